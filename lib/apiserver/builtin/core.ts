@@ -1,0 +1,167 @@
+/** The rules of the core group. */
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
+import { jsonEqual } from '../../core/equal.ts'
+import type { Rules } from '../kinds.ts'
+import { immutable } from '../objects.ts'
+import { type Cause, fault } from '../status.ts'
+import { podSpecDefaults, requestDefaults } from './pod_spec.ts'
+import { podSpecFaults } from './pod_validation.ts'
+import { SERVICE_RULES } from './services.ts'
+
+export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
+  namespaces: {
+    nameRule: 'label',
+    defaults(namespace) {
+      const { name } = namespace.metadata
+      if (name) namespace.metadata.labels = { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': name }
+      namespace['status'] ??= {}
+    },
+    prepareCreate(namespace) {
+      const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
+      const finalizers = Array.isArray(spec['finalizers']) ? spec['finalizers'] : []
+      namespace['spec'] = { ...spec, finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] }
+      namespace['status'] = { phase: 'Active' }
+    },
+    prepareUpdate(namespace, old) {
+      // Finalizers of the spec are for /finalize alone.
+      const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
+      namespace['spec'] = { ...spec, finalizers: clone(at(old, 'spec', 'finalizers') ?? []) }
+    },
+    beginDelete(namespace, nowIso) {
+      namespace.metadata.deletionTimestamp = nowIso
+      namespace['status'] = { phase: 'Terminating' }
+    },
+    fields: (namespace) => ({ 'status.phase': String(at(namespace, 'status', 'phase') ?? '') }),
+  },
+  configmaps: { validate: configMapFaults },
+  secrets: {
+    defaults(secret) {
+      secret['type'] ??= 'Opaque'
+    },
+    prepareCreate: mergeStringData,
+    prepareUpdate: mergeStringData,
+    validate: secretFaults,
+    fields: (secret) => ({ type: String(secret['type'] ?? '') }),
+  },
+  serviceaccounts: {},
+  services: SERVICE_RULES,
+  pods: {
+    generation: true,
+    defaults(pod) {
+      const { spec } = pod
+      if (!isObject(spec)) return
+      podSpecDefaults(spec)
+      requestDefaults(spec)
+      spec['enableServiceLinks'] ??= true
+    },
+    prepareCreate(pod) {
+      pod['status'] = { phase: 'Pending', qosClass: qosClass(pod) }
+    },
+    validate(pod, old) {
+      const faults = podSpecFaults((pod['spec'] ?? {}) as JsonObject, 'spec')
+      return old ? [...faults, ...podChangeFaults(pod, old)] : faults
+    },
+    // A pod that no node has taken goes at once.
+    gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName') ? requested ?? Number(
+      at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30,
+    ) : 0),
+    fields: (pod) => ({
+      'spec.nodeName': String(at(pod, 'spec', 'nodeName') ?? ''), 'spec.restartPolicy': String(at(pod, 'spec', 'restartPolicy') ?? ''),
+      'spec.schedulerName': String(at(pod, 'spec', 'schedulerName') ?? ''), 'spec.serviceAccountName': String(
+        at(pod, 'spec', 'serviceAccountName') ?? '',
+      ),
+      'spec.hostNetwork': String(at(pod, 'spec', 'hostNetwork') ?? false), 'status.phase': String(at(pod, 'status', 'phase') ?? ''),
+      'status.podIP': String(at(pod, 'status', 'podIP') ?? ''), 'status.nominatedNodeName': String(
+        at(pod, 'status', 'nominatedNodeName') ?? '',
+      ),
+    }),
+  },
+  nodes: { fields: (node) => ({ 'spec.unschedulable': String(at(node, 'spec', 'unschedulable') ?? false) }) },
+  endpoints: { createOnUpdate: true },
+  persistentvolumes: { prepareCreate: (volume) => void (volume['status'] = { phase: 'Pending' }) },
+  persistentvolumeclaims: { prepareCreate: (claim) => void (claim['status'] = { phase: 'Pending' }) },
+}
+
+const KEY = /^[-._a-zA-Z0-9]+$/
+const KEY_MESSAGE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', " +
+  "regex used for validation is '[-._a-zA-Z0-9]+')"
+const MOST_SECRET_BYTES = 1024 * 1024
+
+function dataKeyFaults(data: Json | undefined, path: string): Cause[] {
+  return Object.keys(isObject(data) ? data : {}).filter((key) => !KEY.test(key) || key.length > 253)
+    .map((key) => fault.invalid(`${path}[${key}]`, key, key.length > 253 ? 'must be no more than 253 characters' : KEY_MESSAGE))
+}
+
+function configMapFaults(map: ApiObject, old: ApiObject | undefined): Cause[] {
+  const faults = [...dataKeyFaults(map['data'], 'data'), ...dataKeyFaults(map['binaryData'], 'binaryData')]
+  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MOST_SECRET_BYTES) faults.push(fault.tooLong('', MOST_SECRET_BYTES))
+  if (old?.['immutable'] === true) faults.push(...immutableDataFaults(map, old, ['data', 'binaryData']))
+  return faults
+}
+
+function immutableDataFaults(object: ApiObject, old: ApiObject, fields: readonly string[]): Cause[] {
+  const faults = object['immutable'] === true ? [] : [fault.forbidden('immutable', 'field is immutable when `immutable` is set')]
+  for (const name of fields) {
+    if (!jsonEqual(object[name], old[name])) faults.push(fault.forbidden(name, 'field is immutable when `immutable` is set'))
+  }
+  return faults
+}
+
+function sizeOf(data: Json | undefined): number {
+  return Object.values(isObject(data) ? data : {}).reduce<number>((sum, value) => sum + String(value).length, 0)
+}
+
+/** `stringData` is for writing alone. */
+function mergeStringData(secret: ApiObject): void {
+  const texts = secret['stringData']
+  if (!isObject(texts)) return
+  const data: JsonObject = isObject(secret['data']) ? { ...secret['data'] } : {}
+  for (const [key, value] of Object.entries(texts)) data[key] = base64(String(value))
+  secret['data'] = data
+  delete secret['stringData']
+}
+
+function base64(text: string): string {
+  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
+}
+
+function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
+  const faults = dataKeyFaults(secret['data'], 'data')
+  if (old && secret['type'] !== old['type']) faults.push(immutable('type', secret['type']))
+  if (old?.['immutable'] === true) faults.push(...immutableDataFaults(secret, old, ['data']))
+  if (secret['type'] === 'kubernetes.io/tls') {
+    for (const key of ['tls.crt', 'tls.key']) if (at(secret, 'data', key) === undefined) faults.push(fault.required(`data[${key}]`))
+  }
+  return faults
+}
+
+function qosClass(pod: ApiObject): string {
+  const containers = (at(pod, 'spec', 'containers') ?? []) as JsonObject[]
+  const resources = containers.map((container) => container['resources'])
+  const limited = resources.every((each) => at(each, 'limits', 'cpu') !== undefined && at(each, 'limits', 'memory') !== undefined &&
+    jsonEqual(at(each, 'limits', 'cpu'), at(each, 'requests', 'cpu') ?? at(each, 'limits', 'cpu')) &&
+    jsonEqual(at(each, 'limits', 'memory'), at(each, 'requests', 'memory') ?? at(each, 'limits', 'memory')))
+  if (limited && containers.length > 0) return 'Guaranteed'
+  const any = resources.some((each) => isObject(at(each, 'requests')) || isObject(at(each, 'limits')))
+  return any ? 'Burstable' : 'BestEffort'
+}
+
+/** Of a pod's spec little may change once it is there. */
+function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
+  const rest = (object: ApiObject): JsonObject => {
+    const spec = clone((object['spec'] ?? {}) as JsonObject)
+    for (const name of [
+      'activeDeadlineSeconds', 'terminationGracePeriodSeconds', 'tolerations', 'schedulingGates', 'nodeSelector', 'affinity',
+    ]) delete spec[name]
+    for (const name of ['containers', 'initContainers']) {
+      for (const container of (spec[name] ?? []) as JsonObject[]) delete container['image']
+    }
+    return spec
+  }
+  if (jsonEqual(rest(pod), rest(old))) return []
+  return [fault.forbidden('spec',
+    'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
+    '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` ' +
+    '(allow it to be set to 1 if it was previously negative)')]
+}

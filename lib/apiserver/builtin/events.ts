@@ -1,0 +1,82 @@
+/** Events, which two groups serve: the same objects under two forms. */
+import { type ApiObject, at, isObject, type Json } from '../json.ts'
+import type { Rules } from '../kinds.ts'
+import { type Cause, fault } from '../status.ts'
+
+/** The names of a field in the core form and in that of events.k8s.io, where they differ. */
+const NAMES: readonly (readonly [string, string])[] = [
+  ['involvedObject', 'regarding'], ['message', 'note'], ['source', 'deprecatedSource'], ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'], ['count', 'deprecatedCount'], ['reportingComponent', 'reportingController'],
+]
+
+export const EVENT_RULES: Readonly<Record<string, Partial<Rules>>> = {
+  events: {
+    createOnUpdate: true,
+    validate: coreFaults,
+    fields: (event) => eventFields(event, event['involvedObject'], String(at(event, 'source', 'component') ?? '')),
+    defaults: coreDefaults,
+  },
+  'events.events.k8s.io': {
+    createOnUpdate: true,
+    validate: newFaults,
+    defaults: newDefaults,
+    fields: (event) => eventFields(event, event['regarding'], String(at(event, 'deprecatedSource', 'component') ?? '')),
+    toStored: (event) => renamed(event, 'v1', NAMES.map(([core, other]) => [other, core])),
+    fromStored: (event) => renamed(event, 'events.k8s.io/v1', NAMES),
+  },
+}
+
+function renamed(event: ApiObject, apiVersion: string, names: readonly (readonly [string, string])[]): ApiObject {
+  const result: { [name: string]: Json | undefined } = {}
+  for (const [name, value] of Object.entries(event)) result[names.find(([from]) => from === name)?.[1] ?? name] = value
+  return { ...result, apiVersion } as ApiObject
+}
+
+/** Fields that Go writes even when they are empty. */
+function coreDefaults(event: ApiObject): void {
+  event['source'] ??= {}
+  event['involvedObject'] ??= {}
+  for (const name of ['firstTimestamp', 'lastTimestamp', 'eventTime']) event[name] ??= null
+  event['reportingComponent'] ??= ''
+  event['reportingInstance'] ??= ''
+}
+
+function newDefaults(event: ApiObject): void {
+  event['deprecatedSource'] ??= {}
+  event['regarding'] ??= {}
+  for (const name of ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'eventTime']) event[name] ??= null
+}
+
+function eventFields(event: ApiObject, about: Json | undefined, component: string): Readonly<Record<string, string>> {
+  const of = (name: string): string => String(at(about, name) ?? '')
+  const source = component || String(event['reportingComponent'] ?? event['reportingController'] ?? '')
+  return {
+    'involvedObject.kind': of('kind'),
+    'involvedObject.namespace': of('namespace'), 'involvedObject.name': of('name'), 'involvedObject.uid': of('uid'),
+    'involvedObject.apiVersion': of('apiVersion'),
+    'involvedObject.resourceVersion': of('resourceVersion'), 'involvedObject.fieldPath': of('fieldPath'),
+    reason: String(event['reason'] ?? ''), reportingComponent: source, source, type: String(event['type'] ?? ''),
+  }
+}
+
+function namespaceFaults(event: ApiObject, about: Json | undefined): Cause[] {
+  const namespace = isObject(about) ? String(about['namespace'] ?? '') : ''
+  const isHere = namespace === event.metadata.namespace || (namespace === '' && event.metadata.namespace === 'default')
+  return isHere ? [] : [fault.invalid('involvedObject.namespace', namespace, 'does not match event.namespace')]
+}
+
+function coreFaults(event: ApiObject): Cause[] {
+  return namespaceFaults(event, event['involvedObject'])
+}
+
+const REQUIRED: readonly string[] = ['reportingController', 'reportingInstance', 'action', 'reason']
+
+/** The new form demands what the old one only allowed. */
+function newFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
+  const faults = namespaceFaults(event, event['regarding'])
+  if (old) return faults
+  if (!event['eventTime']) faults.push(fault.required('eventTime'))
+  for (const name of REQUIRED) if (!event[name]) faults.push(fault.required(name))
+  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') faults.push(fault.invalid('type', event['type'] ?? '', ''))
+  return faults
+}

@@ -1,0 +1,83 @@
+/** The columns of a custom kind: its printer columns, or its age. */
+import { humanDuration } from '../human_duration.ts'
+import { at, type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
+import { ageColumn, type Column, NAME_COLUMN } from '../table_columns.ts'
+
+export function customColumns(version: JsonObject): readonly Column[] {
+  const stated = version['additionalPrinterColumns'] as JsonObject[] | undefined
+  if (!stated || stated.length === 0) return [NAME_COLUMN, ageColumn()]
+  return [NAME_COLUMN, ...stated.map(columnOf)]
+}
+
+function columnOf(column: JsonObject): Column {
+  const type = column['type'] as Column['type']
+  const find = jsonPath(String(column['jsonPath']))
+  return {
+    name: String(column['name']), type,
+    ...(column['format'] !== undefined && { format: String(column['format']) }),
+    description: String(column['description'] ?? `Custom resource definition column (in JSONPath format): ${String(column['jsonPath'])}`),
+    priority: Number(column['priority'] ?? 0),
+    value: (object, nowMs) => cell(find(object), type, nowMs),
+  }
+}
+
+function cell(values: readonly Json[], type: Column['type'], nowMs: number): Json {
+  const [value] = values
+  if (value === undefined) return null
+  switch (type) {
+    case 'string': return values.length > 1 ? values.map(textOf).join(',') : textOf(value)
+    case 'integer':
+      if (typeof value === 'string') return /^-?\d+$/.test(value) ? Number(value) : null
+      return typeof value === 'number' ? Math.trunc(value) : null
+    case 'number': return typeof value === 'number' ? value : null
+    case 'boolean': return typeof value === 'boolean' ? value : null
+    case 'date': return typeof value === 'string' ? ageText(value, nowMs) : '<invalid>'
+  }
+}
+
+function ageText(text: string, nowMs: number): string {
+  const then = Date.parse(text)
+  return Number.isNaN(then) ? '<invalid>' : humanDuration(nowMs - then)
+}
+
+function textOf(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+type Step = (values: readonly Json[]) => readonly Json[]
+
+/** A simple JSONPath: fields, indexes, `[*]`, and filters of the form `[?(@.type=="Ready")]`. */
+function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
+  const steps: Step[] = []
+  let rest = path.replace(/^\{|\}$/g, '').replace(/^\$/, '')
+  while (rest) {
+    const match = /^\.((?:[^.[\\]|\\.)+)|^\[\?\(@\.([^=!<>]+)==["']([^"']*)["']\)\]|^\[(\*|-?\d+)\]|^\[['"]([^'"]+)['"]\]/.exec(rest)
+    if (!match) return () => []
+    const [whole, name, filterPath, filterValue, index, quoted] = match
+    if (name !== undefined || quoted !== undefined) {
+      const key = (name ?? quoted!).replace(/\\(.)/g, '$1')
+      steps.push((values) => values.flatMap((value) => present(at(value, key))))
+    } else if (filterPath !== undefined) {
+      const keys = filterPath.split('.')
+      steps.push(
+        (values) => values.flatMap(
+          (value) => (Array.isArray(value) ? value.filter((item) => String(at(item, ...keys)) === filterValue) : []),
+        ),
+      )
+    } else if (index === '*') {
+      steps.push(
+        (values) => values.flatMap(
+          (value) => (Array.isArray(value) ? value : isObject(value) ? Object.values(value).flatMap(present) : []),
+        ),
+      )
+    } else {
+      steps.push((values) => values.flatMap((value) => (Array.isArray(value) ? present(value.at(Number(index))) : [])))
+    }
+    rest = rest.slice(whole.length)
+  }
+  return (object) => steps.reduce<readonly Json[]>((values, step) => step(values), [object])
+}
+
+function present(value: Json | undefined): Json[] {
+  return value === undefined || value === null ? [] : [value]
+}

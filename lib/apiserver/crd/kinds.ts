@@ -1,0 +1,68 @@
+/** The kinds that a CustomResourceDefinition makes, one for each served version. */
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
+import type { Kind, ScalePaths } from '../kinds.ts'
+import type { Schema } from '../schema.ts'
+import { customColumns } from './columns.ts'
+
+export function kindsOfDefinition(crd: ApiObject): readonly Kind[] {
+  const spec = crd['spec'] as JsonObject
+  const versions = (spec['versions'] as JsonObject[]) ?? []
+  return versions.filter((version) => version['served'] === true).map((version) => kindOf(crd, spec, version))
+}
+
+function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject): Kind {
+  // What was accepted is what is served.
+  const names = (at(crd, 'status', 'acceptedNames') ?? spec['names']) as JsonObject
+  const group = spec['group'] as string
+  const kind = names['kind'] as string
+  const plural = names['plural'] as string
+  const stored = (spec['versions'] as JsonObject[]).find((each) => each['storage'] === true)!
+  const isStatus = isObject(at(version, 'subresources', 'status'))
+  return {
+    group, version: version['name'] as string, kind, plural,
+    singular: names['singular'] as string, listKind: names['listKind'] as string,
+    shortNames: (names['shortNames'] as string[] | undefined) ?? [],
+    categories: (names['categories'] as string[] | undefined) ?? [],
+    namespaced: spec['scope'] === 'Namespaced',
+    schema: rootSchema((at(version, 'schema', 'openAPIV3Schema') ?? {}) as JsonObject),
+    definition: `${group.split('.').reverse().join('.')}.${String(version['name'])}.${kind}`,
+    status: isStatus,
+    scale: scalePaths(at(version, 'subresources', 'scale')),
+    custom: true,
+    storage: { id: `${plural}.${group}`, apiVersion: `${group}/${String(stored['name'])}`, kind },
+    rules: {
+      nameRule: 'subdomain', generation: true, createOnUpdate: false, unconditionalUpdate: false, fields: selectableFields(version),
+    },
+    columns: customColumns(version),
+  }
+}
+
+/** The schema with what every object has. */
+function rootSchema(schema: JsonObject): Schema {
+  const properties = isObject(schema['properties']) ? schema['properties'] : {}
+  const added = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { $ref: 'meta.v1.ObjectMeta' } }
+  return { type: 'object', ...schema, properties: { ...properties, ...added } } as unknown as Schema
+}
+
+function scalePaths(scale: Json | undefined): ScalePaths | undefined {
+  if (!isObject(scale)) return undefined
+  const selector = scale['labelSelectorPath']
+  return {
+    specReplicas: pathOf(scale['specReplicasPath']),
+    statusReplicas: pathOf(scale['statusReplicasPath']),
+    selector: selector ? pathOf(selector) : undefined,
+  }
+}
+
+/** `.spec.replicas` as its parts. */
+function pathOf(path: Json | undefined): readonly string[] {
+  return String(path).split('.').filter(Boolean)
+}
+
+function selectableFields(version: JsonObject): (object: ApiObject) => Readonly<Record<string, string>> {
+  const paths = ((version['selectableFields'] as JsonObject[] | undefined) ?? []).map((field) => String(field['jsonPath']))
+  return (object) => Object.fromEntries(paths.map((path) => {
+    const value = at(object, ...pathOf(path))
+    return [path.replace(/^\./, ''), value === undefined || value === null ? '' : String(value)]
+  }))
+}

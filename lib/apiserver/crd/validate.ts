@@ -1,0 +1,153 @@
+/** Validation of custom objects by the schema of their definition, in the words of the API server. */
+import { jsonEqual } from '../../core/equal.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import type { Schema } from '../schema.ts'
+import { type Cause, fault } from '../status.ts'
+import { formatProblem } from './formats.ts'
+import { listFaults } from './lists.ts'
+
+/**
+ * The faults of a custom object; none for built-in kinds. A fault that the old object had at the same place, with the
+ * same value, is let pass: schemas may become stricter without locking objects out.
+ */
+export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | undefined): readonly Cause[] {
+  if (!kind.custom) return []
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
+  const schema = withoutIdentity(kind.schema)
+  const faults = [...validateValue(schema, rest, '', old as JsonObject | undefined), ...listFaults(schema, rest, '')]
+  return faults
+}
+
+/** The root's own names and metadata are checked elsewhere. */
+function withoutIdentity(schema: Schema): Schema {
+  const { required } = schema
+  return required ? {
+    ...schema, required: required.filter((name) => name !== 'apiVersion' && name !== 'kind' && name !== 'metadata'),
+  } : schema
+}
+
+/** The faults of a value. An unchanged value is not checked again. */
+export function validateValue(schema: Schema, value: Json, path: string, old?: Json): Cause[] {
+  if (old !== undefined && path !== '' && jsonEqual(value, old)) return []
+  if (value === null) return schema.nullable ? [] : typeFaults(schema, value, path)
+  const wrongType = typeFaults(schema, value, path)
+  if (wrongType.length > 0) return wrongType
+  return [...keywordFaults(schema, value, path), ...combinationFaults(schema, value, path), ...childFaults(schema, value, path, old)]
+}
+
+function typeOf(value: Json): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
+}
+
+function typeFaults(schema: Schema, value: Json, path: string): Cause[] {
+  const type = typeOf(value)
+  if (schema['x-kubernetes-int-or-string']) {
+    if (type === 'integer' || type === 'string') return []
+    return [fault.typeInvalid(path, type, `${path} in body must be of type integer,string: ${JSON.stringify(type)}`)]
+  }
+  if (schema.type === undefined || schema.type === type || (schema.type === 'number' && type === 'integer')) return []
+  return [fault.typeInvalid(path, type, `${path} in body must be of type ${schema.type}: ${JSON.stringify(type)}`)]
+}
+
+function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
+  const faults: Cause[] = []
+  const invalid = (detail: string): void => {
+    faults.push(fault.invalid(path, value, `${path} in body ${detail}`))
+  }
+  if (schema.enum && !schema.enum.some((allowed) => jsonEqual(allowed, value))) {
+    faults.push(
+      fault.notSupported(path, value, schema.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed)))),
+    )
+  }
+  if (typeof value === 'number') numberFaults(schema, value, invalid)
+  else if (typeof value === 'string') faults.push(...stringFaults(schema, value, path, invalid))
+  else if (Array.isArray(value)) {
+    const { minItems, maxItems, uniqueItems } = schema as { minItems?: number; maxItems?: number; uniqueItems?: boolean }
+    if (minItems !== undefined && value.length < minItems) invalid(`should have at least ${minItems} items`)
+    if (maxItems !== undefined && value.length > maxItems) faults.push(fault.tooMany(path, value.length, maxItems))
+    if (uniqueItems && value.some((item, index) => value.findIndex((other) => jsonEqual(item, other)) < index)) invalid(
+      "shouldn't contain duplicates",
+    )
+  } else if (isObject(value)) {
+    const { minProperties, maxProperties } = schema as { minProperties?: number; maxProperties?: number }
+    const count = Object.keys(value).length
+    if (minProperties !== undefined && count < minProperties) invalid(`should have at least ${minProperties} properties`)
+    if (maxProperties !== undefined && count > maxProperties) faults.push(fault.tooMany(path, count, maxProperties))
+  }
+  return faults
+}
+
+function numberFaults(schema: Schema, value: number, invalid: (detail: string) => void): void {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema as {
+    minimum?: number; maximum?: number; exclusiveMinimum?: boolean; exclusiveMaximum?: boolean; multipleOf?: number
+  }
+  if (schema.format === 'int32' && (value < -(2 ** 31) || value > 2 ** 31 - 1)) invalid('must be of type int32')
+  if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+    invalid(`should be less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`)
+  }
+  if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+    invalid(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`)
+  }
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) invalid(`should be a multiple of ${multipleOf}`)
+}
+
+function stringFaults(schema: Schema, value: string, path: string, invalid: (detail: string) => void): Cause[] {
+  const { minLength, maxLength, pattern } = schema as { minLength?: number; maxLength?: number; pattern?: string }
+  const length = [...value].length
+  // The first of these is the only one told.
+  if (maxLength !== undefined && length > maxLength) return [fault.tooLong(path, maxLength)]
+  if (minLength !== undefined && length < minLength) invalid(`should be at least ${minLength} chars long`)
+  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) invalid(`should match '${pattern}'`)
+  if (schema.format === undefined || !formatProblem(schema.format, value)) return []
+  return [fault.typeInvalid(path, value, `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`)]
+}
+
+function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
+  const { allOf, anyOf, oneOf, not } = schema as { allOf?: Schema[]; anyOf?: Schema[]; oneOf?: Schema[]; not?: Schema }
+  const faults: Cause[] = []
+  const invalid = (detail: string): void => {
+    faults.push(fault.invalid('<nil>', '', `${JSON.stringify(path)} ${detail}`))
+  }
+  const holds = (branch: Schema): boolean => validateValue(branch, value, path).length === 0
+  if (allOf) {
+    const broken = allOf.flatMap((branch) => validateValue(branch, value, path))
+    if (broken.length > 0) {
+      invalid('must validate all the schemas (allOf)')
+      faults.push(...broken)
+    }
+  }
+  if (anyOf && !anyOf.some(holds)) {
+    invalid('must validate at least one schema (anyOf)')
+    faults.push(...validateValue(anyOf[0]!, value, path))
+  }
+  if (oneOf) {
+    const count = oneOf.filter(holds).length
+    if (count !== 1) invalid(`must validate one and only one schema (oneOf). Found ${count === 0 ? 'none' : count} valid`)
+    if (count === 0) faults.push(...validateValue(oneOf[0]!, value, path))
+  }
+  if (not && holds(not)) invalid('must not validate the schema (not)')
+  return faults
+}
+
+function childFaults(schema: Schema, value: Json, path: string, old: Json | undefined): Cause[] {
+  if (Array.isArray(value)) {
+    return schema.items ? value.flatMap((item, index) => validateValue(schema.items!, item, `${path}[${index}]`)) : []
+  }
+  if (!isObject(value)) return []
+  const { properties = {}, required = [], additionalProperties } = schema
+  const child = (name: string): string => (path ? `${path}.${name}` : name)
+  const faults: Cause[] = []
+  for (const name of required) if (value[name] === undefined) faults.push(fault.required(child(name)))
+  for (const [name, item] of Object.entries(value)) {
+    if (item === undefined) continue
+    const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
+    if (Object.hasOwn(properties, name)) faults.push(...validateValue(properties[name]!, item, child(name), before))
+    else if (isObject(additionalProperties as Json)) faults.push(
+      ...validateValue(additionalProperties as Schema, item, child(name), before),
+    )
+  }
+  return faults
+}

@@ -1,0 +1,133 @@
+/** JSON Patch, RFC 6902, with the refusals of the API server. */
+import { jsonEqual } from '../../core/equal.ts'
+import { clone, isObject, type Json, put } from '../json.ts'
+import { badRequest, StatusError } from '../status.ts'
+
+const MOST_OPERATIONS = 10_000
+
+/** The document after the operations. Throws 400 for what is no patch, 422 for an operation that cannot be done. */
+export function jsonPatch(document: Json, patch: Json): Json {
+  if (!Array.isArray(patch)) throw badRequest(
+    'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+  )
+  if (patch.length > MOST_OPERATIONS) {
+    throw new StatusError(413, 'RequestEntityTooLarge',
+      `The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`)
+  }
+  let result = clone(document)
+  for (const operation of patch) result = applyOperation(result, operation)
+  return result
+}
+
+function applyOperation(document: Json, operation: Json): Json {
+  if (!isObject(operation)) throw badRequest('error decoding patch: an operation is not an object')
+  const { op, path, from, value } = operation
+  if (typeof path !== 'string') throw refuse('missing operation path')
+  switch (op) {
+    case 'add': return add(document, path, required(value, path))
+    case 'remove': return remove(document, path).document
+    case 'replace': return replace(document, path, required(value, path))
+    case 'move': {
+      const taken = remove(document, source(from))
+      return add(taken.document, path, taken.value)
+    }
+    case 'copy': return add(document, path, clone(get(document, source(from))))
+    case 'test':
+      if (!jsonEqual(find(document, path) ?? null, value ?? null)) throw refuse(`testing value ${path} failed: test failed`)
+      return document
+    default: throw refuse(`Unexpected kind: ${String(op)}`)
+  }
+}
+
+function required(value: Json | undefined, path: string): Json {
+  if (value === undefined) throw refuse(`missing value for operation at ${path}`)
+  return value
+}
+
+function source(from: Json | undefined): string {
+  if (typeof from !== 'string') throw refuse('missing from value')
+  return from
+}
+
+function refuse(message: string): StatusError {
+  // The real server keeps the reason to itself; ours is in the cause, for who debugs within the process.
+  const error = new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
+  error.cause = new Error(message)
+  return error
+}
+
+function tokens(path: string): string[] {
+  if (path === '') return []
+  if (!path.startsWith('/')) throw refuse(`invalid JSON pointer ${JSON.stringify(path)}`)
+  return path.slice(1).split('/').map((token) => token.replace(/~1/g, '/').replace(/~0/g, '~'))
+}
+
+/** The container that a path ends in, and its last token. */
+function parentOf(document: Json, path: string, verb: string): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
+  const all = tokens(path)
+  const last = all.pop()!
+  let here: Json | undefined = document
+  for (const token of all) here = child(here, token)
+  if (Array.isArray(here) || isObject(here)) return { parent: here, last }
+  throw refuse(`${verb} operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
+}
+
+function child(value: Json | undefined, token: string): Json | undefined {
+  if (Array.isArray(value)) return /^(0|[1-9]\d*)$/.test(token) ? value[Number(token)] : undefined
+  return isObject(value) && Object.hasOwn(value, token) ? value[token] : undefined
+}
+
+function find(document: Json, path: string): Json | undefined {
+  let here: Json | undefined = document
+  for (const token of tokens(path)) here = child(here, token)
+  return here
+}
+
+function get(document: Json, path: string): Json {
+  const value = find(document, path)
+  if (value === undefined) throw refuse(`doc is missing key: ${path}: missing value`)
+  return value
+}
+
+function add(document: Json, path: string, value: Json): Json {
+  if (path === '') return value
+  const { parent, last } = parentOf(document, path, 'add')
+  if (Array.isArray(parent)) {
+    const index = last === '-' ? parent.length : arrayIndex(last, parent.length + 1, path, 'add')
+    parent.splice(index, 0, value)
+  } else put(parent, last, value)
+  return document
+}
+
+function remove(document: Json, path: string): { document: Json; value: Json } {
+  const { parent, last } = parentOf(document, path, 'remove')
+  if (Array.isArray(parent)) {
+    const [value] = parent.splice(arrayIndex(last, parent.length, path, 'remove'), 1)
+    return { document, value: value! }
+  }
+  const value = Object.hasOwn(parent, last) ? parent[last] : undefined
+  if (value === undefined) throw refuse(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
+  delete parent[last]
+  return { document, value }
+}
+
+function replace(document: Json, path: string, value: Json): Json {
+  if (path === '') return value
+  const { parent, last } = parentOf(document, path, 'replace')
+  if (Array.isArray(parent)) parent[arrayIndex(last, parent.length, path, 'replace')] = value
+  else if (Object.hasOwn(parent, last)) put(parent, last, value)
+  else throw refuse(`replace operation does not apply: doc is missing key: ${path}: missing value`)
+  return document
+}
+
+function arrayIndex(token: string, limit: number, path: string, verb: string): number {
+  const index = /^-?\d+$/.test(token) ? Number(token) : Number.NaN
+  // A negative index counts from the end, an extension of the library that the API server uses.
+  const place = index < 0 ? index + limit : index
+  if (Number.isNaN(index) || place < 0 || place >= limit) {
+    throw refuse(
+      `${verb} operation does not apply: doc is missing path: ${JSON.stringify(path)}: Unable to access invalid index: ${token}`,
+    )
+  }
+  return place
+}

@@ -1,0 +1,162 @@
+/** PATCH: the four kinds of patches, told apart by their media type. */
+import type { Backend } from '../backend.ts'
+import { applyManagedFields, checkApplyConfig } from '../apply/managed_fields.ts'
+import { listProblems } from '../apply/typed.ts'
+import { mediaType, parseBody } from '../body.ts'
+import { DecodeError } from '../decode.ts'
+import { emptyTyped } from '../decode.ts'
+import { fieldValidationOf, fillIn, place, report, strictFaults } from '../incoming.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
+import { apiVersionOf, type Kind } from '../kinds.ts'
+import { settleNamespace } from '../objects.ts'
+import { jsonPatch } from '../patch/json_patch.ts'
+import { mergePatch } from '../patch/merge_patch.ts'
+import { strategicPatch } from '../patch/strategic.ts'
+import { type Call, flag, type ResourceRoute } from '../routes.ts'
+import { badRequest, bare, conflict, fault, invalid, notFound, StatusError, unsupportedMediaType } from '../status.ts'
+import { checkNamespace, createObject, isDryRun, liveObject, typingOf, updateObject, writerOf, type Written } from './write.ts'
+
+const JSON_PATCH = 'application/json-patch+json'
+const MERGE = 'application/merge-patch+json'
+const STRATEGIC = 'application/strategic-merge-patch+json'
+const APPLY = 'application/apply-patch+yaml'
+
+export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  const type = mediaType(call)
+  const supported = [JSON_PATCH, MERGE, ...(kind.custom ? [] : [STRATEGIC]), APPLY]
+  if (!supported.includes(type)) {
+    // A custom kind without strategic merge words it otherwise than what nobody patches with.
+    if (kind.custom && type === STRATEGIC) throw new StatusError(
+      415, 'UnsupportedMediaType',
+      `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+    )
+    throw unsupportedMediaType('415: Unsupported Media Type')
+  }
+  return type === APPLY ? apply(backend, kind, route, call) : patchObject(backend, kind, route, call, type)
+}
+
+function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
+  if (flag(call.query, 'force')) {
+    throw invalid(
+      { group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [fault.forbidden('force', 'may not be specified for non-apply patch')],
+    )
+  }
+  const { value, duplicates } = parsePatch(call)
+  const old = liveObject(backend, kind, route)
+  if (!old) throw notFound(kind, route.name)
+  const patched = patchedJson(kind, old, value, type)
+  if (!isObject(patched)) throw badRequest('the patch leaves no object')
+  const { object, unknown } = place(kind, patched)
+  report(strictFaults(unknown, duplicates), fieldValidationOf(backend, call), call, (list) =>
+    invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(patched), list)]))
+  fillIn(kind, object)
+  checkIdentity(patched, object, kind, route)
+  return updateObject(
+    backend, kind, route.subresource, old, object, writerOf(backend, kind, route, call), isDryRun(call.query.getAll('dryRun')),
+  )
+}
+
+function parsePatch(call: Call): ReturnType<typeof parseBody> {
+  try {
+    return parseBody(call)
+  } catch (cause) {
+    throw cause instanceof StatusError && cause.code === 400 ? Object.assign(
+      badRequest(`error decoding patch: ${cause.message.replace(/^.*json parse error: /, '')}`), { cause },
+    ) : cause
+  }
+}
+
+function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Json {
+  if (type === JSON_PATCH) return jsonPatch(old, value)
+  if (!isObject(value)) throw badRequest('error decoding patch: json: cannot unmarshal into a map')
+  return type === MERGE ? mergePatch(old, value) : strategicPatch(kind.schema, old, value)
+}
+
+/** A patch cannot make an object another one. */
+function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route: ResourceRoute): void {
+  const { apiVersion, kind: stated } = patched
+  if (apiVersion !== undefined && apiVersion !== apiVersionOf(kind)) {
+    throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${apiVersionOf(kind)})`)
+  }
+  if (stated !== undefined && stated !== kind.kind) {
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(stated)} does not match`)
+  }
+  const { metadata } = object
+  if (metadata.name !== undefined && metadata.name !== route.name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${route.name})`)
+  }
+  if (metadata.name === undefined) throw badRequest('name must be provided')
+  settleNamespace(metadata, kind, route.namespace)
+}
+
+/** Server-side apply. */
+function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  if (!call.query.get('fieldManager')) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [fault.required('fieldManager', 'is required for apply patch')])
+  }
+  const { value, duplicates } = parsePatch(call)
+  if (!isObject(value)) throw badRequest('error decoding YAML: the configuration is not an object')
+  checkApplyConfig(value, kind)
+  const config = checkedConfig(backend, kind, route, call, value, duplicates)
+  const writer = writerOf(backend, kind, route, call)
+  const dryRun = isDryRun(call.query.getAll('dryRun'))
+  const force = flag(call.query, 'force')
+  const old = liveObject(backend, kind, route)
+  const typing = typingOf(kind, route.subresource)
+  if (!old) {
+    if (route.subresource) throw notFound(kind, route.name)
+    const uid = at(config, 'metadata', 'uid')
+    if (uid) throw conflict(kind, route.name, `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`)
+    const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : emptyTyped(kind.schema)
+    const applied = applyManagedFields(typing, live, undefined, config, writer, force)
+    const object = finished(kind, route, applied.object ?? live)
+    checkNamespace(backend, kind, object)
+    return createObject(backend, kind, object, writer, dryRun, applied.managedFields)
+  }
+  const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
+  const object = finished(kind, route, applied.object ?? old)
+  object.metadata.resourceVersion ??= old.metadata.resourceVersion!
+  return updateObject(backend, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
+}
+
+/** The configuration with what the URL says; its unknown fields are errors whatever the validation asked for. */
+function checkedConfig(
+  backend: Backend, kind: Kind, route: ResourceRoute, call: Call, value: JsonObject, duplicates: readonly string[],
+): JsonObject {
+  const validation = fieldValidationOf(backend, call)
+  const { unknown } = place(kind, value)
+  if (unknown.length > 0) throw untyped(kind, value, unknown.map((path) => `.${path}: field not declared in schema`).join('\n'))
+  report(strictFaults([], duplicates), validation, call, (list) => badRequest(list))
+  const problems = listProblems(kind.schema, value)
+  if (problems.length > 0) throw untyped(
+    kind, value, problems.length === 1 ? problems[0]! : `errors:\n${problems.map((each) => `  ${each}`).join('\n')}`,
+  )
+  const config = clone(value)
+  const metadata = isObject(config['metadata']) ? config['metadata'] : {}
+  config['metadata'] = metadata
+  if (metadata['name'] !== undefined && metadata['name'] !== route.name) {
+    throw badRequest(`the name of the object (${String(metadata['name'])}) does not match the name on the URL (${route.name})`)
+  }
+  metadata['name'] = route.name
+  settleNamespace(metadata, kind, route.namespace)
+  return config
+}
+
+function untyped(kind: Kind, config: JsonObject, why: string): StatusError {
+  const metadata = isObject(config['metadata']) ? config['metadata'] : {}
+  const who = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${apiVersionOf(kind)}, Kind=${kind.kind}`
+  return bare(500, `failed to create typed patch object (${who}): ${why}`)
+}
+
+/** A merged object as it would be read from a body: typed, with defaults. */
+function finished(kind: Kind, route: ResourceRoute, merged: JsonObject): ApiObject {
+  try {
+    const { object } = place(kind, merged)
+    fillIn(kind, object, 'keep')
+    object.metadata.name ??= route.name
+    if (kind.namespaced) object.metadata.namespace ??= route.namespace
+    return object
+  } catch (error) {
+    throw error instanceof DecodeError ? badRequest(error.message) : error
+  }
+}

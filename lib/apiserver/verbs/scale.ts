@@ -1,0 +1,58 @@
+/** /scale: how many replicas, for whoever need not know the kind. */
+import { type Backend, readObject } from '../backend.ts'
+import { mediaType, parseBody, readJsonBody } from '../body.ts'
+import { selectorText } from '../builtin/label_selectors.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
+import type { Kind, ScalePaths } from '../kinds.ts'
+import { jsonPatch } from '../patch/json_patch.ts'
+import { mergePatch } from '../patch/merge_patch.ts'
+import type { Call, ResourceRoute } from '../routes.ts'
+import { badRequest, conflict, fault, invalid, methodNotAllowed, MODIFIED, unsupportedMediaType } from '../status.ts'
+import { isDryRun, updateObject, writerOf } from './write.ts'
+
+export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
+  const object = readObject(backend, kind, { ...route, subresource: '' })
+  const now = scaleOf(object, paths)
+  if (call.method === 'GET') return now
+  if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
+  const wanted = call.method === 'PUT' ? readJsonBody(call).value : patched(now, call)
+  if (!isObject(wanted)) throw badRequest('the body of the request must be a Scale')
+  const version = at(wanted, 'metadata', 'resourceVersion')
+  if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED)
+  const replicas = at(wanted, 'spec', 'replicas') ?? 0
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
+  if (replicas < 0) {
+    throw invalid(
+      { group: 'autoscaling', kind: 'Scale' }, route.name, [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
+    )
+  }
+  const next = clone(object)
+  putAt(next, paths.specReplicas, replicas)
+  const { object: written } = updateObject(
+    backend, kind, '', object, next, {
+      ...writerOf(backend, kind, route, call), subresource: 'scale',
+    }, isDryRun(call.query.getAll('dryRun')),
+  )
+  return scaleOf(written, paths)
+}
+
+function patched(now: JsonObject, call: Call): Json {
+  const type = mediaType(call)
+  const { value } = parseBody(call)
+  if (type === 'application/json-patch+json') return jsonPatch(now, value)
+  if (type === 'application/merge-patch+json' || type === 'application/strategic-merge-patch+json') return mergePatch(now, value)
+  if (type === 'application/apply-patch+yaml') return mergePatch(now, value)
+  throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
+}
+
+function scaleOf(object: ApiObject, { specReplicas, statusReplicas, selector }: ScalePaths): JsonObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const found = selector && at(object, ...selector)
+  const text = typeof found === 'string' ? found : selectorText(found)
+  return {
+    kind: 'Scale', apiVersion: 'autoscaling/v1',
+    metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: { ...(at(object, ...specReplicas) ? { replicas: at(object, ...specReplicas) } : {}) },
+    status: { replicas: at(object, ...statusReplicas) ?? 0, ...(text && { selector: text }) },
+  }
+}

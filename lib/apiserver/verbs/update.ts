@@ -1,0 +1,32 @@
+/** PUT: the whole object, or its status. */
+import type { Backend } from '../backend.ts'
+import { readJsonBody } from '../body.ts'
+import { readObjectOf } from '../incoming.ts'
+import type { ApiObject } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import { settleNamespace } from '../objects.ts'
+import type { Call, ResourceRoute } from '../routes.ts'
+import { badRequest, notFound } from '../status.ts'
+import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
+
+export function update(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  const { value, duplicates } = readJsonBody(call, kind)
+  const object = readObjectOf(backend, kind, value, duplicates, call)
+  settleIdentity(object, kind, route)
+  const writer = writerOf(backend, kind, route, call)
+  const dryRun = isDryRun(call.query.getAll('dryRun'))
+  const old = liveObject(backend, kind, route)
+  if (old) return updateObject(backend, kind, route.subresource, old, object, writer, dryRun)
+  if (!kind.rules.createOnUpdate || route.subresource || object.metadata.resourceVersion) throw notFound(kind, route.name)
+  return createObject(backend, kind, object, writer, dryRun)
+}
+
+/** The name and namespace of a body, against those of the URL. In place. */
+export function settleIdentity(object: ApiObject, kind: Kind, route: ResourceRoute): void {
+  const { name } = object.metadata
+  if (name && name !== route.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${route.name})`)
+  }
+  if (!name) throw badRequest(`the name of the object (${route.name} based on URL) was undeterminable: name must be provided`)
+  settleNamespace(object.metadata, kind, route.namespace)
+}

@@ -1,0 +1,127 @@
+/** The informers of one operator: one for each kind that is declared, however many controllers use it. */
+import { jsonEqual } from '../core/equal.ts'
+import { messageOf } from '../core/errors.ts'
+import type { KubeObject } from '../core/objects.ts'
+import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
+import { aborted, abortScope } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import type { Api } from '../client/api.ts'
+import type { SelectOptions } from '../client/requests.ts'
+import { Informer } from './informer.ts'
+
+/** What of a kind is kept. */
+export interface CacheOptions extends SelectOptions {
+  /** Changes an object before it is stored, to keep less of it. */
+  readonly strip?: ((object: KubeObject) => void) | undefined
+}
+
+export interface CacheDependencies {
+  readonly api: Api
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+  readonly freeze?: boolean | undefined
+  /** Default, and when empty: all of them. With several, a kind has one informer in each. */
+  readonly namespaces?: readonly string[] | undefined
+}
+
+interface Declared {
+  readonly options: CacheOptions
+  readonly informers: readonly Informer[]
+}
+
+export class Cache {
+  readonly #dependencies: CacheDependencies
+  readonly #declared = new Map<string, Declared>()
+  #started = false
+  /** Set while the cache runs: an informer that is declared then starts at once. */
+  #run: ((informer: Informer) => void) | undefined
+
+  constructor(dependencies: CacheDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /**
+   * The informers of a kind (one for each namespace that is watched), made at the first call. Later calls share them;
+   * one that wants something else of the kind than the first throws.
+   */
+  declare(resource: AnyResource, options: CacheOptions = {}): readonly Informer[] {
+    const id = resourceId(resource)
+    const known = this.#declared.get(id)
+    if (known) {
+      if (isSubsumed(options, known.options)) return known.informers
+      throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: it was declared with other options, and a kind is watched once`)
+    }
+    const { namespaces = [], ...dependencies } = this.#dependencies
+    const scopes = resource.scope === 'Namespaced' && namespaces.length > 0 ? [...new Set(namespaces)] : [undefined]
+    const informers = scopes.map((namespace) => new Informer({ ...dependencies, ...options, resource, namespace }))
+    this.#declared.set(id, { options, informers })
+    for (const informer of informers) this.#run?.(informer)
+    return informers
+  }
+
+  /** The informers of a kind, or `undefined` for one that is not declared: those are read live. */
+  informersOf(resource: AnyResource): readonly Informer[] | undefined {
+    return this.#declared.get(resourceId(resource))?.informers
+  }
+
+  /** Stops watching a kind and forgets its objects; reads of it go to the server from then on. Its handlers hear nothing more. */
+  remove(resource: AnyResource): void {
+    const id = resourceId(resource)
+    for (const informer of this.#declared.get(id)?.informers ?? []) informer.stop()
+    this.#declared.delete(id)
+  }
+
+  /** Every informer, for health checks. */
+  *informers(): Generator<Informer> {
+    for (const { informers } of this.#declared.values()) yield* informers
+  }
+
+  /** Settles when the first list of every kind that is declared now is in, or its informer was removed. */
+  async synced(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    await Promise.all([...this.informers()].map((informer) => Promise.race([informer.synced(signal), informer.ended])))
+  }
+
+  /** Kinds whose first list is not in yet, and what keeps them: for the error of a sync that takes too long. */
+  unsynced(): string[] {
+    return [...this.informers()].filter((informer) => !informer.isSynced).map(describeUnsynced)
+  }
+
+  /** Runs every informer until the signal is aborted; settles when all have ended. */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#started) throw new Error('Cannot start the cache: it was started already')
+    this.#started = true
+    const scope = abortScope(signal)
+    const running = new Set<Promise<void>>()
+    const errors: unknown[] = []
+    this.#run = (informer) => {
+      const run = informer.start(scope.signal).catch((error: unknown) => {
+        // One that somebody else has started: the cache would not be what it says.
+        errors.push(error)
+        scope.abort(error)
+      })
+      running.add(run)
+      void run.finally(() => running.delete(run))
+    }
+    for (const informer of this.informers()) this.#run(informer)
+    await aborted(scope.signal)
+    // What is declared from now on ends as soon as it has begun, and is waited for too.
+    while (running.size > 0) await Promise.all(running)
+    scope[Symbol.dispose]()
+    if (errors.length > 0) throw errors[0]
+  }
+}
+
+/** `deployments.apps (Cannot list …: …)`: what is missing, and why if that is known. */
+export function describeUnsynced({ resource, namespace, failure }: Informer): string {
+  const where = namespace === undefined ? '' : ` in namespace "${namespace}"`
+  return `${groupResourceOf(resource)}${where}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
+}
+
+/** Whoever asks for nothing in particular takes what there is. */
+function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
+  const isPlain = wanted.labels === undefined && wanted.fields === undefined && wanted.strip === undefined
+  return isPlain || (jsonEqual(wanted.labels, known.labels) && wanted.fields === known.fields && wanted.strip === known.strip)
+}

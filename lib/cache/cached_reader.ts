@@ -1,0 +1,71 @@
+/**
+ * Reads from the cache what the cache has, and the rest from the server: kinds and namespaces that are not watched,
+ * and those whose first list is not in yet. That something is missing from a cache which cannot know it says nothing.
+ */
+import type { Index } from '../core/index.ts'
+import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
+import type { AnyResource, Resource } from '../core/resource.ts'
+import { parseLabelSelector } from '../core/selectors.ts'
+import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
+import type { Cache } from './cache.ts'
+import type { StoreReader } from './store.ts'
+
+// deno-lint-ignore no-explicit-any -- reading does not depend on D
+type Of<T extends KubeObject> = Resource<T, any>
+
+export class CachedReader implements CachingReader {
+  readonly #cache: Cache
+  readonly #live: Reader
+
+  constructor(cache: Cache, live: Reader) {
+    this.#cache = cache
+    this.#live = live
+  }
+
+  /** Whether reads of a kind come from the cache, once its first list is in. */
+  watches(resource: AnyResource): boolean {
+    return this.#cache.informersOf(resource) !== undefined
+  }
+
+  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+    const { namespace, name } = keyOf(ref)
+    const stores = this.#stores<T>(resource, namespace)
+    if (!stores) return await this.#live.get(resource, ref)
+    const key = formatKey({ namespace, name })
+    for (const store of stores) {
+      const object = store.get(key)
+      if (object) return object
+    }
+    return undefined
+  }
+
+  async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
+    const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
+    const stores = this.#stores<T>(resource, namespace)
+    // A cache cannot know every field that a server selects by.
+    if (!stores || options.fields) return await this.#live.list(resource, options)
+    const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
+    const found: T[] = []
+    for (const store of stores) {
+      for (const object of store.values()) {
+        if (namespace && object.metadata.namespace !== namespace) continue
+        if (!selects || selects(object.metadata.labels)) found.push(object)
+      }
+    }
+    return found
+  }
+
+  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
+    const stores = this.#stores<T>(index.resource)
+    return stores ? stores.flatMap((store) => store.lookup(index, key)) : await this.#live.lookup(index, key)
+  }
+
+  /** The stores that have what there is of a kind: in one namespace, or in all that are watched. */
+  #stores<T extends KubeObject>(resource: Of<T>, namespace?: string): readonly StoreReader<T>[] | undefined {
+    const informers = this.#cache
+      .informersOf(resource)
+      ?.filter((informer) => !namespace || informer.namespace === undefined || informer.namespace === namespace)
+    if (!informers || informers.length === 0 || !informers.every((informer) => informer.isSynced)) return undefined
+    return informers.map((informer) => informer.store as unknown as StoreReader<T>)
+  }
+}

@@ -1,0 +1,103 @@
+/** The objects of one kind that a cache holds, with their indexes. Whoever writes learns what changed. */
+import type { Index } from '../core/index.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { ObjectIndex } from './object_index.ts'
+
+/** One change of the store. */
+export type Delta<T extends KubeObject = KubeObject> =
+  | { readonly kind: 'added'; readonly object: T; readonly initial: boolean }
+  | { readonly kind: 'updated'; readonly object: T; readonly old: T }
+  /** `stale`: the deletion was inferred from a list, and `object` is only the last state known. */
+  | { readonly kind: 'deleted'; readonly object: T; readonly stale: boolean }
+
+/** Reading a store. */
+export interface StoreReader<T extends KubeObject = KubeObject> {
+  readonly size: number
+  get(key: string): T | undefined
+  values(): IterableIterator<T>
+  /** The objects that an index has under a key. An index is built at its first use, and kept from then on. */
+  lookup(index: Index<T>, key: string): readonly T[]
+}
+
+export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> {
+  readonly #objects = new Map<string, T>()
+  /** The indexes that were used. */
+  readonly #indexes = new Map<Index<T>, ObjectIndex<T>>()
+
+  get size(): number {
+    return this.#objects.size
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key)
+  }
+
+  values(): IterableIterator<T> {
+    return this.#objects.values()
+  }
+
+  lookup(index: Index<T>, key: string): readonly T[] {
+    const built = this.#indexes.get(index) ?? this.#build(index)
+    return Array.from(built.lookup(key), (name) => this.#objects.get(name)!)
+  }
+
+  /**
+   * Takes the object's newest state. A namesake with another uid is another object: the old one is deleted first.
+   * A state that the store has already says nothing.
+   */
+  apply(object: T, initial = false): readonly Delta<T>[] {
+    const key = formatKey(keyOf(object))
+    const old = this.#objects.get(key)
+    if (old && isSameState(old, object)) return []
+    this.#set(key, object)
+    if (!old) return [{ kind: 'added', object, initial }]
+    if (old.metadata.uid === object.metadata.uid) return [{ kind: 'updated', object, old }]
+    return [{ kind: 'deleted', object: old, stale: true }, { kind: 'added', object, initial }]
+  }
+
+  /** Takes the object out. The event's object is its last state. */
+  delete(object: T): readonly Delta<T>[] {
+    const key = formatKey(keyOf(object))
+    if (!this.#objects.has(key)) return []
+    this.#unset(key)
+    return [{ kind: 'deleted', object, stale: false }]
+  }
+
+  /**
+   * Becomes exactly this list; the deltas are the difference, deletions first. Readers never see a mixture.
+   * A list with an object that has no name is refused as a whole.
+   */
+  replace(objects: readonly T[], initial: boolean): readonly Delta<T>[] {
+    const keys = new Set(objects.map((object) => formatKey(keyOf(object))))
+    const deltas: Delta<T>[] = []
+    for (const [key, object] of this.#objects) {
+      if (keys.has(key)) continue
+      this.#unset(key)
+      deltas.push({ kind: 'deleted', object, stale: true })
+    }
+    for (const object of objects) for (const delta of this.apply(object, initial)) deltas.push(delta)
+    return deltas
+  }
+
+  #set(key: string, object: T): void {
+    this.#objects.set(key, object)
+    for (const index of this.#indexes.values()) index.set(key, object)
+  }
+
+  #unset(key: string): void {
+    this.#objects.delete(key)
+    for (const index of this.#indexes.values()) index.delete(key)
+  }
+
+  #build(index: Index<T>): ObjectIndex<T> {
+    const built = new ObjectIndex(index)
+    for (const [key, object] of this.#objects) built.set(key, object)
+    this.#indexes.set(index, built)
+    return built
+  }
+}
+
+/** Some servers (of metrics) give no versions: then nothing is known to be the same. */
+function isSameState({ metadata: a }: KubeObject, { metadata: b }: KubeObject): boolean {
+  return Boolean(a.resourceVersion) && a.resourceVersion === b.resourceVersion && a.uid === b.uid
+}

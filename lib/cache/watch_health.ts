@@ -1,0 +1,72 @@
+/** What is wrong with a watch at the moment, and what of that is worth a line in the log. */
+import { ApiError, isReason, messageOf, NetworkError } from '../core/errors.ts'
+import { formatMs } from '../core/duration.ts'
+import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import type { Log } from '../observe/log.ts'
+import { isMissingKind } from '../client/codec.ts'
+
+/**
+ * A person hears at once, and once, of what he must mend. What mends itself (a connection that breaks, a server that is
+ * busy) is mentioned when it happens a second time in a row. That a version has expired is daily life.
+ */
+export class WatchHealth {
+  readonly #resource: AnyResource
+  readonly #log: Log
+  #failure: { readonly error: unknown } | undefined
+  /** What kind of failure was announced, so that another kind is announced too. */
+  #announced: string | undefined
+
+  constructor(resource: AnyResource, log: Log) {
+    this.#resource = resource
+    this.#log = log
+  }
+
+  /** The last failure, until something goes well again. */
+  get failure(): unknown {
+    return this.#failure?.error
+  }
+
+  /** `synced`: there was a first list, so that nobody waits for this one. */
+  failed(error: unknown, waitMs: number, synced: boolean): void {
+    const isFirst = this.#failure === undefined
+    const next = `next try in ${formatMs(waitMs)}`
+    this.#failure = { error }
+    const which = kindOfFailure(error)
+    const isQuiet = isExpired(error) || (synced && isFirst && mendsItself(error))
+    if (isQuiet || which === this.#announced) return this.#log.debug(`${messageOf(error)}; ${next}`)
+    this.#announced = which
+    this.#log.warn(`${this.#explain(error)}; ${next}`, error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {})
+  }
+
+  /** A list came, a watch was accepted, or an event was heard. */
+  recovered(): void {
+    this.#failure = undefined
+    if (this.#announced === undefined) return
+    this.#announced = undefined
+    this.#log.info(`Watching ${groupResourceOf(this.#resource)} again`)
+  }
+
+  #explain(error: unknown): string {
+    const name = groupResourceOf(this.#resource)
+    if (isMissingKind(error)) {
+      const isOurs = this.#resource.definition !== undefined
+      const remedy = isOurs ? `install its CustomResourceDefinition, or set crds: 'install'` : 'is its API enabled there?'
+      return `Cannot watch ${name}: the server does not serve ${this.#resource.version} of it (${remedy})`
+    }
+    if (error instanceof ApiError && error.code === 403) return `${error.message} (the operator's role needs list and watch on ${name})`
+    return messageOf(error)
+  }
+}
+
+function isExpired(error: unknown): boolean {
+  return isReason(error, 'Expired') || isReason(error, 'Gone')
+}
+
+function mendsItself(error: unknown): boolean {
+  return error instanceof NetworkError || (error instanceof ApiError && (error.code === 429 || error.code >= 500))
+}
+
+function kindOfFailure(error: unknown): string {
+  if (error instanceof ApiError) return String(error.code)
+  return error instanceof Error ? error.name : typeof error
+}

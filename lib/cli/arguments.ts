@@ -1,0 +1,155 @@
+/** From what was typed to a command. Pure; a mistake is an error that says what would have been right. */
+import type { RuntimeName } from '../runtime/this_runtime.ts'
+
+export interface DevOptions {
+  readonly file: string
+  /** Manifests, in the order in which they were given. */
+  readonly apply: readonly string[]
+  readonly runtime: RuntimeName | undefined
+  readonly elect: boolean
+  readonly port: number | undefined
+  /** Forget what the last run left. */
+  readonly fresh: boolean
+  /** Lines of JSON, on a terminal too. */
+  readonly json: boolean
+  /** What is passed on to the runtime, before the file. */
+  readonly passed: readonly string[]
+}
+
+export type Command =
+  | { readonly kind: 'help'; readonly of: CommandName | undefined }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'dev'; readonly options: DevOptions }
+  | { readonly kind: 'demo'; readonly options: Omit<DevOptions, 'file'> }
+  | { readonly kind: 'new'; readonly file: string }
+
+export type CommandName = 'dev' | 'demo' | 'new'
+
+/** The command line is not understood: its message is all that is to be said. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+type OptionKind = 'flag' | 'value' | 'list'
+
+const RUN_OPTIONS: Readonly<Record<string, OptionKind>> = {
+  apply: 'list', runtime: 'value', elect: 'flag', port: 'value', fresh: 'flag', json: 'flag',
+}
+
+interface Shape {
+  readonly files: 0 | 1
+  readonly options: Readonly<Record<string, OptionKind>>
+  /** Whether something may be passed on to the runtime. */
+  readonly passes: boolean
+}
+
+const COMMANDS: Readonly<Record<CommandName, Shape>> = {
+  dev: { files: 1, options: RUN_OPTIONS, passes: true },
+  demo: { files: 0, options: RUN_OPTIONS, passes: true },
+  new: { files: 1, options: {}, passes: false },
+}
+
+const RUNTIMES: readonly RuntimeName[] = ['node', 'bun', 'deno']
+
+/** @throws UsageError */
+export function parseCommand(args: readonly string[]): Command {
+  const [first, ...rest] = args
+  if (first === undefined || first === '--help' || first === '-h') return { kind: 'help', of: undefined }
+  if (first === '--version' || first === '-v') return { kind: 'version' }
+  if (first === 'help') return { kind: 'help', of: rest[0] === undefined ? undefined : commandName(rest[0]) }
+  const name = commandName(first)
+  const { words, values, passed } = split(name, rest)
+  if (values.has('help')) return { kind: 'help', of: name }
+  const file = fileOf(name, words)
+  if (name === 'new') return { kind: 'new', file: file! }
+  const options = { ...runOptions(name, values), passed }
+  return name === 'demo' ? { kind: 'demo', options } : { kind: 'dev', options: { ...options, file: file! } }
+}
+
+function commandName(word: string): CommandName {
+  if (Object.hasOwn(COMMANDS, word)) return word as CommandName
+  throw new UsageError(`Cannot understand "${word}": the commands are ${Object.keys(COMMANDS).join(', ')}; see kubeloop --help`)
+}
+
+interface Split {
+  readonly words: readonly string[]
+  readonly values: ReadonlyMap<string, readonly string[]>
+  readonly passed: readonly string[]
+}
+
+/** Options may stand anywhere before a lone `--`; all after it is for the runtime. */
+function split(name: CommandName, args: readonly string[]): Split {
+  const { options, passes } = COMMANDS[name]
+  const words: string[] = []
+  const values = new Map<string, string[]>()
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at]!
+    if (arg === '--') {
+      const passed = args.slice(at + 1)
+      if (passed.length > 0 && !passes) throw new UsageError(`Cannot run kubeloop ${name}: nothing is passed on after "--"`)
+      return { words, values, passed }
+    }
+    if (!arg.startsWith('-') || arg === '-') {
+      words.push(arg)
+      continue
+    }
+    const [option, inline] = arg === '-h' ? ['help', undefined] : optionOf(arg)
+    const kind: OptionKind | undefined = option === 'help' ? 'flag' : Object.hasOwn(options, option) ? options[option] : undefined
+    if (!kind) {
+      const known = Object.keys(options).map((each) => `--${each}`)
+      const knows = known.length > 0 ? `knows ${known.join(', ')}` : 'has no options'
+      throw new UsageError(`Cannot understand "${arg}": kubeloop ${name} ${knows}`)
+    }
+    if (kind === 'flag') {
+      if (inline !== undefined) throw new UsageError(`Cannot understand "${arg}": --${option} takes no value`)
+      values.set(option, ['true'])
+      continue
+    }
+    const value = inline ?? args[++at]
+    const isMissing = value === undefined || value === '' || (inline === undefined && value.startsWith('--'))
+    if (isMissing) throw new UsageError(`Cannot understand "${arg}": --${option} needs a value`)
+    if (kind === 'value' && values.has(option)) throw new UsageError(`Cannot understand "${arg}": --${option} was given already`)
+    values.set(option, [...(values.get(option) ?? []), value])
+  }
+  return { words, values, passed: [] }
+}
+
+function optionOf(arg: string): readonly [string, string | undefined] {
+  const at = arg.indexOf('=')
+  return at < 0 ? [arg.replace(/^--/, ''), undefined] : [arg.slice(0, at).replace(/^--/, ''), arg.slice(at + 1)]
+}
+
+function fileOf(name: CommandName, words: readonly string[]): string | undefined {
+  const { files } = COMMANDS[name]
+  if (words.length === files) return words[0]
+  if (words.length < files) throw new UsageError(`Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} operator.ts"`)
+  const surplus = `"${words[files]!}"`
+  const what = files === 0
+    ? `no file, and was given ${surplus}`
+    : `one file, and ${surplus} is another; what is for the runtime goes after "--"`
+  throw new UsageError(`Cannot run kubeloop ${name}: it takes ${what}`)
+}
+
+function runOptions(name: CommandName, values: Split['values']): Omit<DevOptions, 'file' | 'passed'> {
+  const last = (option: string): string | undefined => values.get(option)?.at(-1)
+  const runtime = last('runtime')
+  if (runtime !== undefined && !RUNTIMES.includes(runtime as RuntimeName)) {
+    const known = `${RUNTIMES.slice(0, -1).join(', ')} or ${RUNTIMES.at(-1)}`
+    throw new UsageError(`Cannot run kubeloop ${name}: --runtime is "${runtime}", and must be ${known}`)
+  }
+  return {
+    apply: values.get('apply') ?? [],
+    runtime: runtime as RuntimeName | undefined,
+    elect: values.has('elect'),
+    port: portOf(name, last('port')),
+    fresh: values.has('fresh'),
+    json: values.has('json'),
+  }
+}
+
+function portOf(name: CommandName, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port
+  throw new UsageError(`Cannot run kubeloop ${name}: --port is "${text}", and must be a number from 1 to 65535`)
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+// The launcher of the `kubeloop` command. Plain JavaScript that Node 14.8 can read: it says so when the rest cannot run.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const OLDEST_NODE = [22, 19]
+
+const { versions, env } = process
+const isNode = !versions.bun && !versions.deno
+const [major, minor] = versions.node.split('.').map(Number)
+
+if (!isNode || major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) {
+  const { main } = await import('./main.ts')
+  await main()
+} else {
+  const bun = (env.npm_config_user_agent || '').startsWith('bun/') ? findBun() : undefined
+  // bunx runs a script with this first line by Node, but it was Bun that was called.
+  if (bun) runAgain(bun)
+  else {
+    console.error(explain())
+    process.exitCode = 1
+  }
+}
+
+function findBun() {
+  const folders = [...(env.npm_execpath ? [dirname(env.npm_execpath)] : []), ...(env.PATH || '').split(delimiter)]
+  const names = process.platform === 'win32' ? ['bun.exe'] : ['bun', 'bun.exe']
+  for (const folder of folders) for (const name of names) if (folder && existsSync(join(folder, name))) return join(folder, name)
+  return undefined
+}
+
+function runAgain(bun) {
+  const child = spawn(bun, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  // Ctrl-C goes to both; what was sent to this process alone is passed on.
+  process.on('SIGINT', () => {})
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.once('error', (error) => {
+    console.error(`Cannot start "${bun}": ${error.message}`)
+    process.exitCode = 1
+  })
+  child.once('exit', (code) => process.exit(code === null ? 1 : code))
+}
+
+function explain() {
+  const oldest = OLDEST_NODE.join('.')
+  const file = process.argv.slice(2).find((each) => /\.[cm]?ts$/.test(each))
+  const what = file ? `Cannot run ${file}: .ts files need` : 'Cannot start kubeloop: it needs'
+  const needs = `${what} Node ≥ ${oldest}; this is ${versions.node}`
+  const command = process.argv.slice(2, 4).join(' ') || '--help'
+  // A project may have a Node of its own, as this repository does; its install script puts the program there.
+  const own = join('node_modules', 'node')
+  if (existsSync(join(own, 'package.json')) && !existsSync(join(own, 'bin', 'node')) && !existsSync(join(own, 'bin', 'node.exe'))) {
+    const why = 'The package "node" of this project has a newer one, but its install script did not run (is npm\'s ignore-scripts on?)'
+    return `${needs}. ${why}: npm rebuild node --ignore-scripts=false`
+  }
+  return `${needs} (or: bunx --bun kubeloop ${command})`
+}

@@ -1,0 +1,24 @@
+/** `kubeloop demo`: `kubeloop dev` with the sample, which is put beside the API's state. Nothing needs to be there. */
+import { writePrivate } from '../runtime/files.ts'
+import type { DevOptions } from './arguments.ts'
+import { dev } from './dev.ts'
+import { FOLDER } from './dev_folder.ts'
+import { parseManifest, readManifests } from './manifests.ts'
+import { SAMPLE_MANIFEST, sampleWithModules } from './sample.ts'
+
+// .mts is a module whatever the package.json above it says.
+const FILE = `${FOLDER}/demo/sample_controller.mts`
+const MANIFEST = 'foo.yaml'
+/** Deno resolves names for this package's own modules by the configuration of whoever runs it. */
+const DENO_CONFIG = `${FOLDER}/demo/deno.json`
+const MODULES = ['kubeloop', 'kubeloop/kinds', 'zod', 'zod/v4/core']
+
+export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
+  const own = { name: MANIFEST, objects: await parseManifest(SAMPLE_MANIFEST, MANIFEST) }
+  const others = await readManifests(options.apply)
+  // The modules are where this package is, which may be nowhere near the working folder.
+  const resolve = (specifier: string): string => import.meta.resolve(specifier)
+  await writePrivate(FILE, sampleWithModules(resolve))
+  await writePrivate(DENO_CONFIG, JSON.stringify({ imports: Object.fromEntries(MODULES.map((name) => [name, resolve(name)])) }))
+  await dev({ options: { ...options, file: FILE }, manifests: [own, ...others], title: FILE, denoConfig: DENO_CONFIG })
+}

@@ -1,0 +1,116 @@
+/** `kubeloop dev`: the embedded API in this process, the operator in another one that its runtime watches. */
+import { Api } from 'kubeloop'
+import { abortScope, type AbortScope } from '../async/abort.ts'
+import { systemClock } from '../async/clock.ts'
+import { silentLog } from '../observe/log.ts'
+import type { SessionRequest } from '../operator/dev_session.ts'
+import { exists } from '../runtime/files.ts'
+import { onSignals } from '../runtime/process.ts'
+import { isTerminal, writeLine } from '../runtime/terminal.ts'
+import { onOutputClosed } from '../runtime/this_runtime.ts'
+import { absolutePath, fileName, pathOfUrl, urlOfPath, writtenAt } from '../runtime/user_files.ts'
+import { ManifestApplier } from './apply.ts'
+import type { DevOptions } from './arguments.ts'
+import { claimDevFolder, KUBECONFIG, type DevFolder } from './dev_folder.ts'
+import { startEmbeddedApi } from './embedded_api.ts'
+import { jsonLine, prettyLines, type DevEvent } from './events.ts'
+import { findRuntime, type FoundRuntime } from './find_runtime.ts'
+import type { Manifest } from './manifests.ts'
+import { OperatorRunner } from './operator_runner.ts'
+import { SessionHost } from './session_host.ts'
+import { packageVersion } from './version.ts'
+
+/** A signal within this time of the first is the same Ctrl-C, from the terminal and from npm. */
+const SAME_SIGNAL_MS = 500
+
+export interface DevRun {
+  readonly options: DevOptions
+  readonly manifests: readonly Manifest[]
+  /** What the file is called in what is printed. */
+  readonly title: string
+  /** Where Deno finds the file's modules, when it is not told by the folder. */
+  readonly denoConfig?: string
+}
+
+/** Runs until it is told to stop. @throws Error when it cannot start. */
+export async function dev(run: DevRun): Promise<void> {
+  const { options, title } = run
+  const scope = abortScope()
+  onOutputClosed(() => scope.abort(new DOMException('Nobody reads the output', 'AbortError')))
+  const pretty = !options.json && isTerminal()
+  const say = (event: DevEvent): void => {
+    if (pretty) prettyLines(event).forEach(writeLine)
+    else writeLine(jsonLine(event, systemClock.now()))
+  }
+  if (!(await exists(options.file))) throw new Error(`Cannot run ${title}: there is no such file`)
+  const runtime = await findRuntime(options.runtime, title)
+  const folder = await claimDevFolder()
+  try {
+    say({ kind: 'started', version: await packageVersion(), runtime: runtime.name, runtimeVersion: runtime.version, file: title })
+    await runWith(run, { runtime, folder, scope, pretty, say })
+  } finally {
+    await folder.release()
+  }
+  say({ kind: 'stopped' })
+}
+
+interface Surroundings {
+  readonly runtime: FoundRuntime
+  readonly folder: DevFolder
+  /** Ends when it is time to stop. */
+  readonly scope: AbortScope
+  readonly pretty: boolean
+  readonly say: (event: DevEvent) => void
+}
+
+async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Surroundings): Promise<void> {
+  const { options, manifests, title, denoConfig } = run
+  const { port, fresh, elect, passed } = options
+  const file = absolutePath(options.file)
+  const sessions = new SessionHost({ clock: systemClock, changedSince: (timeMs) => changedSince(file, title, timeMs), onStart })
+  const api = await startEmbeddedApi({ port, fresh, sessions, clock: systemClock, log: silentLog, say })
+  const applier = new ManifestApplier(manifests, { api: new Api({ transport: api.transport }), clock: systemClock, say })
+  const runner = new OperatorRunner({
+    runtime, file, title, pretty, elect, passed, denoConfig, say, clock: systemClock,
+    preload: await preloadOf(runtime), kubeconfig: absolutePath(KUBECONFIG), authority: api.authority, onPids: (pids) => folder.guard(pids),
+  })
+  const release = stopOnSignals(scope, () => runner.kill())
+  let applying: Promise<void> = Promise.resolve()
+  function onStart({ kinds, pid }: SessionRequest, start: number): void {
+    runner.operatorIs(pid)
+    const plural = kinds[0]?.split('/').at(-1)
+    if (start === 1) say({ kind: 'try', command: `kubectl --kubeconfig ${KUBECONFIG} get ${plural ?? 'namespaces'} -w` })
+    applying = applier.apply(scope.signal)
+  }
+  try {
+    await runner.run(scope.signal)
+    await applying
+  } finally {
+    release()
+    scope.abort()
+    await api.close()
+  }
+}
+
+/** Ctrl-C, a closed terminal and a kind `kill` all mean to stop; another one, to stop at once. */
+function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
+  let first: number | undefined
+  return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
+    const now = systemClock.monotonic()
+    if (first !== undefined && now - first > SAME_SIGNAL_MS) kill()
+    first ??= now
+    scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
+  })
+}
+
+async function changedSince(file: string, title: string, timeMs: number): Promise<{ file: string; atMs: number } | undefined> {
+  const atMs = await writtenAt(file)
+  return atMs !== undefined && atMs > timeMs ? { file: fileName(title), atMs } : undefined
+}
+
+/** The module that is loaded before the operator's, as its runtime takes it. */
+async function preloadOf({ name }: FoundRuntime): Promise<string> {
+  const { preloadUrl } = await import('./preload.ts')
+  const path = pathOfUrl(preloadUrl)
+  return name === 'node' ? urlOfPath(path) : path
+}

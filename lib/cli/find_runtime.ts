@@ -1,0 +1,45 @@
+/** The runtime for the operator, found on this machine and asked for its version. */
+import type { RuntimeName } from '../runtime/this_runtime.ts'
+import { thisRuntime } from '../runtime/this_runtime.ts'
+import { exec } from '../runtime/exec.ts'
+import { optionalEnv } from '../runtime/env.ts'
+import { folderOf, splitPaths } from '../runtime/files.ts'
+import { findExecutables } from '../runtime/workspace.ts'
+import { chooseRuntime, nodeTooOld } from './runtimes.ts'
+
+export interface FoundRuntime {
+  readonly name: RuntimeName
+  readonly program: string
+  readonly version: string
+}
+
+/** @throws Error that says what is missing. */
+export async function findRuntime(asked: RuntimeName | undefined, file: string): Promise<FoundRuntime> {
+  const { name, program, version: known } = chooseRuntime(asked, {
+    current: thisRuntime(),
+    userAgent: optionalEnv('npm_config_user_agent'),
+    execPath: optionalEnv('npm_execpath'),
+    find,
+  }, file)
+  const version = known ?? (await versionOf(program))
+  const tooOld = name === 'node' ? nodeTooOld(version, file) : undefined
+  if (tooOld) throw new Error(tooOld)
+  return { name, program, version }
+}
+
+function find(name: string, beside?: string): string | undefined {
+  const folders = beside === undefined ? splitPaths(optionalEnv('PATH') ?? '') : [folderOf(beside)]
+  for (const folder of folders) {
+    const { paths } = findExecutables(folder, [name, `${name}.exe`])
+    const found = paths[name] ?? paths[`${name}.exe`]
+    if (found) return found
+  }
+  return undefined
+}
+
+async function versionOf(program: string): Promise<string> {
+  const { code, stdout, stderr } = await exec(program, ['--version'])
+  const version = /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0]
+  if (code === 0 && version) return version
+  throw new Error(`Cannot use "${program}": asked for its version, it answered: ${(stderr || stdout).trim().split('\n')[0] || 'nothing'}`)
+}

@@ -1,0 +1,43 @@
+/** The `kubeloop` command: one line for each failure, and an exit code. 0: done or stopped; 1: it failed; 2: it was called wrongly. */
+import { messageOf } from '../core/errors.ts'
+import { exitProcess } from '../runtime/process.ts'
+import { writeLine } from '../runtime/terminal.ts'
+import { programArguments, writeErrorLine } from '../runtime/this_runtime.ts'
+import { parseCommand, UsageError, type Command } from './arguments.ts'
+import { helpText } from './help.ts'
+import { packageVersion } from './version.ts'
+
+/** Runs what was typed. Never rejects. */
+export async function main(): Promise<void> {
+  let code = 0
+  try {
+    await run(parseCommand(programArguments()))
+  } catch (error) {
+    writeErrorLine(messageOf(error))
+    code = error instanceof UsageError ? 2 : 1
+  }
+  exitProcess(code)
+}
+
+/** What a command needs is loaded with it: `--help` need not wait for an API server. */
+async function run(command: Command): Promise<void> {
+  switch (command.kind) {
+    case 'help':
+      return writeLine(helpText(command.of, await packageVersion()))
+    case 'version':
+      return writeLine(await packageVersion())
+    case 'new': {
+      const { newOperator } = await import('./new.ts')
+      return await newOperator(command.file)
+    }
+    case 'dev': {
+      const [{ dev }, { readManifests }] = await Promise.all([import('./dev.ts'), import('./manifests.ts')])
+      const { options } = command
+      return await dev({ options, manifests: await readManifests(options.apply), title: options.file })
+    }
+    case 'demo': {
+      const { demo } = await import('./demo.ts')
+      return await demo(command.options)
+    }
+  }
+}

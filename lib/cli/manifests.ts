@@ -1,0 +1,66 @@
+/** Manifests: files of JSON or YAML to the objects in them. */
+import { messageOf } from '../core/errors.ts'
+import { readTextIfExists } from '../runtime/files.ts'
+import { readInput } from '../runtime/user_files.ts'
+
+/** What an object in a manifest must have. */
+export interface ManifestObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+export interface Manifest {
+  /** As it was given. */
+  readonly name: string
+  readonly objects: readonly ManifestObject[]
+}
+
+/** Every manifest, read before anything is started: a mistake in one is said at once. */
+export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
+  const manifests: Manifest[] = []
+  for (const file of files) {
+    const [name, text] = file === '-' ? ['standard input', await readInput()] : [file, await readTextIfExists(file)]
+    if (text === undefined) throw new Error(`Cannot apply ${name}: there is no such file`)
+    manifests.push({ name, objects: await parseManifest(text, name) })
+  }
+  return manifests
+}
+
+/** The objects of a manifest, those of a List one by one. @throws Error that names the file and the document. */
+export async function parseManifest(text: string, file: string): Promise<ManifestObject[]> {
+  const documents = await readDocuments(text, file)
+  const objects = documents.flatMap((document, at) => objectsOf(document, documents.length > 1 ? `document ${at + 1} ` : 'it ', file))
+  if (objects.length === 0) throw new Error(`Cannot read ${file}: there is no object in it`)
+  return objects
+}
+
+/** Every document that is not empty. */
+async function readDocuments(text: string, file: string): Promise<unknown[]> {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      return [JSON.parse(text)]
+    } catch {
+      // YAML's flow style begins like JSON; the parser that knows both says what is wrong.
+    }
+  }
+  const { loadAll } = await import('js-yaml')
+  try {
+    return (loadAll(text) as unknown[]).filter((document) => document !== null && document !== undefined)
+  } catch (error) {
+    // The parser quotes the lines around the mistake below its first line.
+    throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, { cause: error })
+  }
+}
+
+function objectsOf(document: unknown, which: string, file: string): ManifestObject[] {
+  const wrong = (what: string): Error => new Error(`Cannot read ${file}: ${which}${what}`)
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw wrong('is no object')
+  const { apiVersion, kind, metadata, items } = document as Record<string, unknown>
+  if (typeof apiVersion !== 'string' || apiVersion === '') throw wrong('has no apiVersion')
+  if (typeof kind !== 'string' || kind === '') throw wrong('has no kind')
+  if (kind === 'List' && Array.isArray(items)) return items.flatMap((item, at) => objectsOf(item, `item ${at + 1} `, file))
+  const { name } = (typeof metadata === 'object' && metadata !== null ? metadata : {}) as { name?: unknown }
+  if (typeof name !== 'string' || name === '') throw wrong(`(${kind}) has no metadata.name`)
+  return [document as ManifestObject]
+}

@@ -1,0 +1,36 @@
+/** Reads that go to the server. */
+import { indexKeys, type Index } from '../core/index.ts'
+import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
+import type { Resource } from '../core/resource.ts'
+import type { Api } from './api.ts'
+import type { ListOptions, Reader } from './client.ts'
+import { isMissingObject } from './codec.ts'
+
+// deno-lint-ignore no-explicit-any -- reading does not depend on D
+type Of<T extends KubeObject> = Resource<T, any>
+
+export class LiveReader implements Reader {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+    try {
+      return (await this.#api.get({ resource, ...keyOf(ref) })) as T
+    } catch (error) {
+      if (isMissingObject(error)) return undefined
+      throw error
+    }
+  }
+
+  async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
+    const { namespace, labels, fields } = options
+    return (await this.#api.list({ resource, namespace }, { labels, fields })).items as T[]
+  }
+
+  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
+    return (await this.list(index.resource)).filter((object) => indexKeys(index, object).includes(key))
+  }
+}

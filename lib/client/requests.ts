@@ -1,0 +1,148 @@
+/** Requests as values: from a verb and its arguments to a path, headers and a body. Nothing is sent here. */
+import type { HttpRequest } from '../core/transport.ts'
+import { apiVersionOf, type AnyResource } from '../core/resource.ts'
+import { formatLabels } from '../core/selectors.ts'
+
+/** Where objects of a kind are, or one of them, or a subresource of one. */
+export interface Target {
+  readonly resource: AnyResource
+  readonly namespace?: string | undefined
+  readonly name?: string | undefined
+  readonly subresource?: string | undefined
+}
+
+/** What narrows a list or a watch. */
+export interface SelectOptions {
+  readonly labels?: string | Readonly<Record<string, string>> | undefined
+  readonly fields?: string | undefined
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+/**
+ * The path of a target. Names are escaped, so that `system:node` and `MyTeam:Admin` survive. Throws a TypeError for what can
+ * be no name, because a path with `..` or nothing in a name's place means another object, or all of them. As the scope of a
+ * kind decides, a namespace beside a cluster-scoped one is left out.
+ */
+export function pathOf({ resource, namespace, name, subresource }: Target): string {
+  const root = resource.group ? `/apis/${resource.group}/${resource.version}` : `/api/${resource.version}`
+  const within = resource.scope === 'Namespaced' && namespace ? `/namespaces/${segment(resource, 'namespace', namespace)}` : ''
+  if (name !== undefined && resource.scope === 'Namespaced' && !within) {
+    throw new TypeError(`Cannot address ${resource.kind} "${name}": it needs a namespace`)
+  }
+  const object = name === undefined ? '' : `/${segment(resource, 'name', name)}`
+  const part = subresource ? `/${segment(resource, 'subresource', subresource)}` : ''
+  return `${root}${within}/${resource.plural}${object}${part}`
+}
+
+/** The rule of apimachinery's IsValidPathSegmentName; the server decodes a path before it divides it. */
+function segment(resource: AnyResource, what: string, value: string): string {
+  if (value !== '' && value !== '.' && value !== '..' && !/[/%]/.test(value)) return encodeURIComponent(value)
+  throw new TypeError(`Cannot address ${resource.kind}: the ${what} ${JSON.stringify(value)} is empty, ".", "..", or has a "/" or "%"`)
+}
+
+export function getRequest(target: Target): HttpRequest {
+  return { method: 'GET', path: pathOf(target), headers: ACCEPT }
+}
+
+export function listRequest(
+  target: Target,
+  options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
+): HttpRequest {
+  const query = { ...selectors(options), limit: options.limit, continue: options.continue }
+  return { method: 'GET', path: withQuery(pathOf(target), query), headers: ACCEPT }
+}
+
+export function watchRequest(target: Target, options: SelectOptions & { resourceVersion: string; timeoutSeconds: number }): HttpRequest {
+  const query = {
+    ...selectors(options),
+    watch: true,
+    allowWatchBookmarks: true,
+    resourceVersion: options.resourceVersion,
+    timeoutSeconds: options.timeoutSeconds,
+  }
+  return { method: 'GET', path: withQuery(pathOf(target), query), headers: ACCEPT }
+}
+
+/** What every write may ask for. */
+export interface WriteQuery {
+  readonly dryRun?: boolean | undefined
+  readonly fieldManager?: string | undefined
+  readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
+}
+
+export function createRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
+  const path = withQuery(pathOf({ ...target, name: undefined }), writeQuery(query))
+  return { method: 'POST', path, headers: sending('application/json'), body: JSON.stringify(object) }
+}
+
+export function updateRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
+  const path = withQuery(pathOf(target), writeQuery(query))
+  return { method: 'PUT', path, headers: sending('application/json'), body: JSON.stringify(object) }
+}
+
+export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
+
+/** YAML is the media type of server-side apply; JSON is YAML. */
+const PATCH_MEDIA_TYPE: Readonly<Record<PatchType, string>> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+}
+
+export function patchRequest(
+  target: Target,
+  type: PatchType,
+  patch: unknown,
+  query: WriteQuery & { force?: boolean | undefined },
+): HttpRequest {
+  const path = withQuery(pathOf(target), { ...writeQuery(query), force: type === 'apply' ? query.force : undefined })
+  return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body: JSON.stringify(patch) }
+}
+
+export function deleteRequest(
+  target: Target,
+  options: {
+    propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
+    uid?: string | undefined
+    resourceVersion?: string | undefined
+    dryRun?: boolean | undefined
+  },
+): HttpRequest {
+  const { uid, resourceVersion } = options
+  const body = {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    propagationPolicy: options.propagation,
+    preconditions: uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
+    dryRun: options.dryRun ? ['All'] : undefined,
+  }
+  return { method: 'DELETE', path: pathOf(target), headers: sending('application/json'), body: JSON.stringify(body) }
+}
+
+/** An object to send: apiVersion and kind come from the Resource, whatever the caller wrote. */
+export function wireObject(resource: AnyResource, object: object): Record<string, unknown> {
+  return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }
+}
+
+const ACCEPT = { accept: 'application/json' } as const
+
+function sending(mediaType: string): Record<string, string> {
+  return { ...ACCEPT, 'content-type': mediaType }
+}
+
+function selectors({ labels, fields }: SelectOptions): Query {
+  return { labelSelector: labels === undefined ? undefined : formatLabels(labels), fieldSelector: fields }
+}
+
+function writeQuery({ dryRun, fieldManager, fieldValidation }: WriteQuery): Query {
+  return { dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation }
+}
+
+function withQuery(path: string, query: Query): string {
+  const parts = Object.entries(query)
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`)
+  return parts.length === 0 ? path : `${path}?${parts.join('&')}`
+}

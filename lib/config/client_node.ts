@@ -1,0 +1,141 @@
+/**
+ * Clusters that @kubernetes/client-node knows how to reach: a KubeConfig that the caller has, or an auth-provider (oidc,
+ * gcp, azure) that only it implements. It is loaded for the latter alone.
+ */
+import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
+import { ConfigError, messageOf } from '../core/errors.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
+
+/** What is used of client-node's KubeConfig. */
+export interface KubeConfigLike {
+  getCurrentContext(): string
+  getContextObject(name: string): { readonly namespace?: string } | null
+  getCurrentCluster(): {
+    readonly server: string
+    readonly skipTLSVerify?: boolean
+    readonly tlsServerName?: string
+    readonly proxyUrl?: string
+  } | null
+  getCurrentUser(): { readonly impersonateUser?: string } | null
+  applyToHTTPSOptions(options: HttpsOptions): Promise<void>
+}
+
+/** What it fills in of node:https' options. */
+interface HttpsOptions {
+  ca?: unknown
+  cert?: unknown
+  key?: unknown
+  pfx?: unknown
+  auth?: string | null | undefined
+  headers?: unknown
+}
+
+/** How long an answer is kept: its authenticators look at the clock themselves, but build an agent each time. */
+const KEPT_MS = 10_000
+
+/**
+ * A cluster as a KubeConfig of @kubernetes/client-node has it, with every way of signing in that it knows.
+ *
+ * @throws ConfigError when it has no current context or no cluster.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node'
+ * import { fromKubeConfig } from 'kubeloop'
+ * const config = new KubeConfig()
+ * config.loadFromDefault()
+ * const cluster = fromKubeConfig(config)
+ * ```
+ */
+export function fromKubeConfig(config: KubeConfigLike, clock: Clock = systemClock): ClusterConfig {
+  const cluster = config.getCurrentCluster()
+  if (!cluster) {
+    throw new ConfigError('Cannot use the KubeConfig: it has no current context with a cluster; load it first, or call setCurrentContext')
+  }
+  const options = keep(() => applied(config), clock)
+  const impersonated = config.getCurrentUser()?.impersonateUser
+  return {
+    server: cluster.server,
+    ca: async () => (await options.read()).ca,
+    credentials: async () => (await options.read()).credentials,
+    invalidate: options.forget,
+    ...(cluster.skipTLSVerify && { insecure: true }),
+    ...(cluster.tlsServerName && { serverName: cluster.tlsServerName }),
+    ...(cluster.proxyUrl && { proxy: cluster.proxyUrl }),
+    ...(impersonated && { impersonate: { user: impersonated } }),
+    namespace: config.getContextObject(config.getCurrentContext())?.namespace,
+  }
+}
+
+interface Applied {
+  readonly ca: string | undefined
+  readonly credentials: Credentials
+}
+
+async function applied(config: KubeConfigLike): Promise<Applied> {
+  const options: HttpsOptions = {}
+  try {
+    await config.applyToHTTPSOptions(options)
+  } catch (error) {
+    throw new ConfigError(`Cannot get credentials through @kubernetes/client-node: ${messageOf(error)}`, { cause: error })
+  }
+  if (options.pfx !== undefined) {
+    throw new ConfigError('Cannot use the KubeConfig: a pfx file is not supported; give certificate and key as PEM')
+  }
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    if (value !== undefined) headers[name.toLowerCase()] = String(value)
+  }
+  if (options.auth) headers['authorization'] = `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(options.auth)))}`
+  return { ca: textOf(options.ca), credentials: { cert: textOf(options.cert), key: textOf(options.key), headers } }
+}
+
+function textOf(value: unknown): string | undefined {
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Keeps what was read for a moment; those who ask meanwhile wait for the same reading. */
+function keep<T>(readNow: () => Promise<T>, clock: Clock): { read(): Promise<T>; forget(): void } {
+  let kept: { readonly value: Promise<T>; readonly readAt: number } | undefined
+  return {
+    read() {
+      if (kept && clock.monotonic() - kept.readAt < KEPT_MS) return kept.value
+      const reading = { value: readNow(), readAt: clock.monotonic() }
+      kept = reading
+      reading.value.catch(() => {
+        if (kept === reading) kept = undefined
+      })
+      return reading.value
+    },
+    forget: () => (kept = undefined),
+  }
+}
+
+/** A user's `auth-provider`, through client-node's own KubeConfig. @throws ConfigError when it is not installed. */
+export async function signInThroughClientNode(
+  provider: string,
+  at: string,
+  load: (kubeConfig: ClientNodeConfig) => void,
+): Promise<KubeConfigLike> {
+  // Not a literal, so that no bundler takes 97 MB along.
+  const name = ['@kubernetes', 'client-node'].join('/')
+  let module: { readonly KubeConfig: new () => ClientNodeConfig }
+  try {
+    module = (await import(name)) as typeof module
+  } catch (error) {
+    throw new ConfigError(
+      `Cannot sign in by auth-provider "${provider}" (${at}): that needs @kubernetes/client-node, which cannot be loaded here; ` +
+        'install it (npm install @kubernetes/client-node), or use an exec plugin',
+      { cause: error },
+    )
+  }
+  const kubeConfig = new module.KubeConfig()
+  load(kubeConfig)
+  return kubeConfig
+}
+
+/** What is used of client-node's KubeConfig to fill one. */
+export interface ClientNodeConfig extends KubeConfigLike {
+  loadFromClusterAndUser(cluster: object, user: object): void
+}

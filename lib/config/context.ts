@@ -1,0 +1,216 @@
+/** One context of a kubeconfig, as a cluster to speak to: which server, and who we are there. */
+import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
+import { ConfigError } from '../core/errors.ts'
+import type { Log } from '../observe/log.ts'
+import { folderOf, resolvePath } from '../runtime/files.ts'
+import { type ClientNodeConfig, fromKubeConfig, signInThroughClientNode } from './client_node.ts'
+import type { Environment } from './environment.ts'
+import { clusterInfo } from './exec_credential.ts'
+import { ExecCredentials, readExecPlugin } from './exec_plugin.ts'
+import type { Fields } from './fields.ts'
+import { checkToken } from './in_cluster.ts'
+import type { Kubeconfig } from './kubeconfig.ts'
+import { checkCertificate, checkKey, decodeBase64 } from './pem.ts'
+import { proxyFromEnvironment } from './proxy_env.ts'
+import { RotatingFile } from './rotating_file.ts'
+
+/** What reading a context needs of the world. */
+export interface Surroundings {
+  readonly environment: Environment
+  readonly log: Log
+}
+
+/** A value that may change, and how to have it looked at again. */
+interface Source<T> {
+  read(): Promise<T>
+  invalidate(): void
+}
+
+/**
+ * The cluster of a context. Files that it names are read once, so that mistakes show now; a plugin is not run yet.
+ *
+ * @throws ConfigError naming file and field.
+ */
+export async function clusterOfContext(
+  config: Kubeconfig,
+  name: string | undefined,
+  around: Surroundings,
+): Promise<{ cluster: ClusterConfig; context: string }> {
+  const { context, fields } = chooseContext(config, name)
+  const cluster = entry(config.clusters, fields, 'cluster')
+  if (!cluster) throw fields.wrong('cluster', 'is missing')
+  const user = entry(config.users, fields, 'user')
+
+  const ca = pem(cluster, 'certificate-authority', checkCertificate, around)
+  const insecure = cluster.flag('insecure-skip-tls-verify')
+  if (ca && insecure) throw cluster.wrong('insecure-skip-tls-verify', 'cannot be true where there is a certificate-authority: choose one')
+  const server = serverOf(cluster, ca !== undefined || insecure)
+  const caText = await ca?.read()
+  const identity = user && (await readUser(user, { cluster, server, caText }, around))
+  const proxy = cluster.text('proxy-url') ?? proxyFromEnvironment(server, (variable) => around.environment.optionalEnv(variable))
+  return {
+    context,
+    cluster: {
+      server,
+      ca: ca && (() => ca.read()),
+      insecure: insecure || undefined,
+      serverName: cluster.text('tls-server-name'),
+      proxy: proxy === undefined ? undefined : checkProxy(proxy, cluster),
+      gzip: cluster.flag('disable-compression') ? false : undefined,
+      credentials: identity && (() => identity.read()),
+      impersonate: user && impersonation(user),
+      namespace: fields.text('namespace'),
+      invalidate: identity?.canChange ? () => identity.invalidate() : undefined,
+    },
+  }
+}
+
+function chooseContext(config: Kubeconfig, name: string | undefined): { context: string; fields: Fields } {
+  const files = config.files.join(', ')
+  const known = [...config.contexts.keys()]
+  const choices = known.length > 0 ? `it has ${known.map((context) => `"${context}"`).join(', ')}` : 'it has none'
+  const context = name ?? config.currentContext
+  if (context === undefined) throw new ConfigError(`Cannot choose a context of kubeconfig ${files}: current-context is not set; ${choices}`)
+  const fields = config.contexts.get(context)
+  if (!fields) throw new ConfigError(`Cannot use context "${context}" of kubeconfig ${files}: there is no such context; ${choices}`)
+  return { context, fields }
+}
+
+/** What a context's field refers to. */
+function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cluster' | 'user'): Fields | undefined {
+  const name = context.text(field)
+  if (name === undefined) return undefined
+  const found = entries.get(name)
+  if (!found) throw context.wrong(field, `is "${name}", and no ${field} has this name`)
+  return found
+}
+
+/** An address without a scheme is https where something speaks for it, as in client-go. */
+function serverOf(cluster: Fields, tls: boolean): string {
+  const stated = cluster.text('server')
+  if (stated === undefined) throw cluster.wrong('server', 'is missing')
+  const server = stated.includes('://') ? stated : `${tls ? 'https' : 'http'}://${stated}`
+  if (!/^https?:\/\//.test(server) || !URL.canParse(server)) throw cluster.wrong('server', 'is not a URL such as https://127.0.0.1:6443')
+  return server
+}
+
+function checkProxy(proxy: string, cluster: Fields): string {
+  if (/^https?:\/\//.test(proxy) && URL.canParse(proxy)) return proxy
+  throw cluster.wrong('proxy-url', 'must be an http:// or https:// URL; other proxies are not supported')
+}
+
+/** Certificate or key: text within the kubeconfig goes before a file, which is read again when it rotates. */
+function pem(
+  fields: Fields,
+  name: string,
+  check: (text: string, wrong: (what: string) => Error) => string,
+  { environment, log }: Surroundings,
+): Source<string> | undefined {
+  const data = fields.text(`${name}-data`)
+  if (data !== undefined) {
+    const wrong = (what: string): ConfigError => fields.wrong(`${name}-data`, what)
+    const text = check(decodeBase64(data, wrong), wrong)
+    return { read: () => Promise.resolve(text), invalidate() {} }
+  }
+  const file = fileOf(fields, name)
+  if (file === undefined) return undefined
+  const what = `${fields.at(name)} of ${fields.file}:`
+  return new RotatingFile({
+    environment,
+    log,
+    file,
+    what,
+    parse: (text) => check(text, (problem) => fields.wrong(name, `(${file}) ${problem}`)),
+  })
+}
+
+/** A path in a kubeconfig is seen from its folder. */
+function fileOf(fields: Fields, name: string): string | undefined {
+  const file = fields.text(name)
+  return file === undefined ? undefined : resolvePath(folderOf(fields.file), file)
+}
+
+interface ClusterOfUser {
+  readonly cluster: Fields
+  readonly server: string
+  readonly caText: string | undefined
+}
+
+/** Who somebody is. After a 401 it is worth another look only if it can change. */
+interface Identity extends Source<Credentials> {
+  readonly canChange: boolean
+}
+
+/** All that a user's entry says of who he is. A token goes before a password, and both before a plugin. */
+async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser, around: Surroundings): Promise<Identity> {
+  const { environment, log } = around
+  const cert = pem(user, 'client-certificate', checkCertificate, around)
+  const key = pem(user, 'client-key', checkKey, around)
+  if (cert && !key) throw user.wrong('client-key-data', 'is missing: a client certificate needs its key')
+  if (key && !cert) throw user.wrong('client-certificate-data', 'is missing: a client key needs its certificate')
+
+  const tokenFile = fileOf(user, 'tokenFile')
+  const fixedToken = user.text('token')
+  const token: Source<string> | undefined = tokenFile !== undefined
+    ? new RotatingFile({
+      environment,
+      log,
+      file: tokenFile,
+      what: `${user.at('tokenFile')} of ${user.file}:`,
+      parse: (text) => checkToken(text, tokenFile),
+    })
+    : fixedToken === undefined
+    ? undefined
+    : { read: () => Promise.resolve(fixedToken), invalidate() {} }
+
+  const basic = basicHeaders(user)
+  const execFields = user.child('exec')
+  const provider = user.child('auth-provider')
+  const dynamic: Source<Credentials> | undefined = token || basic
+    ? undefined
+    : execFields
+    ? new ExecCredentials(readExecPlugin(execFields, clusterInfo(cluster, server, caText)), environment)
+    : provider && (await legacyProvider(provider, server))
+
+  // A plugin is not run before somebody sends a request: it may open a browser.
+  await Promise.all([cert?.read(), key?.read(), token?.read()])
+  return {
+    canChange: dynamic !== undefined || [cert, key, token].some((source) => source instanceof RotatingFile),
+    async read() {
+      const [certText, keyText, tokenText, answer] = await Promise.all([cert?.read(), key?.read(), token?.read(), dynamic?.read()])
+      const pair = answer?.cert === undefined ? { cert: certText, key: keyText } : { cert: answer.cert, key: answer.key }
+      return { token: tokenText ?? answer?.token, headers: basic ?? answer?.headers, ...pair }
+    },
+    invalidate() {
+      for (const source of [cert, key, token, dynamic]) source?.invalidate()
+    },
+  }
+}
+
+function basicHeaders(user: Fields): Record<string, string> | undefined {
+  const [name, password] = [user.text('username'), user.text('password')]
+  if (name === undefined || user.text('token') !== undefined || user.text('tokenFile') !== undefined) return undefined
+  return { authorization: `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${name}:${password ?? ''}`)))}` }
+}
+
+async function legacyProvider(provider: Fields, server: string): Promise<Source<Credentials>> {
+  const name = provider.text('name')
+  if (name === undefined) throw provider.wrong('name', 'is missing')
+  const load = (kubeConfig: ClientNodeConfig): void =>
+    kubeConfig.loadFromClusterAndUser({ name: 'cluster', server, skipTLSVerify: false }, {
+      name: 'user',
+      authProvider: { name, config: provider.raw('config') },
+    })
+  const { credentials, invalidate } = fromKubeConfig(await signInThroughClientNode(name, `${provider.path} in ${provider.file}`, load))
+  return { read: () => credentials!(), invalidate: () => invalidate!() }
+}
+
+function impersonation(user: Fields): Impersonation | undefined {
+  const [name, uid, groups, extra] = [user.text('as'), user.text('as-uid'), user.texts('as-groups'), user.child('as-user-extra')]
+  if (name === undefined) {
+    if (uid !== undefined || groups.length > 0 || extra) throw user.wrong('as', 'is missing: as-uid, as-groups and as-user-extra need it')
+    return undefined
+  }
+  const extras = extra && Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)]))
+  return { user: name, uid, groups, extra: extras }
+}

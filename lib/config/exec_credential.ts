@@ -1,0 +1,101 @@
+/**
+ * The protocol of credential plugins: what one is told, what it answers, and for how long that holds. Pure.
+ *
+ * @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+ */
+import type { Credentials } from '../core/cluster_config.ts'
+import { ConfigError } from '../core/errors.ts'
+import { Fields } from './fields.ts'
+import { checkCertificate, checkKey } from './pem.ts'
+
+export const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const
+
+export type ExecVersion = (typeof EXEC_VERSIONS)[number]
+
+/** A plugin's entry in a kubeconfig. */
+export interface ExecPlugin {
+  /** The user it belongs to, and the file: for messages. */
+  readonly at: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly apiVersion: ExecVersion
+  readonly interactiveMode: 'Never' | 'IfAvailable' | 'Always'
+  readonly installHint: string | undefined
+  /** What it is told of the cluster, if it asked for that. */
+  readonly cluster: Readonly<Record<string, unknown>> | undefined
+}
+
+/** What a plugin answered, and when to ask again. */
+export interface ExecAnswer {
+  readonly credentials: Credentials
+  /** On the wall clock; undefined when it did not say. */
+  readonly refreshAt: number | undefined
+}
+
+/** The value of KUBERNETES_EXEC_INFO. */
+export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
+  const spec = { interactive, ...(plugin.cluster && { cluster: plugin.cluster }) }
+  return JSON.stringify({ kind: 'ExecCredential', apiVersion: plugin.apiVersion, spec })
+}
+
+/** The cluster as a plugin with `provideClusterInfo` is told it. */
+export function clusterInfo(cluster: Fields, server: string, ca: string | undefined): Record<string, unknown> {
+  const info = {
+    server,
+    'tls-server-name': cluster.text('tls-server-name'),
+    'insecure-skip-tls-verify': cluster.flag('insecure-skip-tls-verify') || undefined,
+    'certificate-authority-data': ca === undefined ? undefined : btoa(String.fromCharCode(...new TextEncoder().encode(ca))),
+    'proxy-url': cluster.text('proxy-url'),
+    'disable-compression': cluster.flag('disable-compression') || undefined,
+    config: execExtension(cluster),
+  }
+  return Object.fromEntries(Object.entries(info).filter(([, value]) => value !== undefined))
+}
+
+/** What the cluster's entry has in store for plugins. */
+function execExtension(cluster: Fields): unknown {
+  const named = cluster.list('extensions').map((value, at) => new Fields(value, cluster.file, cluster.at(`extensions[${at}]`)))
+  return named.find((extension) => extension.text('name') === 'client.authentication.k8s.io/exec')?.raw('extension')
+}
+
+/** How long before its end a credential is not used any more: a request takes time, and clocks differ. */
+const SKEW_MS = 60_000
+
+/**
+ * Reads a plugin's output.
+ *
+ * @throws ConfigError that says what is missing. The output is in no message and in no cause: it has the token.
+ */
+export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number): ExecAnswer {
+  const wrong = (what: string): ConfigError =>
+    new ConfigError(`Cannot use the output of credential plugin "${plugin.command}" (${plugin.at}): ${what}`)
+  let document: Fields
+  try {
+    document = new Fields(JSON.parse(output), `the output of credential plugin "${plugin.command}"`, '')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw wrong(output.trim() === '' ? 'it printed nothing' : 'it is not JSON')
+  }
+  if (document.text('kind') !== 'ExecCredential') throw wrong('its kind is not ExecCredential')
+  if (document.text('apiVersion') !== plugin.apiVersion) {
+    throw wrong(`its apiVersion is not ${plugin.apiVersion}, as the kubeconfig asks for`)
+  }
+  const status = document.child('status')
+  if (!status) throw wrong('it has no status')
+  const credentials = { token: status.text('token'), cert: status.text('clientCertificateData'), key: status.text('clientKeyData') }
+  if (credentials.token === undefined && credentials.cert === undefined) {
+    throw wrong('its status has neither a token nor a client certificate')
+  }
+  if ((credentials.cert === undefined) !== (credentials.key === undefined)) {
+    throw wrong('clientCertificateData and clientKeyData come together')
+  }
+  if (credentials.cert !== undefined) checkCertificate(credentials.cert, (what) => wrong(`clientCertificateData ${what}`))
+  if (credentials.key !== undefined) checkKey(credentials.key, (what) => wrong(`clientKeyData ${what}`))
+  const expiry = status.text('expirationTimestamp')
+  const expiresAt = expiry === undefined ? undefined : Date.parse(expiry)
+  if (Number.isNaN(expiresAt)) throw wrong('expirationTimestamp is not a time in RFC 3339')
+  // One that lives for a minute only must not be fetched for every request.
+  const refreshAt = expiresAt === undefined ? undefined : expiresAt - Math.min(SKEW_MS, Math.max(0, expiresAt - now) / 5)
+  return { credentials, refreshAt }
+}

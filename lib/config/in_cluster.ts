@@ -1,0 +1,74 @@
+/**
+ * The cluster around a pod: its service account. The token is read again about once a minute and after a 401, and so is
+ * the CA.
+ *
+ * On Deno: `--allow-env=KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT` and
+ * `--allow-read=/var/run/secrets/kubernetes.io/serviceaccount`.
+ */
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { ConfigError } from '../core/errors.ts'
+import type { Log } from '../observe/log.ts'
+import { type Environment, isNotFound, variable } from './environment.ts'
+import { checkCertificate } from './pem.ts'
+import { proxyFromEnvironment } from './proxy_env.ts'
+import { readFailure, RotatingFile } from './rotating_file.ts'
+
+export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The config, or why this process is not in a pod that may speak to its cluster. */
+export type InCluster = { readonly cluster: ClusterConfig } | { readonly missing: string }
+
+/** @throws ConfigError when this is a pod, but its service account cannot be read. */
+export async function inCluster(environment: Environment, log: Log): Promise<InCluster> {
+  const host = variable(environment, 'KUBERNETES_SERVICE_HOST')
+  if (!host) return { missing: 'KUBERNETES_SERVICE_HOST is not set' }
+  const port = variable(environment, 'KUBERNETES_SERVICE_PORT')
+  if (!port) return { missing: 'KUBERNETES_SERVICE_PORT is not set' }
+
+  const rotating = (name: string, parse: (text: string) => string): RotatingFile =>
+    new RotatingFile({ environment, log, file: `${SERVICE_ACCOUNT}/${name}`, what: `service account ${name}`, parse })
+  const wrong = (what: string): ConfigError => new ConfigError(`Cannot use ${SERVICE_ACCOUNT}/ca.crt: it ${what}`)
+  const token = rotating('token', (text) => checkToken(text, `${SERVICE_ACCOUNT}/token`))
+  const ca = rotating('ca.crt', (text) => checkCertificate(text, wrong))
+  try {
+    await token.read()
+  } catch (error) {
+    if (error instanceof ConfigError && isNotFound(error.cause)) {
+      return { missing: `${SERVICE_ACCOUNT}/token does not exist (automountServiceAccountToken: false?)` }
+    }
+    throw error
+  }
+  await ca.read()
+  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return {
+    cluster: {
+      server,
+      proxy: proxyFromEnvironment(server, (name) => environment.optionalEnv(name)),
+      ca: () => ca.read(),
+      token: () => token.read(),
+      namespace: await readNamespace(environment),
+      invalidate() {
+        token.invalidate()
+        ca.invalidate()
+      },
+    },
+  }
+}
+
+/** A token as a file has it: without the line end. @throws ConfigError when there is none. */
+export function checkToken(text: string, file: string): string {
+  const token = text.trim()
+  if (token === '') throw new ConfigError(`Cannot use token ${file}: it is empty`)
+  if (/[^\x21-\x7e]/.test(token)) throw new ConfigError(`Cannot use token ${file}: it has characters that no token has`)
+  return token
+}
+
+async function readNamespace(environment: Environment): Promise<string | undefined> {
+  const file = `${SERVICE_ACCOUNT}/namespace`
+  try {
+    return (await environment.readText(file)).trim() || undefined
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw readFailure(file, 'service account namespace', error)
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Where the cluster is, found as controller-runtime finds it: a kubeconfig that was named, the files in `KUBECONFIG`, the
+ * pod that this is, `~/.kube/config`. The first that is there decides; what is wrong with it is not papered over by the next.
+ *
+ * On Deno, beside `--allow-net`: with a kubeconfig that is named, `--allow-read` of it; otherwise
+ * `--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME` and `--allow-read` of the file that is used,
+ * or of `/var/run/secrets/kubernetes.io/serviceaccount`. Files that a kubeconfig names, and `--allow-run` of its plugin, come
+ * on top; `HTTPS_PROXY,NO_PROXY` where a proxy is to be taken from the environment.
+ */
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { ConfigError } from '../core/errors.ts'
+import { type Log, silentLog } from '../observe/log.ts'
+import { resolvePath, splitPaths } from '../runtime/files.ts'
+import { clusterOfContext, type Surroundings } from './context.ts'
+import { type Environment, isNotFound, systemEnvironment, variable } from './environment.ts'
+import { inCluster } from './in_cluster.ts'
+import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
+import { readFailure } from './rotating_file.ts'
+
+
+export interface LoadOptions {
+  /** A kubeconfig, instead of looking for one. */
+  readonly kubeconfig?: string | undefined
+  /** The context to use. Default: the current one. In a pod without a kubeconfig there are none. */
+  readonly context?: string | undefined
+  /** Default: the machine this runs on. */
+  readonly environment?: Environment | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+}
+
+/** A cluster, and where it was found. */
+export interface LoadedCluster {
+  readonly cluster: ClusterConfig
+  readonly source: ConfigSource
+}
+
+export type ConfigSource =
+  | { readonly kind: 'kubeconfig'; readonly files: readonly string[]; readonly context: string }
+  | { readonly kind: 'in-cluster' }
+
+/**
+ * Finds the cluster to work with. Nothing is sent to it yet.
+ *
+ * @throws ConfigError that says what was looked for, or which file and field is wrong. It never quotes a secret.
+ */
+export async function loadConfig(options: LoadOptions = {}): Promise<LoadedCluster> {
+  const { environment = systemEnvironment, log = silentLog, context } = options
+  const around: Surroundings = { environment, log }
+  if (options.kubeconfig !== undefined) {
+    return fromKubeconfig(await readKubeconfig(options.kubeconfig, environment), context, around)
+  }
+
+  const listed = variable(environment, 'KUBECONFIG')
+  if (listed !== undefined) {
+    const files = splitPaths(listed)
+    const found = (await Promise.all(files.map((file) => readKubeconfigIfExists(file, environment)))).filter((config) =>
+      config !== undefined
+    )
+    // As in client-go, some of a list may be missing.
+    if (found.length === 0) {
+      throw new ConfigError(`Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`)
+    }
+    return fromKubeconfig(mergeKubeconfigs(found), context, around)
+  }
+
+  const pod = await inCluster(environment, log)
+  if ('cluster' in pod) {
+    if (context !== undefined) {
+      throw new ConfigError(`Cannot use context "${context}": this is a pod that speaks to its own cluster; set KUBECONFIG to use another`)
+    }
+    return { cluster: pod.cluster, source: { kind: 'in-cluster' } }
+  }
+
+  const home = environment.homeDir()
+  const file = home === undefined ? undefined : resolvePath(home, '.kube/config')
+  const config = file === undefined ? undefined : await readKubeconfigIfExists(file, environment)
+  if (config) return fromKubeconfig(config, context, around)
+  throw new ConfigError(
+    `Cannot find a cluster: KUBECONFIG is not set, ${pod.missing}, and ${
+      file === undefined ? 'HOME is not set' : `${file} does not exist`
+    }; ` +
+      'set KUBECONFIG, or run without a cluster by `kubeloop dev FILE`',
+  )
+}
+
+/** Where a cluster was found, for a line in a log. */
+export function describeConfig({ source, cluster }: LoadedCluster): string {
+  switch (source.kind) {
+    case 'kubeconfig':
+      return `kubeconfig ${source.files.join(', ')}, context "${source.context}"`
+    case 'in-cluster':
+      return `in-cluster service account${cluster.namespace === undefined ? '' : `, namespace "${cluster.namespace}"`}`
+  }
+}
+
+async function fromKubeconfig(config: Kubeconfig, name: string | undefined, around: Surroundings): Promise<LoadedCluster> {
+  const { cluster, context } = await clusterOfContext(config, name, around)
+  return { cluster, source: { kind: 'kubeconfig', files: config.files, context } }
+}
+
+async function readKubeconfig(file: string, environment: Environment): Promise<Kubeconfig> {
+  let text: string
+  try {
+    text = await environment.readText(file)
+  } catch (error) {
+    throw readFailure(file, 'kubeconfig', error)
+  }
+  return parseKubeconfig(text, file)
+}
+
+async function readKubeconfigIfExists(file: string, environment: Environment): Promise<Kubeconfig | undefined> {
+  try {
+    return await readKubeconfig(file, environment)
+  } catch (error) {
+    if (error instanceof ConfigError && isNotFound(error.cause)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,60 @@
+/** Why a key was queued, in the words of the live view. */
+import type { KubeObject } from '../core/objects.ts'
+import { jsonEqual } from '../core/equal.ts'
+import type { Delta } from '../cache/store.ts'
+
+/** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`. */
+export function causeOf(delta: Delta, own: boolean): string {
+  const subject = own ? '' : `${delta.object.kind} `
+  switch (delta.kind) {
+    case 'added':
+      return `${subject}added`
+    case 'deleted':
+      return `${subject}deleted`
+    case 'updated':
+      return own ? describeChange(delta.old, delta.object) : `${subject}changed`
+  }
+}
+
+/** The first field that differs, if it can be said in a few words; values of Secrets never. */
+function describeChange(old: KubeObject, now: KubeObject): string {
+  if (old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp) return 'deletion began'
+  const [first, ...others] = changedFields(without(old), without(now), '')
+  if (!first) return 'metadata changed'
+  const isTellable = now.kind !== 'Secret' && isShort(first.old) && isShort(first.now)
+  const values = isTellable ? ` ${format(first.old)}→${format(first.now)}` : ' changed'
+  return `${first.path}${values}${others.length > 0 ? ` (+${others.length})` : ''}`
+}
+
+interface Change {
+  readonly path: string
+  readonly old: unknown
+  readonly now: unknown
+}
+
+/** Differences of two objects, down to lists and plain values. */
+function changedFields(old: unknown, now: unknown, path: string): Change[] {
+  if (jsonEqual(old, now)) return []
+  if (!isObject(old) || !isObject(now)) return [{ path, old, now }]
+  const keys = new Set([...Object.keys(old), ...Object.keys(now)])
+  return [...keys].flatMap((key) => changedFields(old[key], now[key], path ? `${path}.${key}` : key))
+}
+
+/** What changes with every write says nothing. */
+function without(object: KubeObject): Record<string, unknown> {
+  const { metadata, ...rest } = object
+  const { labels, annotations, finalizers, ownerReferences } = metadata
+  return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isShort(value: unknown): boolean {
+  return value === undefined || typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= 24)
+}
+
+function format(value: unknown): string {
+  return value === undefined ? 'none' : String(value)
+}

@@ -1,0 +1,26 @@
+/** Durations as people write them; inside, every duration is a number of milliseconds. */
+
+/** Milliseconds, or a number with a unit: `'30s'`, `'1.5h'`. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** A duration in milliseconds. Throws a RangeError on anything that is not one, or is negative. */
+export function toMs(duration: Duration): number {
+  if (typeof duration === 'number') {
+    if (Number.isFinite(duration) && duration >= 0) return duration
+    throw new RangeError(`Cannot read duration ${duration}: it must be finite and not negative`)
+  }
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(duration)
+  const unit = match && UNITS[match[2]!]
+  if (!unit) throw new RangeError(`Cannot read duration "${duration}": write a number and a unit, such as "500ms", "30s", "5m" or "1h"`)
+  return Number(match[1]) * unit
+}
+
+/** A duration as a person reads it: `8 ms`, `1.5 s`, `2 m`. */
+export function formatMs(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`
+  if (ms < 3_600_000) return `${Number((ms / 60_000).toFixed(1))} m`
+  return `${Number((ms / 3_600_000).toFixed(1))} h`
+}

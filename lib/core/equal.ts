@@ -1,0 +1,34 @@
+/** Comparing JSON values. `undefined` fields count as absent, as they are on the wire. */
+
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
+  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  for (const key of Object.keys(a)) if (!jsonEqual(a[key], own(b, key))) return false
+  for (const key of Object.keys(b)) if (b[key] !== undefined && own(a, key) === undefined) return false
+  return true
+}
+
+/**
+ * The part of `value` at the fields that `mask` has: objects are followed, anything else (lists too) is taken whole.
+ * Two objects with equal projections agree on everything that the mask mentions.
+ */
+export function project(value: unknown, mask: unknown): unknown {
+  if (!isPlainObject(mask) || !isPlainObject(value)) return value
+  // fromEntries defines properties: a ConfigMap may have a key "__proto__", which an assignment would lose.
+  const keys = Object.keys(mask).filter((key) => mask[key] !== undefined)
+  return Object.fromEntries(keys.map((key) => [key, project(own(value, key), mask[key])]))
+}
+
+/** What becomes of a value on the way through JSON: undefined fields go, and whatever has a `toJSON` is what that says. */
+export function asJson(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}
+
+function own(object: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,130 @@
+/**
+ * The errors a caller may want to branch on. Every other failure is the built-in class that fits, with its cause.
+ */
+
+/** One field and what is wrong with it, as in `Status.details.causes`. */
+export interface Problem {
+  readonly field: string
+  readonly message: string
+}
+
+/** The part of a `Status` body that explains a failure. */
+export interface Status {
+  readonly kind?: string
+  readonly status?: string
+  readonly message?: string
+  readonly reason?: string
+  readonly code?: number
+  readonly details?: {
+    readonly name?: string
+    readonly group?: string
+    readonly kind?: string
+    readonly uid?: string
+    readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[]
+    readonly retryAfterSeconds?: number
+  }
+}
+
+/**
+ * The API server refused a request. `reason` is what to branch on: 409 is both `Conflict` and `AlreadyExists`,
+ * 404 both "no such object" and "no such kind".
+ *
+ * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#response-status-kind
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  /** The HTTP status code. */
+  readonly code: number
+  /** The Status reason; empty when the server gave none. */
+  readonly reason: string
+  /** The fields at fault, for `Invalid`. */
+  readonly causes: readonly Problem[]
+  /** How long the server asked us to wait, if it did. */
+  readonly retryAfterMs: number | undefined
+  /** The whole Status body. */
+  readonly status: Status
+
+  constructor(message: string, status: Status, options: { code: number; retryAfterMs?: number | undefined; cause?: unknown }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = options.code
+    this.reason = status.reason ?? ''
+    this.causes = (status.details?.causes ?? []).map(({ field, message }) => ({ field: field ?? '', message: message ?? '' }))
+    this.retryAfterMs = options.retryAfterMs
+    this.status = status
+  }
+}
+
+/** The Status reasons that apimachinery names; servers may send others. */
+export type Reason =
+  | 'AlreadyExists' | 'BadRequest' | 'Conflict' | 'Expired' | 'Forbidden' | 'Gone' | 'InternalError' | 'Invalid'
+  | 'MethodNotAllowed' | 'NotAcceptable' | 'NotFound' | 'RequestEntityTooLarge' | 'ServerTimeout' | 'ServiceUnavailable'
+  | 'StoreReadError' | 'Timeout' | 'TooManyRequests' | 'Unauthorized' | 'UnsupportedMediaType'
+  | (string & {})
+
+/** The reasons that are decided by themselves; only for others, or none, does the HTTP code say what happened. */
+const KNOWN_REASONS: ReadonlySet<string> = new Set<Reason>([
+  'AlreadyExists', 'BadRequest', 'Conflict', 'Expired', 'Forbidden', 'Gone', 'InternalError', 'Invalid',
+  'MethodNotAllowed', 'NotAcceptable', 'NotFound', 'RequestEntityTooLarge', 'ServerTimeout', 'ServiceUnavailable',
+  'StoreReadError', 'Timeout', 'TooManyRequests', 'Unauthorized', 'UnsupportedMediaType',
+])
+
+/** The reason that a bare HTTP code stands for, where a proxy or an extension answered. A bare 409 is a Conflict. */
+const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
+  400: 'BadRequest', 401: 'Unauthorized', 403: 'Forbidden', 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable',
+  409: 'Conflict', 410: 'Gone', 413: 'RequestEntityTooLarge', 415: 'UnsupportedMediaType', 422: 'Invalid',
+  429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout',
+}
+
+/** What these codes mean is so, whatever reason is given beside them. */
+const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])
+
+/**
+ * Whether an error is the API server's refusal for this reason, as apimachinery's predicates decide it: by the reason, and by
+ * the HTTP code where the reason is none that is known. Causes are looked through.
+ */
+export function isReason(error: unknown, reason: Reason): error is ApiError {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (!(at instanceof ApiError)) continue
+    const byCode = REASON_OF_CODE[at.code] === reason
+    return at.reason === reason || (byCode && (CODE_DECIDES.has(at.code) || !KNOWN_REASONS.has(at.reason)))
+  }
+  return false
+}
+
+/** Thrown by a reconcile that knows that trying again is useless until something changes. It is counted, and not retried. */
+export class TerminalError extends Error {
+  override readonly name = 'TerminalError'
+}
+
+/** The lease went to another holder, or could not be renewed in time: this process must end. */
+export class LeadershipLost extends Error {
+  override readonly name = 'LeadershipLost'
+}
+
+/**
+ * The connection failed before an answer came: `phase` says where. The request may have been carried out,
+ * unless it is `connect`.
+ */
+export class NetworkError extends Error {
+  override readonly name = 'NetworkError'
+  /** `connect`: no byte of the request was sent. `response`: none of an answer came. `body`: the answer broke off. */
+  readonly phase: 'connect' | 'response' | 'body'
+  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  readonly code: string | undefined
+
+  constructor(message: string, options: { phase: 'connect' | 'response' | 'body'; code?: string | undefined; cause?: unknown }) {
+    super(message, { cause: options.cause })
+    this.phase = options.phase
+    this.code = options.code
+  }
+}
+
+/** The configuration is wrong or missing. The message says what was looked for, where, and what to do. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** An error's message, whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message || thrown.name : String(thrown)
+}

@@ -1,0 +1,34 @@
+/** Indexes are values, bound to no running manager: every replica and every test of a file can use the same one. */
+import type { KubeObject } from './objects.ts'
+import type { Resource } from './resource.ts'
+
+/** The keys under which an object is found. */
+export interface Index<T extends KubeObject> {
+  // deno-lint-ignore no-explicit-any -- indexes are about reading; D does not matter
+  readonly resource: Resource<T, any>
+  readonly keys: (object: T) => string | readonly string[] | undefined
+}
+
+/**
+ * Defines an index of a kind: the keys of an object are a string, several, or none.
+ *
+ * @example
+ * ```ts
+ * import { defineIndex } from 'kubeloop'
+ * import { Pod } from 'kubeloop/kinds'
+ * const podsByNode = defineIndex(Pod, (pod) => pod.spec?.nodeName)
+ * ```
+ */
+export function defineIndex<T extends KubeObject>(
+  // deno-lint-ignore no-explicit-any -- as above
+  resource: Resource<T, any>,
+  keys: (object: NoInfer<T>) => string | readonly string[] | undefined,
+): Index<T> {
+  return { resource, keys }
+}
+
+/** The keys of an object as a list. */
+export function indexKeys<T extends KubeObject>(index: Index<T>, object: T): readonly string[] {
+  const keys = index.keys(object)
+  return keys === undefined ? [] : typeof keys === 'string' ? [keys] : keys
+}

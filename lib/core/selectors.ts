@@ -1,0 +1,174 @@
+/**
+ * Label and field selectors, in the grammar of the API server.
+ *
+ * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+ */
+
+type Labels = Readonly<Record<string, string>>
+
+interface Requirement {
+  readonly key: string
+  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt'
+  readonly values: readonly string[]
+}
+
+/** A parsed selector: whether an object's labels (or fields) satisfy it. */
+export type Selector = (values: Labels | undefined) => boolean
+
+/**
+ * Equality labels as selector text: `{ app: 'a' }` is `app=a`. Text is left as it is. Throws a TypeError for what can be no
+ * label, because `{ app: 'a,b' }` as text would select something else.
+ */
+export function formatLabels(labels: string | Labels): string {
+  if (typeof labels === 'string') return labels
+  return Object.entries(labels).map(([key, value]) => {
+    const problem = keyProblem(key) ?? valueProblem(value)
+    if (problem) throw new TypeError(`Cannot select by the label ${JSON.stringify(key)}: ${problem}`)
+    return `${key}=${value}`
+  }).join(',')
+}
+
+/** Parses a label selector; an empty one selects everything. Throws a TypeError that says what it cannot read. */
+export function parseLabelSelector(text: string | Labels): Selector {
+  const requirements = new LabelParser(formatLabels(text)).parse()
+  return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
+}
+
+/** Parses a field selector: `path=value` and `path!=value`, joined by commas; `\` takes the meaning from `,`, `=` and itself. */
+export function parseFieldSelector(text: string): readonly { readonly path: string; readonly value: string; readonly equal: boolean }[] {
+  return (text.match(/(?:\\.|[^\\,]|\\$)+/gs) ?? []).map((part) => {
+    const match = /^([^=!]+)(==|=|!=)((?:\\[\\,=]|[^\\=])*)$/s.exec(part.trim())
+    if (!match) throw new TypeError(`Cannot read field selector "${text}": "${part}" is not path=value or path!=value`)
+    return { path: match[1]!, value: match[3]!.replace(/\\(.)/gs, '$1'), equal: match[2] !== '!=' }
+  })
+}
+
+type Token = { readonly kind: 'word' | 'symbol' | 'end'; readonly text: string }
+
+/** One requirement after the other, as apimachinery's parser reads them: `in` and `notin` are words where no operator can be. */
+class LabelParser {
+  readonly #text: string
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+    const tokens = text.match(/==|!=|[=!(),<>]|[^\s=!(),<>]+/g) ?? []
+    this.#tokens = tokens.map((token) => ({ kind: /^[=!(),<>]/.test(token) ? 'symbol' : 'word', text: token }))
+  }
+
+  parse(): readonly Requirement[] {
+    const requirements: Requirement[] = []
+    if (this.#peek().kind === 'end') return requirements
+    do requirements.push(this.#requirement())
+    while (this.#take(','))
+    if (this.#peek().kind !== 'end') throw this.#unexpected('a comma or the end')
+    return requirements
+  }
+
+  #requirement(): Requirement {
+    const absent = this.#take('!')
+    const key = this.#word('a label')
+    const problem = keyProblem(key)
+    if (problem) throw this.#refuse(`"${key}" is no label: ${problem}`)
+    if (absent) return { key, operator: 'absent', values: [] }
+    const { kind, text } = this.#peek()
+    if (kind === 'end' || text === ',') return { key, operator: 'exists', values: [] }
+    this.#at++
+    switch (text) {
+      case '=':
+      case '==': return { key, operator: 'in', values: [this.#value()] }
+      case '!=': return { key, operator: 'notin', values: [this.#value()] }
+      case '>':
+      case '<': return { key, operator: text === '>' ? 'gt' : 'lt', values: [this.#integer()] }
+      case 'in':
+      case 'notin': return { key, operator: text, values: this.#values() }
+    }
+    this.#at--
+    throw this.#unexpected('=, ==, !=, in, notin, > or <')
+  }
+
+  /** `(a, b)`; an empty place between commas or parentheses is the empty value. */
+  #values(): readonly string[] {
+    if (!this.#take('(')) throw this.#unexpected('(')
+    const values: string[] = []
+    do values.push(this.#value())
+    while (this.#take(','))
+    if (!this.#take(')')) throw this.#unexpected('a comma or )')
+    return values
+  }
+
+  /** A value, which may be empty: `app=` is a requirement. */
+  #value(): string {
+    const { kind, text } = this.#peek()
+    if (kind === 'end' || text === ',' || text === ')') return ''
+    const value = this.#word('a value')
+    const problem = valueProblem(value)
+    if (problem) throw this.#refuse(`"${value}" is no label's value: ${problem}`)
+    return value
+  }
+
+  #integer(): string {
+    const value = this.#value()
+    if (!INTEGER.test(value)) throw this.#refuse(`"${value}" is not an integer, which > and < compare with`)
+    return value
+  }
+
+  #word(expected: string): string {
+    const { kind, text } = this.#peek()
+    if (kind !== 'word') throw this.#unexpected(expected)
+    this.#at++
+    return text
+  }
+
+  #take(symbol: string): boolean {
+    const found = this.#peek().kind === 'symbol' && this.#peek().text === symbol
+    if (found) this.#at++
+    return found
+  }
+
+  #peek(): Token {
+    return this.#tokens[this.#at] ?? { kind: 'end', text: '' }
+  }
+
+  #unexpected(expected: string): TypeError {
+    const { kind, text } = this.#peek()
+    return this.#refuse(`found ${kind === 'end' ? 'the end' : `"${text}"`} where ${expected} was expected`)
+  }
+
+  #refuse(what: string): TypeError {
+    return new TypeError(`Cannot read label selector "${this.#text}": ${what}`)
+  }
+}
+
+function satisfies({ key, operator, values }: Requirement, labels: Labels | undefined): boolean {
+  const value = labels && Object.hasOwn(labels, key) ? labels[key] : undefined
+  switch (operator) {
+    case 'exists': return value !== undefined
+    case 'absent': return value === undefined
+    case 'in': return value !== undefined && values.includes(value)
+    // A missing label satisfies != and notin.
+    case 'notin': return value === undefined || !values.includes(value)
+    case 'gt': return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
+    case 'lt': return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
+  }
+}
+
+const INTEGER = /^-?\d+$/
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/
+const DOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/
+
+function keyProblem(key: string): string | undefined {
+  const slash = key.indexOf('/')
+  const name = key.slice(slash + 1)
+  if (slash >= 0 && (slash > 253 || !DOMAIN.test(key.slice(0, slash)))) {
+    return 'what is before the slash must be a domain name in lower case'
+  }
+  if (name.length <= 63 && NAME.test(name)) return undefined
+  return 'a name has 1 to 63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+}
+
+function valueProblem(value: unknown): string | undefined {
+  if (value === '' || (typeof value === 'string' && value.length <= 63 && NAME.test(value))) return undefined
+  return 'a value is text of at most 63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+}

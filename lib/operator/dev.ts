@@ -1,0 +1,75 @@
+/** What `kubeloop dev` changes about an operator: everything is here and in these variables, and nothing else differs. */
+import { systemClock } from '../async/clock.ts'
+import { silentLog, type Log } from '../observe/log.ts'
+import { loadConfig } from '../config/load.ts'
+import { env } from '../runtime/env.ts'
+import { exitProcess } from '../runtime/process.ts'
+import { shortPath } from '../runtime/short_path.ts'
+import { sourceLine, writeLine } from '../runtime/terminal.ts'
+import { ownPid } from '../runtime/this_runtime.ts'
+import type { ReconcileReport } from '../controller/controller.ts'
+import type { OperatorDescription } from './description.ts'
+import { openSession } from './dev_session.ts'
+import { LiveView, reportFields } from './live_view.ts'
+import type { Assembled, StartOptions } from './start.ts'
+
+/** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
+export const DEV = 'KUBELOOP_DEV'
+/** `1` leaves leader election as the operator has it. */
+export const ELECT = 'KUBELOOP_ELECT'
+
+/** A restart is told after this at the latest, whether or not every key had its turn. */
+const TELL_RESTART_MS = 1000
+
+export interface DevStart {
+  readonly options: StartOptions
+  /** Says what is held back, before something else is said. */
+  flush(): void
+}
+
+export async function prepareDev(description: OperatorDescription, pretty: boolean, log: Log): Promise<DevStart> {
+  const { cluster } = await loadConfig({ log })
+  const session = await openSession(cluster, description, ownPid())
+  // Whoever started us is gone, and with it the API; there is nothing to stop gently.
+  void session?.ended.then(() => exitProcess(1))
+  const elects = env(ELECT) === '1'
+  const { start = 1, changed, downMs } = session?.answer ?? {}
+  const restart = start > 1 ? { elects, changed, downMs } : undefined
+  const { options, flush } = pretty ? liveView(restart) : jsonLines(log, restart)
+  const common: StartOptions = { cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict' }
+  return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options }, flush }
+}
+
+type Restart = Parameters<LiveView['restarted']>[0]
+
+function jsonLines(log: Log, restart: Restart | undefined): DevStart {
+  if (restart) log.info('restarted', { ...restart })
+  return { options: { onReconcile: (report) => log.info('reconcile', reportFields(report)) }, flush() {} }
+}
+
+function liveView(restart: Restart | undefined): DevStart {
+  const view = new LiveView({ sourceLine, shortPath })
+  let assembled: Assembled | undefined
+  const print = (lines: readonly string[]): void => lines.forEach(writeLine)
+  const converged = (): boolean => {
+    if (!assembled) return false
+    const { cache, controllers } = assembled
+    return cache.unsynced().length === 0 && controllers.every(({ idle }) => idle)
+  }
+  if (restart) {
+    view.restarted(restart)
+    systemClock.after(TELL_RESTART_MS, () => print(view.settled(converged())))
+  }
+  return {
+    options: {
+      onAssembled: (parts) => {
+        assembled = parts
+      },
+      onReconcile: (report: ReconcileReport) => {
+        print(view.lines(report, systemClock.now()))
+        if (view.restarting && converged()) print(view.settled(true))
+      },
+    },
+    flush: () => print(view.settled(false)),
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * An operator under `kubeloop dev` and the process that started it: the operator says that it is there, and both hear
+ * when the other one ends. It goes over the embedded API, the one thing that every runtime's watcher leaves them.
+ */
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { resourceId } from '../core/resource.ts'
+import { lineBatches } from '../async/lines.ts'
+import { systemClock } from '../async/clock.ts'
+import { silentLog } from '../observe/log.ts'
+import { httpTransport } from '../runtime/transport.ts'
+import { watchedResources, type OperatorDescription } from './description.ts'
+
+/** Where sessions are opened. No API group can be called so. */
+export const SESSION_PATH = '/kubeloop/dev/session'
+
+/** What the operator says of itself. */
+export interface SessionRequest {
+  readonly operator: string
+  readonly pid: number
+  /** The kinds that it reconciles, then the others that it watches, as `group/version/plural`. */
+  readonly kinds: readonly string[]
+}
+
+/** What it is answered: the first line of a body that stays open for as long as the other process runs. */
+export interface SessionAnswer {
+  /** 1 for the first start, one more for each restart. */
+  readonly start: number
+  /** How long the restart took: from the end of the last run, or from the change after a crash. Absent when it is not known. */
+  readonly downMs?: number
+  /** The file that changed, where that is known. */
+  readonly changed?: string
+}
+
+export interface Session {
+  readonly answer: SessionAnswer
+  /** Settles when the other process is gone. */
+  readonly ended: Promise<void>
+}
+
+/** Opens a session; undefined when the server is not `kubeloop dev`. */
+export async function openSession(cluster: ClusterConfig, description: OperatorDescription, pid: number): Promise<Session | undefined> {
+  const connection = httpTransport(cluster, { clock: systemClock, log: silentLog, userAgent: 'kubeloop dev' })
+  const reconciled = description.controllers.map(({ resource }) => resource)
+  const kinds = [...new Set([...reconciled, ...watchedResources(description)].map(resourceId))]
+  const request: SessionRequest = { operator: description.options.name, pid, kinds }
+  const headers = { 'content-type': 'application/json' }
+  const response = await connection({ method: 'POST', path: SESSION_PATH, headers, body: JSON.stringify(request) })
+  if (response.status !== 200) {
+    response.body.cancel()
+    connection.close()
+    return undefined
+  }
+  const batches = lineBatches(response.body)
+  let first: string | undefined
+  while (first === undefined) {
+    const next = await batches.next()
+    if (next.done) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended')
+    first = next.value[0]
+  }
+  const ended = drain(batches).finally(() => connection.close())
+  return { answer: JSON.parse(first) as SessionAnswer, ended }
+}
+
+async function drain(batches: AsyncIterator<unknown>): Promise<void> {
+  try {
+    while (!(await batches.next()).done);
+  } catch {
+    // Cut off rather than ended: the other process is gone either way.
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * One line a reconcile: cause, duration, outcome, what was written. Equal failures fold, and a run that our own write
+ * of a status caused and that wrote nothing says nothing. Pure: it is given reports, and gives lines.
+ */
+import { messageOf } from '../core/errors.ts'
+import { formatMs } from '../core/duration.ts'
+import { clockTime } from '../observe/format_log.ts'
+import { userFrames } from '../observe/stack.ts'
+import type { WriteRecord } from '../client/client.ts'
+import type { ReconcileReport } from '../controller/controller.ts'
+
+export interface LiveViewOptions {
+  /** The line of source at `file:line:column`, if it can be had: shown where the user's code failed. */
+  readonly sourceLine: (place: string) => string | undefined
+  /** A path as the user would write it. */
+  readonly shortPath: (place: string) => string
+}
+
+/** A start that is not the first. */
+export interface Restart {
+  readonly changed: string | undefined
+  /** Absent when it is not known. */
+  readonly downMs: number | undefined
+  readonly elects: boolean
+}
+
+interface Failing {
+  readonly message: string
+  folded: number
+}
+
+const INDENT = ' '.repeat(10)
+
+export class LiveView {
+  readonly #options: LiveViewOptions
+  /** Keys that fail, with the message that was shown. */
+  readonly #failing = new Map<string, Failing>()
+  /** A restart that is not told yet, and the keys that it found as they should be. */
+  #restart: (Restart & { readonly keys: Set<string> }) | undefined
+
+  constructor(options: LiveViewOptions) {
+    this.#options = options
+  }
+
+  /** From here on, first reconciles with nothing to write are counted and told as one line, by {@link settled}. */
+  restarted(restart: Restart): void {
+    this.#restart = { ...restart, keys: new Set() }
+  }
+
+  /** Whether a restart is still to be told. */
+  get restarting(): boolean {
+    return this.#restart !== undefined
+  }
+
+  /** The restart's line, if it was not told before. `converged` when every key had its turn. */
+  settled(converged: boolean): string[] {
+    const restart = this.#restart
+    if (!restart) return []
+    this.#restart = undefined
+    const { keys, elects, changed, downMs } = restart
+    const count = `${keys.size} ${keys.size === 1 ? 'key' : 'keys'}`
+    const notes = [
+      ...(elects ? [] : ['leader election is off in dev']),
+      ...(converged ? [`this was also a crash test: ${count}, converged`] : keys.size > 0 ? [`${count} unchanged so far`] : []),
+    ]
+    const what = changed ? `${changed} changed, restarted` : 'restarted'
+    const time = downMs === undefined ? '' : ` in ${formatMs(downMs)}`
+    return [`↻ ${what}${time}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
+  }
+
+  /** The lines for a person. */
+  lines(report: ReconcileReport, nowMs: number): string[] {
+    if (this.#restart && report.count === 1 && isQuiet(report)) {
+      this.#restart.keys.add(idOf(report))
+      return []
+    }
+    const lines = this.#linesOf(report, nowMs)
+    return lines.length > 0 ? [...this.settled(false), ...lines] : []
+  }
+
+  #linesOf(report: ReconcileReport, nowMs: number): string[] {
+    const { disposition } = report
+    const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
+    if (disposition.kind === 'retry') {
+      const folded = this.#fold(report, messageOf(disposition.error))
+      if (folded) return folded
+    } else this.#failing.delete(idOf(report))
+    if (!failed && isEcho(report)) return []
+    const head = `${clockTime(nowMs)}  ${report.kind} ${report.key}`.padEnd(32)
+    const cause = (report.causes.join(', ') || 'queued').padEnd(18)
+    const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${outcomeOf(report)}`
+    return failed ? [line, ...this.#where(disposition.error)] : [line]
+  }
+
+  /** The lines of a failure like the one before: none, or one when their count has doubled. Undefined for another one. */
+  #fold(report: ReconcileReport, message: string): string[] | undefined {
+    const failing = this.#failing.get(idOf(report))
+    if (failing?.message !== message) {
+      this.#failing.set(idOf(report), { message, folded: 0 })
+      return undefined
+    }
+    failing.folded++
+    if ((failing.folded & (failing.folded - 1)) !== 0) return []
+    const times = failing.folded === 1 ? 'once more' : `${failing.folded} more times`
+    return [`${INDENT}… ${report.kind} ${report.key} failed ${times}, next try in ${formatMs(report.retryInMs ?? 0)}`]
+  }
+
+  /** The user's own frame, with its line of source. */
+  #where(error: unknown): string[] {
+    const { sourceLine, shortPath } = this.#options
+    const [place] = userFrames(error instanceof Error ? error.stack : undefined)
+    if (!place) return []
+    const source = sourceLine(place)?.trim()
+    return [`${INDENT}${shortPath(place)}${source ? `  ${source}` : ''}`]
+  }
+}
+
+/** The report as data, for what reads lines of JSON. */
+export function reportFields(report: ReconcileReport): Record<string, unknown> {
+  const { disposition, durationMs, ...rest } = report
+  const error = disposition.kind === 'retry' || disposition.kind === 'drop' ? messageOf(disposition.error) : undefined
+  return { ...rest, durationMs: Math.round(durationMs * 10) / 10, outcome: disposition.label, error }
+}
+
+function idOf({ controller, key }: ReconcileReport): string {
+  return `${controller} ${key}`
+}
+
+/** A run that succeeded and wrote nothing. */
+function isQuiet({ writes, disposition }: ReconcileReport): boolean {
+  return (disposition.kind === 'forget' || disposition.kind === 'later') && writes.every(({ result }) => result === 'unchanged')
+}
+
+/** A run that a status write of our own caused, and that found nothing to do. */
+function isEcho(report: ReconcileReport): boolean {
+  if (report.count === 1 || report.disposition.kind !== 'forget' || !isQuiet(report)) return false
+  return report.causes.every((cause) => cause.startsWith('status.') || cause === 'status changed' || cause === 'metadata changed')
+}
+
+function outcomeOf({ disposition, attempt, retryInMs, writes }: ReconcileReport): string {
+  switch (disposition.kind) {
+    case 'forget':
+      return `ok       ${describeWrites(writes)}`
+    case 'later':
+      return `ok       ${describeWrites(writes)}, again in ${formatMs(disposition.ms)}`
+    case 'retry':
+      return `failed   ${messageOf(disposition.error)}  (retry ${attempt} in ${formatMs(retryInMs ?? 0)})`
+    case 'drop':
+      return `failed   ${messageOf(disposition.error)}  (not retried until it changes)`
+  }
+}
+
+const PAST: Readonly<Record<WriteRecord['verb'], string>> = {
+  create: 'created', update: 'updated', apply: 'applied', patch: 'patched', status: 'status', delete: 'deleted',
+}
+
+function describeWrites(writes: readonly WriteRecord[]): string {
+  const done = writes.filter(({ result }) => result !== 'unchanged')
+  if (done.length === 0) return 'nothing to write'
+  return done.map(({ verb, kind, key, result }) => {
+    const name = `${kind}/${key.slice(key.indexOf('/') + 1)}`
+    return verb === 'status' ? 'status' : `${PAST[verb]} ${name}${verb === 'apply' ? ` (${result})` : ''}`
+  }).join(', ')
+}

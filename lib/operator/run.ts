@@ -1,0 +1,79 @@
+/** An operator as a process: signals, logging, one line and an exit code. */
+import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '../core/errors.ts'
+import { abortScope } from '../async/abort.ts'
+import { systemClock } from '../async/clock.ts'
+import { formatJson, formatPretty } from '../observe/format_log.ts'
+import { LOG_LEVELS, type Log, type LogLevel } from '../observe/log.ts'
+import { placeOfError } from '../observe/stack.ts'
+import { optionalEnv } from '../runtime/env.ts'
+import { isMain } from '../runtime/main_module.ts'
+import { exitProcess, onSignals } from '../runtime/process.ts'
+import { noteOperatorStarted, onUnawaited, waitForChange } from '../runtime/process_end.ts'
+import { shortPath } from '../runtime/short_path.ts'
+import { isTerminal, sourceLine, writeLine } from '../runtime/terminal.ts'
+import { checkDescription, type OperatorDescription } from './description.ts'
+import { DEV, prepareDev, type DevStart } from './dev.ts'
+import { startOperator } from './start.ts'
+
+const LEVEL = 'KUBELOOP_LOG'
+
+/** How long an operator under `kubeloop dev` may take to stop: whoever changed a file waits for it. */
+const DEV_STOP_MS = 1000
+
+export async function runOperator(description: OperatorDescription, module: ImportMeta | undefined): Promise<void> {
+  if (module && !isMain(module)) return
+  noteOperatorStarted()
+  const dev = optionalEnv(DEV)
+  const pretty = dev === undefined ? isTerminal() : dev === 'pretty'
+  const log = processLog(pretty)
+  const scope = abortScope()
+  const release = onSignals(['SIGINT', 'SIGTERM'], (signal, count) => {
+    scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
+    if (dev !== undefined) {
+      // The terminal and the runtime's watcher both tell us: a second signal is no second wish.
+      if (count === 1) systemClock.after(DEV_STOP_MS, () => exitProcess(1))
+      return
+    }
+    // Whoever asks twice does not want to wait.
+    if (count > 1) return exitProcess(1)
+    log.info(`${signal}: stopping; once more ends the process at once`)
+  })
+  // One call without `await` in one reconcile must not end all the others; its failure is still a mistake to be seen.
+  const stopListening = dev === undefined
+    ? onUnawaited((error) => log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error }))
+    : undefined
+  let failed = false
+  let started: DevStart | undefined
+  try {
+    checkDescription(description)
+    started = dev === undefined ? undefined : await prepareDev(description, pretty, log)
+    await startOperator(description, scope.signal, { log, ...started?.options })
+    if (dev === undefined) log.info(`Operator "${description.options.name}" has stopped`)
+  } catch (error) {
+    failed = true
+    started?.flush()
+    log.error(messageOf(error), pretty || saysItAll(error) ? {} : { error })
+    const place = pretty ? placeOfError(error) : undefined
+    if (place) writeLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
+  }
+  release()
+  stopListening?.()
+  if (failed && dev !== undefined && !scope.signal.aborted) await waitForChange(1)
+  exitProcess(failed ? 1 : 0)
+}
+
+/** Whether an error's message is all that helps: it comes from outside, and our stack would only bury it. */
+function saysItAll(error: unknown): boolean {
+  return error instanceof ConfigError || error instanceof NetworkError || error instanceof ApiError || error instanceof LeadershipLost
+}
+
+/** Lines on standard output, or JSON where nobody looks on. */
+function processLog(pretty: boolean): Log {
+  const least = LOG_LEVELS.indexOf((optionalEnv(LEVEL) ?? 'info') as LogLevel)
+  const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
+    if (LOG_LEVELS.indexOf(level) < least) return
+    const line = { level, message, fields, timeMs: systemClock.now() }
+    writeLine(pretty ? formatPretty(line) : formatJson(line))
+  }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}

@@ -1,0 +1,135 @@
+/**
+ * The keep-alive connections to one server. TLS material belongs to a connection for its whole life, so when it changes
+ * a new agent takes over: what is idle on the old one is closed, what is in use ends by itself.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import http, { type Agent } from 'node:http'
+import https from 'node:https'
+import type { Duplex } from 'node:stream'
+import tls from 'node:tls'
+import { messageOf, NetworkError } from '../core/errors.ts'
+import { openTunnel, type Proxy } from './connect_proxy.ts'
+import type { ServerAddress } from './server_address.ts'
+
+/** What a TLS handshake needs. PEM texts. */
+export interface TlsMaterial {
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+}
+
+export interface AgentPoolOptions {
+  readonly address: ServerAddress
+  readonly proxy: Proxy | undefined
+  readonly serverName: string | undefined
+  readonly insecure: boolean
+}
+
+/** Idle connections are closed after this, before the API server (90 s) or a load balancer (often 60 s) does. */
+const IDLE_MS = 55_000
+
+export class AgentPool {
+  readonly #options: AgentPoolOptions
+  #current: { readonly agent: Agent; readonly material: TlsMaterial } | undefined
+  /** Replaced agents that may still have connections in use. */
+  #retired: Agent[] = []
+
+  constructor(options: AgentPoolOptions) {
+    this.#options = options
+  }
+
+  /** The agent for this material. @throws NetworkError when certificate and key are no pair. */
+  agent(material: TlsMaterial): Agent {
+    const { address, proxy } = this.#options
+    if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
+    if (address.tls) checkPair(material, address.authority)
+    this.#retire()
+    const agent = address.tls ? this.#tlsAgent(material) : new http.Agent(AGENT_OPTIONS)
+    if (proxy) tunnelThrough(agent, proxy, address, material)
+    this.#current = { agent, material }
+    return agent
+  }
+
+  /**
+   * Gives an agent up whose kept connections turned out to be closed: requests from now on get new ones. Of many that find
+   * out at once, the first does it for all.
+   */
+  giveUp(agent: Agent): void {
+    if (this.#current?.agent === agent) this.#retire()
+  }
+
+  #retire(): void {
+    this.#retired = this.#retired.filter((agent) => Object.keys(agent.sockets).length > 0)
+    if (!this.#current) return
+    const { agent } = this.#current
+    this.#current = undefined
+    closeIdle(agent)
+    // Connections in use are not kept once they are free.
+    agent.on('free', (socket: Duplex) => socket.destroy())
+    this.#retired.push(agent)
+  }
+
+  /** Closes every connection, in use or not. */
+  close(): void {
+    this.#retire()
+    for (const agent of this.#retired) agent.destroy()
+    this.#retired = []
+  }
+
+  #tlsAgent({ ca, cert, key }: TlsMaterial): Agent {
+    const { serverName, insecure } = this.#options
+    return new https.Agent({
+      ...AGENT_OPTIONS,
+      rejectUnauthorized: !insecure,
+      // With none at all Deno would read the system's, which needs a permission, though nothing is verified.
+      ...((ca !== undefined || insecure) && { ca: ca ?? [] }),
+      ...(cert !== undefined && key !== undefined && { cert, key }),
+      ...(serverName !== undefined && { servername: serverName }),
+    })
+  }
+}
+
+const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity, timeout: IDLE_MS } as const
+
+function closeIdle(agent: Agent): void {
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy()
+}
+
+/** Deno takes a pair that does not match, or is no PEM at all, and connects without it: so we look ourselves. */
+function checkPair({ cert, key }: TlsMaterial, authority: string): void {
+  if (cert === undefined && key === undefined) return
+  const refuse = (what: string, cause?: unknown): never => {
+    throw new NetworkError(`Cannot connect to ${authority}: ${what}; check client-certificate-data and client-key-data of the user`, {
+      phase: 'connect',
+      cause,
+    })
+  }
+  if (cert === undefined) return refuse('there is a client key, but no client certificate')
+  if (key === undefined) return refuse('there is a client certificate, but no client key')
+  let matches: boolean
+  try {
+    matches = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+  } catch (error) {
+    return refuse(`the client certificate or its key cannot be read (${messageOf(error).split('\n')[0]})`, error)
+  }
+  if (!matches) refuse('the client certificate and its key do not belong together')
+}
+
+function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
+  return a.ca === b.ca && a.cert === b.cert && a.key === b.key
+}
+
+/** Makes an agent open its connections inside tunnels. */
+function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }: TlsMaterial): void {
+  agent.createConnection = (options, callback) => {
+    openTunnel({
+      proxy,
+      target,
+      ca,
+      onSocket: (socket) => callback?.(null, target.tls ? tls.connect({ ...(options as tls.ConnectionOptions), socket }) : socket),
+      // A socket has to be named in Node's types, though there is none.
+      onError: (error) => callback?.(error, undefined as unknown as Duplex),
+    })
+    return undefined
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
+ * may still refuse it, and until then nothing of it can have reached the server.
+ */
+import http, { type Agent, type IncomingMessage } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../async/clock.ts'
+import { NetworkError } from '../core/errors.ts'
+import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import { type OpenBody, openBody } from './http_body.ts'
+import { codeOf, networkError, type Phase } from './network_error.ts'
+import type { ServerAddress } from './server_address.ts'
+
+export interface ExchangeOptions {
+  readonly request: HttpRequest
+  readonly headers: Record<string, string | string[]>
+  readonly address: ServerAddress
+  readonly agent: Agent
+  readonly clock: Clock
+  /** How long a connection may take to stand. */
+  readonly connectTimeoutMs: number
+  /** Called once, when no more bytes can come or go. */
+  readonly onEnd: () => void
+}
+
+/** How one try ended. */
+export type ExchangeResult =
+  | { readonly kind: 'answered'; readonly response: HttpResponse }
+  /** A kept connection turned out to have been closed by the server. `sent`: the request may have reached it even so. */
+  | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }
+
+/** A try that is under way, and how to end it from outside. */
+export interface Exchange {
+  /** Rejects with a NetworkError, the signal's reason, or what `beforeSend` threw. */
+  readonly result: Promise<ExchangeResult>
+  /** Ends the request, or its body, with this error. */
+  abort(reason: unknown): void
+}
+
+export function exchange(options: ExchangeOptions): Exchange {
+  const { request, headers, address, agent, clock } = options
+  const { signal } = request
+  const { promise: result, resolve, reject } = Promise.withResolvers<ExchangeResult>()
+  let phase: Phase = 'connect'
+  let body: OpenBody | undefined
+  /** Set when it was ended from this side. Then what the socket says about it is an echo. */
+  let abortedBy: { readonly reason: unknown } | undefined
+  let isOver = false
+  /** Whether the connection had served another request before. */
+  let isKept = false
+
+  const client = (address.tls ? https : http).request({
+    host: address.host,
+    port: address.port,
+    method: request.method,
+    path: address.prefix + request.path,
+    headers,
+    agent,
+  })
+  const stopWaiting = clock.after(options.connectTimeoutMs, () => {
+    const error = new Error(`it took longer than ${options.connectTimeoutMs / 1000} s`)
+    fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), 'connect', address.authority))
+  })
+  client.once('socket', (socket) => {
+    isKept = client.reusedSocket
+    // Deno sends a request on a kept connection a second time by itself, even one that was aborted (denoland/deno#36786),
+    // and past `beforeSend`; it does so only where this is set.
+    client.reusedSocket = false
+    whenConnected(socket, () => send(socket))
+  })
+  client.on('response', answered)
+  client.on('error', (error) => fail(error))
+  client.on('close', () => body ?? fail(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })))
+  const onAbort = (): void => abort(signal?.reason)
+  signal?.addEventListener('abort', onAbort)
+  return { result, abort }
+
+  function send(socket: Socket): void {
+    if (isOver) return
+    stopWaiting()
+    if (isKept && (socket.destroyed || !socket.writable)) return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    try {
+      request.beforeSend?.()
+    } catch (error) {
+      return abort(error)
+    }
+    phase = 'response'
+    client.end(request.body)
+  }
+
+  function answered(answer: IncomingMessage): void {
+    if (isOver) return
+    phase = 'body'
+    body = openBody(answer, {
+      explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),
+      hangUp: () => client.destroy(),
+      onEnd: release,
+    })
+    resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: plainHeaders(answer), body } })
+  }
+
+  function abort(reason: unknown): void {
+    abortedBy ??= { reason }
+    fail(reason)
+  }
+
+  function fail(cause: unknown): void {
+    if (isOver) return
+    if (body) return body.fail(cause)
+    release()
+    client.destroy()
+    if (abortedBy) return reject(abortedBy.reason)
+    const error = networkError(cause, phase, address.authority)
+    if (isKept && isClosed(cause)) resolve({ kind: 'stale', sent: phase !== 'connect', error })
+    else reject(error)
+  }
+
+  function release(): void {
+    isOver = true
+    stopWaiting()
+    signal?.removeEventListener('abort', onAbort)
+    options.onEnd()
+  }
+}
+
+/** Calls back once bytes can be sent: at once on a kept connection, after the TLS handshake on a new one. */
+function whenConnected(socket: Socket, connected: () => void): void {
+  if ((socket as TLSSocket).encrypted) {
+    // `secureConnecting` is in all three runtimes, and not in Node's types.
+    if (!(socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting) connected()
+    else socket.once('secureConnect', connected)
+  } else if (socket.connecting) socket.once('connect', connected)
+  else connected()
+}
+
+/** Whether the other side closed the connection. */
+function isClosed(cause: unknown): boolean {
+  return CLOSED.has(codeOf(cause) ?? '')
+}
+
+const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED'])
+
+function plainHeaders(answer: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  if (headers['content-encoding'] === 'gzip') {
+    delete headers['content-encoding']
+    delete headers['content-length']
+  }
+  return headers
+}

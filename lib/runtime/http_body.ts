@@ -1,0 +1,163 @@
+/**
+ * The body of an answer. It is read as fast as it comes, whether or not anybody iterates: a body that is paused would
+ * hold its connection, and Deno does not slow the server down anyway. What must not grow is paged or bounded by its reader.
+ */
+import type { IncomingMessage } from 'node:http'
+import { createGunzip } from 'node:zlib'
+import type { HttpBody } from '../core/transport.ts'
+
+/** What a body needs to know of its request. */
+export interface BodyOptions {
+  /** Turns what broke the body off into what its reader gets: the signal's reason, or a NetworkError. */
+  readonly explain: (cause: unknown) => unknown
+  /** Ends the connection. */
+  readonly hangUp: () => void
+  /** Called once, when no more bytes can come. */
+  readonly onEnd: () => void
+}
+
+/** A body that can also be broken off from outside, as an abort does. */
+export interface OpenBody extends HttpBody {
+  fail(cause: unknown): void
+}
+
+/** A rest that is known to be this small is let through when it is given up: that costs less than a new connection. */
+const DRAINED_BYTES = 64 * 1024
+
+/** Reads the answer into memory as it comes, decompressing it if it is compressed. */
+export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
+  const queue = new ChunkQueue()
+  let ended = false
+
+  function end(): void {
+    if (ended) return
+    ended = true
+    queue.end()
+    options.onEnd()
+  }
+  function fail(cause: unknown): void {
+    if (ended) return
+    ended = true
+    queue.fail(options.explain(cause))
+    options.onEnd()
+    options.hangUp()
+  }
+
+  // All three runtimes report a body that is cut off by an error. Should one ever end it instead, half a list must not pass
+  // for a whole one: `complete` is false then.
+  const onWhole = (finish: () => void): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
+  answer.on('error', fail)
+  answer.on('close', () => onWhole(() => {}))
+  if (answer.headers['content-encoding'] === 'gzip') {
+    const gunzip = createGunzip()
+    gunzip.on('data', (chunk: Uint8Array) => queue.push(chunk))
+    gunzip.on('end', end)
+    gunzip.on('error', fail)
+    answer.on('data', (chunk: Uint8Array) => gunzip.write(chunk))
+    answer.on('end', () => onWhole(() => gunzip.end()))
+  } else {
+    answer.on('data', (chunk: Uint8Array) => queue.push(chunk))
+    answer.on('end', () => onWhole(end))
+  }
+
+  return {
+    fail,
+    cancel() {
+      queue.discard()
+      if (ended || isSmall(answer)) return
+      ended = true
+      options.onEnd()
+      options.hangUp()
+    },
+    async text() {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of this) chunks.push(chunk)
+      return new TextDecoder().decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    },
+    [Symbol.asyncIterator]() {
+      const chunks = queue.take()
+      return {
+        next: () => chunks.next(),
+        return: () => {
+          this.cancel()
+          return Promise.resolve({ done: true, value: undefined })
+        },
+      }
+    },
+  }
+}
+
+function isSmall(answer: IncomingMessage): boolean {
+  const length = answer.headers['content-length']
+  return length !== undefined && Number(length) <= DRAINED_BYTES
+}
+
+interface Waiter {
+  resolve(result: IteratorResult<Uint8Array, undefined>): void
+  reject(error: unknown): void
+}
+
+/** Chunks between one writer, who never waits, and one reader, who does. */
+class ChunkQueue {
+  #chunks: Uint8Array[] = []
+  #head = 0
+  #state: 'open' | 'ended' | 'failed' | 'discarded' = 'open'
+  #error: unknown
+  #taken = false
+  /** Set while the reader waits; then there are no chunks. */
+  #waiting: Waiter | undefined
+
+  push(chunk: Uint8Array): void {
+    if (this.#state !== 'open') return
+    if (this.#waiting) this.#wake().resolve({ done: false, value: chunk })
+    else this.#chunks.push(chunk)
+  }
+
+  end(): void {
+    if (this.#state === 'open') this.#state = 'ended'
+    if (this.#waiting) this.#wake().resolve(DONE)
+  }
+
+  fail(error: unknown): void {
+    if (this.#state !== 'open') return
+    this.#state = 'failed'
+    this.#error = error
+    if (this.#waiting) this.#wake().reject(error)
+  }
+
+  /** Forgets what has not been read; the reader, if there is one, is done. */
+  discard(): void {
+    this.#state = 'discarded'
+    this.#chunks = []
+    this.#head = 0
+    if (this.#waiting) this.#wake().resolve(DONE)
+  }
+
+  take(): { next(): Promise<IteratorResult<Uint8Array, undefined>> } {
+    if (this.#taken) throw new TypeError('Cannot read a body twice: keep its text, or send the request again')
+    this.#taken = true
+    return { next: () => this.#next() }
+  }
+
+  #next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    const chunk = this.#chunks[this.#head]
+    if (chunk) {
+      if (++this.#head === this.#chunks.length) {
+        this.#chunks = []
+        this.#head = 0
+      }
+      return Promise.resolve({ done: false, value: chunk })
+    }
+    if (this.#state === 'failed') return Promise.reject(this.#error)
+    if (this.#state !== 'open') return Promise.resolve(DONE)
+    return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
+  }
+
+  #wake(): Waiter {
+    const waiting = this.#waiting!
+    this.#waiting = undefined
+    return waiting
+  }
+}
+
+const DONE: IteratorResult<Uint8Array, undefined> = { done: true, value: undefined }

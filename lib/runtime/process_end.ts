@@ -1,0 +1,50 @@
+/** The ends of a process that nobody planned. */
+import process from 'node:process'
+
+/** Hears of an exception or a rejection that nobody caught, instead of the runtime, which would print its own stack and end. */
+export function onUncaught(hear: (error: unknown) => void): void {
+  process.on('uncaughtException', hear)
+  process.on('unhandledRejection', hear)
+}
+
+/** Hears of rejections that nobody awaited; the process goes on. Returns what stops listening. */
+export function onUnawaited(hear: (error: unknown) => void): () => void {
+  process.on('unhandledRejection', hear)
+  return () => void process.off('unhandledRejection', hear)
+}
+
+/** Calls `hear` once when the process ends by itself: with nothing left to do, or through `process.exit`. */
+export function onOwnEnd(hear: (code: number) => void): void {
+  let heard = false
+  const once = (code: number): void => {
+    if (heard) return
+    heard = true
+    hear(code)
+  }
+  process.once('beforeExit', once)
+  process.once('exit', once)
+}
+
+const STARTED = Symbol.for('kubeloop.operatorStarted')
+const state = globalThis as { [STARTED]?: boolean }
+
+/** Notes that an operator was started in this process, for `kubeloop dev`; whatever copy of kubeloop it came from. */
+export function noteOperatorStarted(): void {
+  state[STARTED] = true
+}
+
+export function operatorWasStarted(): boolean {
+  return state[STARTED] === true
+}
+
+/**
+ * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, so it is kept alive
+ * unless it `mustEnd`; the others outlive it. Never settles.
+ */
+export function waitForChange(code: number, mustEnd = false): Promise<never> {
+  if (!process.versions['bun'] || mustEnd) process.exit(code)
+  setInterval(() => {}, LONGEST_TIMER_MS)
+  return new Promise(() => {})
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1

@@ -1,0 +1,23 @@
+/** Standard output, and what a person at a terminal sees. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export function isTerminal(): boolean {
+  return process.stdout.isTTY === true
+}
+
+export function writeLine(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** The line of source at `file:line:column`; undefined where it cannot be read, as in a bundle or without the right to. */
+export function sourceLine(place: string): string | undefined {
+  const match = /^(.*):(\d+):\d+$/.exec(place)
+  if (!match) return undefined
+  try {
+    const file = match[1]!.startsWith('file:') ? fileURLToPath(match[1]!) : match[1]!
+    return readFileSync(file, 'utf8').split('\n')[Number(match[2]) - 1]
+  } catch {
+    return undefined // a nicety: the place itself was printed
+  }
+}

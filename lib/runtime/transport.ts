@@ -1,0 +1,124 @@
+/**
+ * The API server over HTTP/1.1 and TLS, on `node:https`: the one client that verifies a CA, shows a client certificate
+ * and ends a watch alike on Node, Bun and Deno. A kept connection serves many requests; a watch has one for itself.
+ *
+ * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, where there is one), and `--allow-sys=ca` where the system's CAs are
+ * to be trusted because the cluster names none.
+ */
+import { untilAborted } from '../async/abort.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
+import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
+import { NetworkError } from '../core/errors.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
+import { type Log, silentLog } from '../observe/log.ts'
+import { AgentPool } from './agent.ts'
+import { parseProxy } from './connect_proxy.ts'
+import { type Exchange, exchange } from './exchange.ts'
+import { requestHeaders } from './request_headers.ts'
+import { parseServer } from './server_address.ts'
+
+export interface TransportOptions {
+  /** Default: the real one. */
+  readonly clock?: Clock | undefined
+  /** Default: `kubeloop`. */
+  readonly userAgent?: string | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+  /** How long a connection may take to stand, TLS included. Default: 30 s, as in client-go. */
+  readonly connectTimeoutMs?: number | undefined
+}
+
+/** A transport that holds connections. */
+export type ClosableTransport = Transport & {
+  /** Closes every connection. Requests under way, and later ones, fail with a NetworkError. */
+  close(): void
+}
+
+/**
+ * A transport to a cluster. Nothing is opened before the first request.
+ *
+ * A request is sent a second time in two cases only: after a 401, with fresh credentials, if the config can `invalidate`;
+ * and when a kept connection turns out to be closed, if the request is a GET or not a byte of it was sent.
+ *
+ * @throws ConfigError when the server or the proxy is not a URL.
+ */
+export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
+  const { clock = systemClock, userAgent = 'kubeloop', log = silentLog, connectTimeoutMs = 30_000 } = options
+  const address = parseServer(config.server)
+  const pool = new AgentPool({
+    address,
+    proxy: config.proxy ? parseProxy(config.proxy) : undefined,
+    serverName: config.serverName,
+    insecure: config.insecure ?? false,
+  })
+  const gzip = config.gzip ?? !address.loopback
+  const open = new Set<Exchange>()
+  let closed = false
+  /** How often credentials were found to be stale: of many requests that are refused at once, the first has them fetched for all. */
+  let generation = 0
+
+  const transport = async (request: HttpRequest): Promise<HttpResponse> => {
+    const usedGeneration = generation
+    const response = await send(request, await fresh(request))
+    if (response.status !== 401 || !config.invalidate) return response
+    log.debug('The server refused the credentials, fetching them anew', { server: address.authority })
+    response.body.cancel()
+    if (usedGeneration === generation) {
+      generation++
+      config.invalidate()
+    }
+    return send(request, await fresh(request))
+  }
+
+  function fresh({ signal }: HttpRequest): Promise<Credentials> {
+    signal?.throwIfAborted()
+    return untilAborted(credentialsOf(config), signal)
+  }
+
+  /** Sends past connections that the server has closed. */
+  async function send(request: HttpRequest, credentials: Credentials): Promise<HttpResponse> {
+    const ca = await untilAborted(valueOf(config.ca), request.signal)
+    const headers = requestHeaders({ request, config, credentials, host: hostHeader(), userAgent, gzip })
+    for (let isRetry = false;; isRetry = true) {
+      request.signal?.throwIfAborted()
+      if (closed) throw closedError()
+      const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
+      const started: Exchange = exchange({ request, headers, address, agent, clock, connectTimeoutMs, onEnd: () => open.delete(started) })
+      open.add(started)
+      const result = await started.result
+      if (result.kind === 'answered') return result.response
+      if (isRetry || (result.sent && request.method !== 'GET')) throw result.error
+      log.debug('A kept connection was closed by the server, opening a new one', { server: address.authority })
+      // Its siblings have been idle as long, and a restart of the server closed them all.
+      pool.giveUp(agent)
+    }
+  }
+
+  function hostHeader(): string {
+    const usual = address.tls ? 443 : 80
+    return address.port === usual ? address.authority.slice(0, -`:${usual}`.length) : address.authority
+  }
+
+  function closedError(): NetworkError {
+    return new NetworkError(`Cannot use the connection to ${address.authority}: it was closed by this process`, { phase: 'connect' })
+  }
+
+  return Object.assign(transport, {
+    close() {
+      closed = true
+      for (const started of [...open]) started.abort(closedError())
+      pool.close()
+    },
+  })
+}
+
+/** What `credentials` answers goes before what the config says itself. A certificate goes with its own key. */
+async function credentialsOf(config: ClusterConfig): Promise<Credentials> {
+  const fetched = await config.credentials?.()
+  const pair = fetched?.cert === undefined ? { cert: config.cert, key: config.key } : { cert: fetched.cert, key: fetched.key }
+  return { token: fetched?.token ?? (await valueOf(config.token)), headers: fetched?.headers, ...pair }
+}
+
+async function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
+  return typeof value === 'function' ? await value() : value
+}

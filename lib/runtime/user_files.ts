@@ -1,0 +1,91 @@
+/** The files of whoever calls the command: theirs are never overwritten, and ours are put down for this user alone. */
+import { watch } from 'node:fs'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+/** Writes a file that must not exist, with its folder. Rejects with `EEXIST` when it does. */
+export async function writeNew(file: string, content: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, content, { flag: 'wx' })
+}
+
+/** Makes a folder that must not exist; false when it does. One process at a time succeeds. */
+export async function claimFolder(folder: string): Promise<boolean> {
+  await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
+  try {
+    await mkdir(folder, { mode: 0o700 })
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Removes a file or a folder with all in it, if it is there. */
+export function remove(place: string): Promise<void> {
+  return rm(place, { recursive: true, force: true })
+}
+
+/** Gives a file another name, over whatever had it. */
+export function renameFile(from: string, to: string): Promise<void> {
+  return rename(from, to)
+}
+
+/** When a file was last written, as `Date.now()` counts; undefined when it is not there. */
+export async function writtenAt(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).mtimeMs
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** All that is at standard input. */
+export function readInput(): Promise<string> {
+  return text(process.stdin)
+}
+
+/** Settles at the first change of a file in this folder or below it. Rejects with the signal's reason. */
+export function folderChange(folder: string, ignore: (name: string) => boolean, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const watcher = watch(folder, { recursive: true }, (_, name) => {
+      if (name === null || !ignore(String(name))) finish(resolve)
+    })
+    const onAbort = (): void => finish(() => reject(signal.reason))
+    const finish = (then: () => void): void => {
+      signal.removeEventListener('abort', onAbort)
+      watcher.close()
+      then()
+    }
+    watcher.on('error', (error) => finish(() => reject(error)))
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** The path of a `file:` URL. */
+export function pathOfUrl(url: string): string {
+  return fileURLToPath(url)
+}
+
+export function urlOfPath(file: string): string {
+  return pathToFileURL(file).href
+}
+
+export function fileName(file: string): string {
+  return path.basename(file)
+}
+
+/** A path from the root, as seen from the working folder. */
+export function absolutePath(...parts: readonly string[]): string {
+  return path.resolve(...parts)
+}
+
+/** How to get from a folder to a file. */
+export function relativePath(folder: string, file: string): string {
+  return path.relative(folder, file)
+}

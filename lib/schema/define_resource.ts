@@ -1,0 +1,124 @@
+/**
+ * A kind from its zod schemas: one definition gives the types of its objects, its CustomResourceDefinition and its
+ * validation.
+ */
+import { refuse } from './refusal.ts'
+import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
+import { printerColumns } from './columns.ts'
+import { isRequired, structuralSchema } from './structural.ts'
+import { problemsOf } from './validate.ts'
+import type { $ZodType, input, output } from 'zod/v4/core'
+import type { CustomObject, DesiredObject } from '../core/objects.ts'
+import type { CustomResourceDefinition, Definition, JsonSchema, Resource } from '../core/resource.ts'
+
+/** What a kind is. Schemas may be made with zod or zod/mini. */
+export interface ResourceDefinition<Spec extends $ZodType, Status extends $ZodType, Cluster extends boolean> {
+  /** A domain, such as `example.com`. */
+  group: string
+  version: string
+  kind: string
+  /** Default: the kind in lower case with an English plural ending. */
+  plural?: string
+  shortNames?: string[]
+  categories?: string[]
+  /** Columns of `kubectl get`: headings and JSON paths, `{ Ready: '.status.ready' }`. Their types follow from the schema. */
+  columns?: Record<string, string>
+  /** Whether objects live outside of namespaces. Default: false. */
+  cluster?: Cluster
+  spec: Spec
+  /** Without one, the kind has no status subresource. */
+  status?: Status
+}
+
+/**
+ * Defines a kind. Throws a TypeError on a name that the API server would not take, and on what a CRD schema cannot say:
+ * transforms, coercions, refinements without CEL.
+ *
+ * @example
+ * ```ts
+ * import { defineResource } from 'kubeloop'
+ * import * as z from 'zod'
+ * const Foo = defineResource({
+ *   group: 'example.com', version: 'v1', kind: 'Foo',
+ *   spec: z.object({ replicas: z.int32().min(0).default(1) }),
+ * })
+ * if (Foo.plural !== 'foos') throw new Error('unexpected')
+ * ```
+ */
+export function defineResource<Spec extends $ZodType, Status extends $ZodType = $ZodType<never, never>, Cluster extends boolean = false>(
+  definition: ResourceDefinition<Spec, Status, Cluster>,
+): Resource<CustomObject<output<Spec>, output<Status>, Cluster extends true ? undefined : string>, DesiredObject<input<Spec>>> {
+  const { group, version, kind, spec, status } = definition
+  const plural = definition.plural ?? pluralOf(kind)
+  const problem = nameProblem({ ...definition, plural, shortNames: definition.shortNames ?? [], categories: definition.categories ?? [] })
+  if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
+  const scope = definition.cluster ? 'Cluster' : 'Namespaced'
+  const crd = customResourceDefinition({ ...definition, plural, scope, root: rootSchema(kind, spec, status) })
+  const described: Definition = { crd, validate: (object) => problemsOf(object, spec, status) }
+  return { group, version, kind, plural, scope, definition: described }
+}
+
+/** The schema of whole objects. */
+function rootSchema(kind: string, spec: $ZodType, status: $ZodType | undefined): JsonSchema {
+  return {
+    type: 'object',
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: partSchema(kind, 'spec', spec),
+      ...(status && { status: partSchema(kind, 'status', status) }),
+    },
+    ...(isRequired(spec) && { required: ['spec'] }),
+  }
+}
+
+function partSchema(kind: string, path: 'spec' | 'status', schema: $ZodType): JsonSchema {
+  const place = { kind, path }
+  const part = structuralSchema(schema, place)
+  if (part['type'] !== 'object') refuse(place, 'not an object', 'begin with z.object()')
+  return part
+}
+
+interface CrdParts {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly columns?: Readonly<Record<string, string>>
+  readonly status?: unknown
+  readonly root: JsonSchema
+}
+
+function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
+  const { group, version, kind, plural, scope, shortNames, categories, columns = {}, status, root } = parts
+  const printed = printerColumns(columns, root, kind)
+  const metadata = {
+    name: `${plural}.${group}`,
+    // The server demands this of the groups that are the Kubernetes project's own.
+    ...(isProtectedGroup(group) && { annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' } }),
+  }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata,
+    spec: {
+      group,
+      scope,
+      names: {
+        kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(),
+        ...(shortNames?.length && { shortNames }),
+        ...(categories?.length && { categories }),
+      },
+      versions: [{
+        name: version, served: true, storage: true,
+        schema: { openAPIV3Schema: root },
+        ...(status !== undefined && { subresources: { status: {} } }),
+        ...(printed.length > 0 && { additionalPrinterColumns: printed }),
+      }],
+    },
+  }
+}

@@ -1,0 +1,32 @@
+/** A kind known only at run time. */
+import { pluralOf } from './names.ts'
+import type { KubeObject } from '../core/objects.ts'
+import type { Resource } from '../core/resource.ts'
+
+/** The names of a kind. What is left out is taken to be as usual: an English plural, and objects that live in namespaces. */
+export interface DynamicKind {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural?: string | undefined
+  readonly scope?: 'Namespaced' | 'Cluster' | undefined
+}
+
+/**
+ * A Resource for a kind without a schema; its objects are read as they come.
+ *
+ * @example
+ * ```ts
+ * import { dynamicResource } from 'kubeloop'
+ * const Certificate = dynamicResource({ group: 'cert-manager.io', version: 'v1', kind: 'Certificate' })
+ * if (Certificate.plural !== 'certificates') throw new Error('unexpected')
+ * ```
+ */
+export function dynamicResource(kind: DynamicKind): Resource<KubeObject & { readonly [field: string]: unknown }, object> {
+  if (!kind.kind || !kind.version) throw new TypeError('Cannot name a kind: its version and kind are needed')
+  return {
+    group: kind.group, version: kind.version, kind: kind.kind,
+    plural: kind.plural ?? pluralOf(kind.kind), scope: kind.scope ?? 'Namespaced',
+  }
+}

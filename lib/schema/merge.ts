@@ -1,0 +1,164 @@
+/**
+ * Alternatives and intersections in a structural schema. Its structure (types, properties, defaults) must be said once,
+ * outside of `oneOf`, `anyOf` and `allOf`; inside may only be conditions on the values. So each alternative is split into
+ * its structure and its conditions, and the structures must agree.
+ *
+ * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
+ */
+import { below, refuse } from './refusal.ts'
+import { jsonEqual } from '../core/equal.ts'
+import type { JsonSchema } from '../core/resource.ts'
+import type { Place } from './refusal.ts'
+
+/** How the schemas relate: at least one holds, or all do. (`oneOf` would refuse null, which every alternative lets pass.) */
+export type Junctor = 'anyOf' | 'allOf'
+
+/** One schema for several. Throws where their structures differ. */
+export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: Place): JsonSchema {
+  const [only] = schemas
+  if (only && schemas.every((schema) => jsonEqual(schema, only))) return only
+  const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
+  const conditions = schemas.map(conditionsOf)
+  const common = commonConditions(conditions)
+  const apart = conditions.map((condition) => without(condition, common))
+  const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
+  const whole = overlay(known, common)
+  const said = apart.filter((condition) => !isEmpty(condition))
+  // An alternative without a condition of its own always holds, so that the junction says nothing.
+  if (said.length === 0 || (junctor === 'anyOf' && said.length < apart.length)) return whole
+  if (!(junctor in whole)) return { ...whole, [junctor]: said }
+  const more = junctor === 'allOf' ? said : [{ [junctor]: said }]
+  return { ...whole, allOf: [...(whole['allOf'] ?? []) as readonly JsonSchema[], ...more] }
+}
+
+/** A structure with conditions laid over it, each where it applies. */
+function overlay(structure: JsonSchema, conditions: JsonSchema): JsonSchema {
+  const result: Record<string, unknown> = { ...structure, ...conditions }
+  const [items, overItems] = [structure, conditions].map((schema) => schema['items'] as JsonSchema | undefined)
+  if (items && overItems) result['items'] = overlay(items, overItems)
+  const [fields, over] = [structure, conditions].map((schema) => schema['properties'] as Fields | undefined)
+  if (!fields || !over) return result
+  const laid = Object.entries(over).map(([name, condition]) => [name, overlay(fields[name]!, condition)] as const)
+  return { ...result, properties: { ...fields, ...Object.fromEntries(laid) } }
+}
+
+/** The values of fields that are an enum in every alternative, said once more: `kubectl explain` and errors then list them. */
+function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): JsonSchema {
+  if (!structure['properties']) return structure
+  const properties = Object.entries(structure['properties'] as Fields).map(([name, field]) => {
+    const enums = conditions.map((condition) => (condition['properties'] as Fields | undefined)?.[name]?.['enum'])
+    return [name, enums.every(Array.isArray) ? { ...field, enum: [...new Set(enums.flat())] } : field] as const
+  })
+  return { ...structure, properties: Object.fromEntries(properties) }
+}
+
+/** Keywords that belong to the structure and may not stand inside a junctor. */
+const STRUCTURAL: ReadonlySet<string> = new Set(['type', 'default', 'nullable', 'description', 'title', 'additionalProperties'])
+
+function isStructural(keyword: string): boolean {
+  return STRUCTURAL.has(keyword) || keyword.startsWith('x-kubernetes-')
+}
+
+function structureOf(schema: JsonSchema): JsonSchema {
+  const structure: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'properties') structure[keyword] = mapValues(value as Fields, structureOf)
+    else if (keyword === 'items') structure[keyword] = structureOf(value as JsonSchema)
+    else if (isStructural(keyword)) structure[keyword] = value
+  }
+  return structure
+}
+
+function conditionsOf(schema: JsonSchema): JsonSchema {
+  const conditions: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'properties') {
+      const fields = Object.entries(mapValues(value as Fields, conditionsOf)).filter(([, condition]) => !isEmpty(condition))
+      if (fields.length > 0) conditions[keyword] = Object.fromEntries(fields)
+    } else if (keyword === 'items') {
+      const items = conditionsOf(value as JsonSchema)
+      if (!isEmpty(items)) conditions[keyword] = items
+    } else if (!isStructural(keyword)) {
+      conditions[keyword] = value
+    }
+  }
+  return conditions
+}
+
+type Fields = Readonly<Record<string, JsonSchema>>
+
+function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: Place): JsonSchema {
+  const result: Record<string, unknown> = { ...a }
+  for (const keyword of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    if (keyword === 'description' || keyword === 'title') {
+      // What is said of one alternative only is not said of the whole.
+      if (a[keyword] !== b[keyword]) delete result[keyword]
+    } else if (keyword === 'properties') {
+      result[keyword] = mergeFields((a[keyword] ?? {}) as Fields, (b[keyword] ?? {}) as Fields, junctor, place)
+    } else if (keyword === 'items' && a[keyword] && b[keyword]) {
+      result[keyword] = mergeStructures(a[keyword] as JsonSchema, b[keyword] as JsonSchema, junctor, below(place, '[]'))
+    } else if (!jsonEqual(a[keyword], b[keyword])) {
+      const what = junctor === 'allOf' ? 'an intersection' : 'a union'
+      refuse(place, `${what} of ${say(a, keyword)} and ${say(b, keyword)}`, keyword === 'type'
+        ? 'a field has one type, or is an integer or a string'
+        : 'let the alternatives agree on it, or name the fields differently')
+    }
+  }
+  return result
+}
+
+function mergeFields(a: Fields, b: Fields, junctor: Junctor, place: Place): Fields {
+  const result: Record<string, JsonSchema> = { ...a }
+  for (const [name, field] of Object.entries(b)) {
+    const there = Object.hasOwn(a, name) ? a[name] : undefined
+    result[name] = there ? mergeStructures(there, field, junctor, below(place, name)) : field
+  }
+  if (junctor === 'allOf') return result
+  for (const name of Object.keys(result)) {
+    const everywhere = Object.hasOwn(a, name) && Object.hasOwn(b, name)
+    if (!everywhere && 'default' in result[name]!) {
+      refuse(below(place, name), 'a default in one alternative only', 'the server would fill it in in all of them; make the field optional')
+    }
+  }
+  return result
+}
+
+/** The conditions that every alternative states alike. */
+function commonConditions(conditions: readonly JsonSchema[]): JsonSchema {
+  const [first = {}, ...others] = conditions
+  const common: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(first)) {
+    if (others.every((other) => jsonEqual(other[keyword], value))) common[keyword] = value
+    else if (keyword === 'required') {
+      const required = others.map((other) => (other['required'] ?? []) as readonly string[])
+      const names = (value as readonly string[]).filter((name) => required.every((others) => others.includes(name)))
+      if (names.length > 0) common[keyword] = names
+    }
+  }
+  return common
+}
+
+function without(condition: JsonSchema, common: JsonSchema): JsonSchema {
+  const rest: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(condition)) {
+    if (!(keyword in common)) rest[keyword] = value
+    else if (keyword === 'required') {
+      const names = (value as readonly string[]).filter((name) => !(common[keyword] as readonly string[]).includes(name))
+      if (names.length > 0) rest[keyword] = names
+    }
+  }
+  return rest
+}
+
+function say(schema: JsonSchema, keyword: string): string {
+  if (keyword === 'type') return schema['type'] ? `${String(schema['type'])}s` : 'anything'
+  return schema[keyword] === undefined ? `one without ${keyword}` : `one with ${keyword} ${JSON.stringify(schema[keyword])}`
+}
+
+function mapValues(fields: Fields, map: (field: JsonSchema) => JsonSchema): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, map(field)]))
+}
+
+function isEmpty(schema: JsonSchema): boolean {
+  return Object.keys(schema).length === 0
+}

@@ -1,0 +1,63 @@
+/** The names of a kind: what the API server takes, and the plural that follows from a kind. */
+
+/** The names that a definition states. */
+export interface Names {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+}
+
+/** What is wrong with these names, in words; undefined when the API server would take them. */
+export function nameProblem({ group, version, kind, plural, shortNames, categories }: Names): string | undefined {
+  if (!isSubdomain(group) || !group.includes('.')) return `group "${group}" must be a domain with at least one dot, such as "example.com"`
+  if (!isLabel(version)) return `version "${version}" must be a lower-case label, such as "v1" or "v1alpha1"`
+  if (!/^[A-Z][A-Za-z0-9]{0,62}$/.test(kind)) return `kind "${kind}" must be CamelCase with at most 63 letters and digits, such as "Foo"`
+  if (!isLabel(plural)) return `plural "${plural}" must be a lower-case label, such as "foos"`
+  if (`${plural}.${group}`.length > 253) return `"${plural}.${group}" must have at most 253 characters`
+  for (const name of shortNames) if (!isLabel(name)) return `short name "${name}" must be a lower-case label, such as "fo"`
+  for (const name of categories) if (!isLabel(name)) return `category "${name}" must be a lower-case label, such as "all"`
+  return undefined
+}
+
+/** The usual plural of a kind, in lower case: Foo → foos, Proxy → proxies, Ingress → ingresses. */
+export function pluralOf(kind: string): string {
+  const singular = kind.toLowerCase()
+  if (/(?:s|x|z|ch|sh)$/.test(singular)) return `${singular}es`
+  return /[^aeiou]y$/.test(singular) ? `${singular.slice(0, -1)}ies` : `${singular}s`
+}
+
+/** Whether the API server demands an approval annotation of CRDs in this group. */
+export function isProtectedGroup(group: string): boolean {
+  return /(?:^|\.)(?:k8s|kubernetes)\.io$/.test(group)
+}
+
+/**
+ * Orders versions as Kubernetes does, the best first: v2, v1, v2beta1, v1beta1, v1alpha1, then other names by alphabet.
+ *
+ * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
+ */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map(rank)
+  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0
+  return right[0] - left[0] || right[1] - left[1] || right[2] - left[2]
+}
+
+/** Stability, major and minor; larger is better. */
+function rank(version: string): readonly [number, number, number] | undefined {
+  const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
+  if (!match) return undefined
+  const stability = match[2] === 'alpha' ? 0 : match[2] === 'beta' ? 1 : 2
+  return [stability, Number(match[1]), Number(match[3] ?? 0)]
+}
+
+/** A DNS label as RFC 1035 has it. */
+function isLabel(text: string): boolean {
+  return /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
+}
+
+function isSubdomain(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
+}

@@ -1,0 +1,213 @@
+/**
+ * A zod schema in the words of a CRD: a structural OpenAPI v3 schema that accepts what zod accepts. What it has no words
+ * for (transforms, coercions, refinements without CEL) is refused with its path. Two differences are Kubernetes' own:
+ * unknown fields are pruned, never refused, and lengths count code points.
+ */
+import { safeParse } from 'zod/v4/core'
+import { jsonEqual } from '../core/equal.ts'
+import { checksOf, definitionOf, metaOf } from './zod_tree.ts'
+import { below, refuse } from './refusal.ts'
+import { merge } from './merge.ts'
+import { numberSchema } from './numbers.ts'
+import { conjunction, patternSchema, stringSchema } from './strings.ts'
+import { intOrString, nullable, valuesSchema } from './values.ts'
+import type { $ZodRecordDef, $ZodType, JSONSchemaMeta } from 'zod/v4/core'
+import type { JsonSchema } from '../core/resource.ts'
+import type { Check, Definition } from './zod_tree.ts'
+import type { Place } from './refusal.ts'
+
+/** The structural schema of a zod schema. Throws a TypeError that names what cannot be said, and where. */
+export function structuralSchema(schema: $ZodType, place: Place): JsonSchema {
+  return translate(schema, { place, open: [], ruled: false })
+}
+
+interface Step {
+  readonly place: Place
+  /** The schemas that we are inside of: meeting one again is recursion. */
+  readonly open: readonly $ZodType[]
+  /** A wrapper around this schema brought CEL rules, which stand for its refinements too. */
+  readonly ruled: boolean
+}
+
+/** Deeper than any schema that a server would take; a getter that makes new schemas forever ends here. */
+const DEEPEST = 64
+
+const RULES = 'x-kubernetes-validations'
+
+function translate(schema: $ZodType, step: Step): JsonSchema {
+  const { place, open } = step
+  if (open.includes(schema) || open.length > DEEPEST) {
+    return refuse(place, 'recursive', 'limit its depth, or use z.unknown() for what may be nested')
+  }
+  const meta = metaOf(schema)
+  const ruled = step.ruled || Array.isArray(meta[RULES])
+  const def = definitionOf(schema)
+  // z.custom() is its own check, and refused as a type.
+  refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, place)
+  return annotate(bare(schema, def, { place, open: [...open, schema], ruled }, meta), meta)
+}
+
+/** The schema without what `.describe()` and `.meta()` said. */
+function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMeta): JsonSchema {
+  const { place } = step
+  if ('coerce' in def && def.coerce) return refuse(place, 'coerced', 'the server stores what it was given; take the type as it is sent')
+  switch (def.type) {
+    case 'string': return stringSchema(checksOf(schema), place)
+    case 'number': return numberSchema(checksOf(schema), place)
+    case 'boolean': return { type: 'boolean' }
+    case 'enum': case 'literal': return valuesSchema(schema._zod.values ?? [], place)
+    case 'template_literal': return { type: 'string', ...patternSchema(schema._zod.pattern!, place) }
+    case 'any': case 'unknown': return ANYTHING
+    case 'object': return objectSchema(def, step)
+    case 'array': return conjunction({ type: 'array', items: translate(def.element, inside(step, '[]')) }, sizes(checksOf(schema)))
+    case 'record': return recordSchema(def, step)
+    case 'union': return unionSchema(def, step)
+    case 'intersection': return intersectionSchema(translate(def.left, outside(step)), translate(def.right, outside(step)), place)
+    case 'nullable': return nullable(translate(def.innerType, step))
+    case 'optional': case 'nonoptional': case 'readonly': return translate(def.innerType, step)
+    case 'default': case 'prefault': return { ...translate(def.innerType, step), default: defaultOf(def, place) }
+    case 'lazy': return translate(def.getter(), step)
+    case 'custom':
+      // z.custom<T>() says nothing of its values; whoever adds this extension says that nothing need be said.
+      return meta['x-kubernetes-preserve-unknown-fields'] === true
+        ? ANYTHING
+        : refuse(place, 'checked by a function', 'add .meta({ \'x-kubernetes-preserve-unknown-fields\': true }) to leave it unchecked')
+    case 'date': return refuse(place, 'a Date', 'use z.iso.datetime(): instants are strings on the wire')
+    case 'bigint': return refuse(place, 'a bigint', 'use z.int(), or a string')
+    case 'pipe': case 'transform': return refuse(place, 'a transform', 'parse where it is used')
+    case 'catch': return refuse(place, 'a catch', 'use a default: the server refuses what is invalid')
+    case 'tuple': return refuse(place, 'a tuple', 'use an object, or an array of one type')
+    case 'null': return refuse(place, 'nothing but null', 'use .nullable() on a type')
+    default: return refuse(place, `a ${def.type}`, 'JSON has no such values')
+  }
+}
+
+/** Without `nullable`, the server would drop a null. */
+const ANYTHING: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true }
+
+function inside(step: Step, name: string): Step {
+  return { ...step, place: below(step.place, name), ruled: false }
+}
+
+function outside(step: Step): Step {
+  return { ...step, ruled: false }
+}
+
+/** Checks that only a function knows are refused, unless CEL rules stand for them. */
+function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): void {
+  for (const { check } of checks) {
+    if (check === 'custom' && !ruled) refuse(place, 'a refinement', `say it in CEL as well: .meta({ '${RULES}': [{ rule, message }] })`)
+    if (check === 'overwrite') refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')
+    if (check === 'property' || check === 'properties') refuse(place, 'checked for a property', 'state the property in z.object()')
+    if (check.startsWith('size_') || check.endsWith('_size')) refuse(place, 'limited in size', 'say it in CEL, with size(self)')
+  }
+}
+
+function sizes(checks: readonly Check[]): readonly JsonSchema[] {
+  return checks.flatMap(({ check, minimum, maximum, length }): readonly JsonSchema[] => {
+    if (check === 'min_length') return [{ minItems: minimum }]
+    if (check === 'max_length') return [{ maxItems: maximum }]
+    return check === 'length_equals' ? [{ minItems: length, maxItems: length }] : []
+  })
+}
+
+function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step): JsonSchema {
+  const fields = Object.entries(def.shape)
+  const properties = Object.fromEntries(fields.map(([name, field]) => [name, translate(field, inside(step, name))]))
+  const required = fields.filter(([, field]) => isRequired(field)).map(([name]) => name)
+  const others = def.catchall && definitionOf(def.catchall).type
+  if (def.catchall && others !== 'never' && others !== 'unknown' && others !== 'any') {
+    if (fields.length > 0) {
+      refuse(step.place, 'an object with typed fields and a typed catchall', 'put the other fields into a record of their own')
+    }
+    return { type: 'object', additionalProperties: translate(def.catchall, inside(step, '{}')) }
+  }
+  return {
+    type: 'object',
+    ...(fields.length > 0 && { properties }),
+    ...(required.length > 0 && { required }),
+    ...((others === 'unknown' || others === 'any') && { 'x-kubernetes-preserve-unknown-fields': true }),
+  }
+}
+
+/** Whether an object must have this field. */
+export function isRequired(field: $ZodType): boolean {
+  return field._zod.optin === undefined
+}
+
+function recordSchema(def: $ZodRecordDef, step: Step): JsonSchema {
+  const { place } = step
+  const keyType: $ZodType = def.keyType
+  const { type } = definitionOf(keyType)
+  const { partial, mode } = def as { readonly partial?: boolean; readonly mode?: string }
+  const names = keyType._zod.values
+  if (names && type !== 'string') {
+    const keys = [...names].map(String)
+    const properties = Object.fromEntries(keys.map((key) => [key, translate(def.valueType, inside(step, key))]))
+    return { type: 'object', properties, ...(!partial && isRequired(def.valueType) && { required: keys }) }
+  }
+  if (type !== 'string') return refuse(place, `a record with keys of type ${type}`, 'keys are strings')
+  if ((checksOf(keyType).length > 0 || mode === 'loose') && !step.ruled) {
+    refuse(place, 'a record whose keys are checked', `use z.string() for the keys, and CEL: .meta({ '${RULES}': [{ rule, message }] })`)
+  }
+  return { type: 'object', additionalProperties: translate(def.valueType, inside(step, '{}')) }
+}
+
+function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): JsonSchema {
+  const { place } = step
+  if (def.inclusive === false && !('discriminator' in def)) refuse(place, 'an exclusive union', 'use z.discriminatedUnion() or z.union()')
+  const types = def.options.map((option) => definitionOf(option).type)
+  const options = def.options.filter((_, i) => types[i] !== 'null' && types[i] !== 'undefined')
+  if (options.length === 0) refuse(place, 'nothing but null')
+  const schemas = options.map((option) => translate(option, outside(step)))
+  if (schemas.some((schema) => jsonEqual(schema, ANYTHING))) return ANYTHING
+  const merged = mergeAlternatives(schemas.map(({ nullable: _, ...schema }) => schema), place)
+  return types.includes('null') || schemas.some((schema) => schema['nullable']) ? nullable(merged) : merged
+}
+
+function mergeAlternatives(schemas: readonly JsonSchema[], place: Place): JsonSchema {
+  const [first] = schemas
+  const onlyValues = schemas.every((schema) => schema['enum'] && Object.keys(schema).length === 2 && schema['type'])
+  if (onlyValues && schemas.every((schema) => schema['type'] === first!['type'])) {
+    return valuesSchema(new Set(schemas.flatMap((schema) => schema['enum'] as readonly unknown[])), place)
+  }
+  return intOrString(schemas, place) ?? merge(schemas, 'anyOf', place)
+}
+
+function intersectionSchema(left: JsonSchema, right: JsonSchema, place: Place): JsonSchema {
+  const [a, b] = [left, right].map((schema) => schema['properties'] as Readonly<Record<string, JsonSchema>> | undefined)
+  const plain = [left, right].every((schema) => Object.keys(schema).every((keyword) => PLAIN.has(keyword)))
+  if (!a || !b || !plain || Object.keys(a).some((name) => Object.hasOwn(b, name))) return merge([left, right], 'allOf', place)
+  const required = [left, right].flatMap((schema) => (schema['required'] ?? []) as readonly string[])
+  const { required: _, ...rest } = { ...left, ...right }
+  return { ...rest, properties: { ...a, ...b }, ...(required.length > 0 && { required }) }
+}
+
+/** Objects that say no more than this, of different fields, simply become one. */
+const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required'])
+
+/** The value that the server fills in. It is asked for twice, since the server will know one value only. */
+function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, place: Place): unknown {
+  const value: unknown = def.defaultValue
+  const text = JSON.stringify(value) as string | undefined
+  const wire: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (text === undefined || !jsonEqual(wire, value)) return refuse(place, 'given a default that is not JSON')
+  if (!jsonEqual(wire, def.defaultValue)) return refuse(place, 'given a default that changes from call to call', 'set it when reconciling')
+  const parsed = safeParse(def.innerType, value)
+  if (parsed.success) return wire
+  const [issue] = parsed.error.issues
+  throw new TypeError(
+    `Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue!.message}`,
+    { cause: parsed.error },
+  )
+}
+
+function annotate(schema: JsonSchema, meta: JSONSchemaMeta): JsonSchema {
+  const said: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(meta)) {
+    if (key === 'description' || key === 'title') said[key] = value
+    else if (key === RULES) said[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
+    else if (key.startsWith('x-kubernetes-')) said[key] = value
+  }
+  return { ...schema, ...said }
+}

@@ -1,0 +1,71 @@
+/** Fixed sets of values: enums and literals, also where null is allowed, and the integer-or-string of Kubernetes. */
+import { refuse } from './refusal.ts'
+import { conjunction } from './strings.ts'
+import type { JsonSchema } from '../core/resource.ts'
+import type { Place } from './refusal.ts'
+
+/** The schema that accepts these values and no others. */
+export function valuesSchema(values: Iterable<unknown>, place: Place): JsonSchema {
+  const all = [...values]
+  const present = all.filter((value) => value !== null)
+  const types = new Set(present.map((value) => typeof value))
+  const [type] = types
+  if (present.length === 0) return refuse(place, all.length > 0 ? 'nothing but null' : 'a set of no values')
+  if (types.size > 1) return refuse(place, `a set of values of several types (${[...types].join(', ')})`)
+  if (type !== 'string' && type !== 'number' && type !== 'boolean') return refuse(place, `a literal ${String(type)}`)
+  const name = type !== 'number' ? type : present.every(Number.isInteger) ? 'integer' : 'number'
+  const schema: JsonSchema = name === 'boolean' && present.length === 2 ? { type: name } : { type: name, enum: present }
+  return all.length > present.length ? nullable(schema) : schema
+}
+
+/**
+ * The same schema, and null. The server compares null with the members of an enum and finds it equal to none, not even to
+ * null, so an enum is said in keywords that don't apply to null.
+ */
+export function nullable(schema: JsonSchema): JsonSchema {
+  return { ...pastNull(schema), nullable: true }
+}
+
+function pastNull(schema: JsonSchema): JsonSchema {
+  const { enum: values, ...rest } = schema as { readonly enum?: readonly unknown[] }
+  const result: Record<string, unknown> = { ...rest }
+  for (const junctor of ['anyOf', 'allOf']) {
+    if (Array.isArray(result[junctor])) result[junctor] = (result[junctor] as readonly JsonSchema[]).map(pastNull)
+  }
+  return values ? conjunction(result, [conditionOf(values)]) : result
+}
+
+function conditionOf(values: readonly unknown[]): JsonSchema {
+  if (typeof values[0] === 'string') return { pattern: `^(?:${values.map((value) => escape(String(value))).join('|')})$` }
+  if (typeof values[0] === 'boolean') return { not: { enum: [!values[0]] } }
+  return { anyOf: values.map((value) => ({ minimum: value, maximum: value })) }
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
+
+/** An integer or a string, if that is what these are: the one union of types that a CRD knows. */
+export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonSchema | undefined {
+  const types = schemas.map((schema) => schema['type'])
+  if (schemas.length !== 2 || !types.includes('integer') || !types.includes('string')) return undefined
+  const result: Record<string, unknown> = { 'x-kubernetes-int-or-string': true }
+  for (const { type, format, ...conditions } of schemas as readonly { readonly type: string; readonly format?: string }[]) {
+    for (const [keyword, value] of Object.entries(conditions)) {
+      // A limit applies to numbers and a length or pattern to strings, whoever else is there; the rest would apply to both.
+      if (!ONE_SIDED.has(keyword)) return refuse(place, `an integer or a string with ${keyword}`, 'say it with x-kubernetes-validations')
+      result[keyword] = value
+    }
+    if (type === 'integer' && format === 'int32') {
+      result['minimum'] ??= -(2 ** 31)
+      result['maximum'] ??= 2 ** 31 - 1
+    } else if (type === 'string' && format) {
+      return refuse(place, `an integer or a string of format "${format}"`, 'use a pattern')
+    }
+  }
+  return result
+}
+
+const ONE_SIDED: ReadonlySet<string> = new Set([
+  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern',
+])

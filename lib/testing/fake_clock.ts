@@ -1,0 +1,80 @@
+/** A clock that stands still until it is advanced. */
+import { Heap } from '../async/heap.ts'
+import { nextTurn } from '../runtime/turn.ts'
+import type { Clock } from '../async/clock.ts'
+
+interface Timer {
+  readonly dueMs: number
+  readonly order: number
+  readonly fire: () => void
+  cancelled: boolean
+}
+
+export interface FakeClockOptions {
+  /** The wall-clock time at the start. Default: 2026-01-01T00:00:00Z. */
+  readonly nowMs?: number
+  /** Awaited before each timer fires and at the end, so that what the one before began has come to rest. Default: one turn of the event loop. */
+  readonly settle?: () => Promise<void>
+}
+
+/**
+ * A {@link Clock} for tests.
+ *
+ * @example
+ * ```ts
+ * import { FakeClock } from 'kubeloop/testing'
+ * const clock = new FakeClock()
+ * let rang = false
+ * clock.after(1000, () => (rang = true))
+ * await clock.advance(999) // rang is false
+ * await clock.advance(1) // rang is true
+ * ```
+ */
+export class FakeClock implements Clock {
+  readonly #startedMs: number
+  readonly #settle: () => Promise<void>
+  readonly #timers = new Heap<Timer>((a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order))
+  #elapsedMs = 0
+  #order = 0
+
+  constructor(options: FakeClockOptions = {}) {
+    this.#startedMs = options.nowMs ?? Date.UTC(2026, 0, 1)
+    this.#settle = options.settle ?? nextTurn
+  }
+
+  now(): number {
+    return this.#startedMs + this.#elapsedMs
+  }
+
+  monotonic(): number {
+    return this.#elapsedMs
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, ms), order: this.#order++, fire, cancelled: false }
+    this.#timers.push(timer)
+    return () => void (timer.cancelled = true)
+  }
+
+  /** Timers that have not fired. */
+  get pending(): number {
+    let count = 0
+    for (const timer of this.#timers) if (!timer.cancelled) count++
+    return count
+  }
+
+  /** Lets time pass: timers fire in their order, each when all that the one before began has come to rest. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#elapsedMs + ms
+    for (;;) {
+      await this.#settle()
+      const next = this.#timers.peek()
+      if (!next || next.dueMs > endMs) break
+      this.#timers.pop()
+      if (next.cancelled) continue
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs)
+      next.fire()
+    }
+    this.#elapsedMs = endMs
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * Tests of operators: whole ones in memory under a clock of the test's own, or against a real control plane.
+ *
+ * @module
+ */
+export { world, type World, type WorldOptions } from './world.ts'
+export { FakeClock, type FakeClockOptions } from './fake_clock.ts'
+export type { Fault } from './faults.ts'
+export { startEnvtest, type Envtest, type EnvtestOptions } from './envtest.ts'

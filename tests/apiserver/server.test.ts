@@ -1,0 +1,130 @@
+/** What only the embedded server promises: determinism, saved state, bookmarks by the clock. */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
+import { lineBatches } from '../../lib/async/lines.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+const MAPS = '/api/v1/namespaces/default/configmaps'
+
+function counting(): () => number {
+  let next = 0
+  return () => (next = (next + 0.137) % 1)
+}
+
+async function send(
+  server: ApiServer, method: HttpRequest['method'], path: string, body?: unknown,
+): Promise<{ response: HttpResponse; json: never }> {
+  const response = await server.handle(
+    { method, path, headers: { 'content-type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) },
+  )
+  return { response, json: JSON.parse(await response.body.text()) as never }
+}
+
+const map = (name: string): unknown => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { k: 'v' } })
+
+test('equal requests under equal clocks have equal answers', async () => {
+  const run = async (): Promise<unknown> => {
+    const server = new ApiServer({ clock: new FakeClock(), random: counting() })
+    return [(await send(server, 'POST', MAPS, map('a'))).json, (await send(server, 'GET', MAPS)).json]
+  }
+  assert.deepEqual(await run(), await run())
+})
+
+test('times come from the clock', async () => {
+  const server = new ApiServer({ clock: new FakeClock({ nowMs: Date.UTC(2030, 5, 1, 12) }) })
+  const { json } = await send(server, 'POST', MAPS, map('a'))
+  assert.equal((json as { metadata: { creationTimestamp: string } }).metadata.creationTimestamp, '2030-06-01T12:00:00Z')
+})
+
+test('a saved state goes on where it was: objects, uids, versions and custom kinds', async () => {
+  const before = new ApiServer({ clock: new FakeClock() })
+  await send(before, 'POST', MAPS, map('a'))
+  await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.com' },
+    spec: {
+      group: 'example.com', scope: 'Cluster', names: { plural: 'foos', kind: 'Foo' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    },
+  })
+  await send(before, 'POST', '/apis/example.com/v1/foos', { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'f' } })
+  const state = JSON.parse(JSON.stringify(before.save())) as ReturnType<ApiServer['save']>
+  const after = new ApiServer({ clock: new FakeClock(), state })
+  for (const path of [MAPS, '/apis/example.com/v1/foos', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', '/api/v1/namespaces']) {
+    assert.deepEqual((await send(after, 'GET', path)).json, (await send(before, 'GET', path)).json, path)
+  }
+  const next = (await send(after, 'POST', MAPS, map('b'))).json as { metadata: { resourceVersion: string } }
+  assert.equal(Number(next.metadata.resourceVersion), state.store.revision + 1)
+})
+
+test('a state of another format is refused', () => {
+  assert.throws(
+    () => new ApiServer({ state: { format: 'other' } as never }), /Cannot restore the API server: its state is of format "other"/,
+  )
+})
+
+test('a watch from before a restart is told that it is too old', async () => {
+  const before = new ApiServer({ clock: new FakeClock() })
+  await send(before, 'POST', MAPS, map('a'))
+  const after = new ApiServer({ clock: new FakeClock(), state: before.save() })
+  const response = await after.handle({ method: 'GET', path: `${MAPS}?watch=true&resourceVersion=1` })
+  assert.match(await response.body.text(), /^\{"type":"ERROR","object":\{.*"code":410\}\}\n$/)
+})
+
+test('bookmarks come every minute to those who allow them, and a watch ends at its timeout', async () => {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock })
+  const response = await server.handle({ method: 'GET', path: `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=150` })
+  const lines = lineBatches(response.body)
+  await clock.advance(60_000)
+  assert.match(
+    (await lines.next()).value![0]!,
+    /^\{"type":"BOOKMARK","object":\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"/,
+  )
+  await clock.advance(90_000)
+  assert.match((await lines.next()).value![0]!, /"BOOKMARK"/)
+  assert.equal((await lines.next()).done, true)
+  assert.equal(server.watches, 0)
+  assert.equal(clock.pending, 0)
+})
+
+test('an aborted watch ends with the reason, and leaves nothing behind', async () => {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock })
+  const controller = new AbortController()
+  const response = await server.handle({ method: 'GET', path: `${MAPS}?watch=true`, signal: controller.signal })
+  const chunks = response.body[Symbol.asyncIterator]()
+  const waiting = chunks.next()
+  controller.abort(new Error('enough'))
+  await assert.rejects(waiting, /enough/)
+  assert.equal(server.watches, 0)
+  assert.equal(clock.pending, 0)
+})
+
+test('an aborted request is not carried out', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const signal = AbortSignal.abort(new Error('too late'))
+  await assert.rejects(server.handle({ method: 'DELETE', path: '/api/v1/namespaces/default', signal }), /too late/)
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
+})
+
+test('what throws before sending sends nothing', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const beforeSend = (): void => {
+    throw new Error('fenced')
+  }
+  await assert.rejects(server.handle({ method: 'DELETE', path: '/api/v1/namespaces/default', beforeSend }), /fenced/)
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
+})
+
+test('a key named __proto__ is a key', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const response = await server.handle({
+    method: 'POST', path: MAPS, headers: { 'content-type': 'application/json' },
+    body: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":"x"}}',
+  })
+  assert.equal(response.status, 201)
+  assert.match(await response.body.text(), /"data":\{"__proto__":"x"\}/)
+  assert.equal(({} as Record<string, unknown>)['x'], undefined)
+})

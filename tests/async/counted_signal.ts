@@ -1,0 +1,18 @@
+/** A signal that knows who listens to it: a listener that stays on a long-lived signal is a leak. */
+export function countedSignal(): { readonly controller: AbortController; readonly listeners: () => number } {
+  const controller = new AbortController()
+  const { signal } = controller
+  const listening = new Set<unknown>()
+  const { addEventListener, removeEventListener } = signal
+  signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
+    listening.add(args[1])
+    // An abort takes away what listens once.
+    addEventListener.call(signal, 'abort', () => listening.delete(args[1]), { once: true })
+    addEventListener.apply(signal, args)
+  }
+  signal.removeEventListener = (...args: Parameters<AbortSignal['removeEventListener']>) => {
+    listening.delete(args[1])
+    removeEventListener.apply(signal, args)
+  }
+  return { controller, listeners: () => listening.size }
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { lineBatches } from '../../lib/async/lines.ts'
+
+const encoder = new TextEncoder()
+
+async function* chunksOf(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
+  let from = 0
+  for (const cut of [...cuts].sort((a, b) => a - b)) {
+    yield bytes.subarray(from, cut)
+    from = cut
+  }
+  yield bytes.subarray(from)
+}
+
+async function batches(chunks: AsyncIterable<Uint8Array>): Promise<(readonly string[])[]> {
+  const all: (readonly string[])[] = []
+  for await (const batch of lineBatches(chunks)) all.push(batch)
+  return all
+}
+
+test('lines survive every way of cutting their bytes', async () => {
+  const line = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('\n', '¶').replaceAll('\ufeff', ''))
+  const input = fc.tuple(fc.array(line, { maxLength: 8 }), fc.boolean(), fc.array(fc.nat(120), { maxLength: 12 }))
+  await fc.assert(fc.asyncProperty(input, async ([lines, isEnded, cuts]) => {
+    const bytes = encoder.encode(lines.join('\n') + (isEnded ? '\n' : ''))
+    const found = (await batches(chunksOf(bytes, cuts.map((cut) => Math.min(cut, bytes.length))))).flat()
+    assert.deepEqual(found, lines.filter((line) => line !== ''))
+  }))
+})
+
+test('a character whose bytes come one by one is whole', async () => {
+  const bytes = encoder.encode('{"name":"ü€😀"}\n')
+  assert.deepEqual((await batches(chunksOf(bytes, [...bytes.keys()]))).flat(), ['{"name":"ü€😀"}'])
+})
+
+test('a line that no newline ends is the last one', async () => {
+  assert.deepEqual((await batches(chunksOf(encoder.encode('a\nb'), []))).flat(), ['a', 'b'])
+})
+
+test('bytes that complete no line are heard of', async () => {
+  assert.deepEqual(await batches(chunksOf(encoder.encode('abc\n'), [1, 2])), [[], [], ['abc']])
+})
+
+test('bytes that are not UTF-8 throw, also when the stream ends within a character', async () => {
+  await assert.rejects(batches(chunksOf(Uint8Array.of(0x61, 0xff, 0x0a), [])), TypeError)
+  await assert.rejects(batches(chunksOf(Uint8Array.of(0x61, 0xe2, 0x82), [])), TypeError)
+})
+
+test('a reader who leaves closes the stream', async () => {
+  let closed = false
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield encoder.encode('a\n')
+    } finally {
+      closed = true
+    }
+  }
+  for await (const _ of lineBatches(endless())) break
+  assert.equal(closed, true)
+})

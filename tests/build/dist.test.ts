@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { readFacts } from '../structure/source_facts.ts'
+import { ENTRIES } from '../tools/build.ts'
+import { DIST, ensureDist } from '../tools/dist.ts'
+import { mustRun, runCommand } from '../tools/run_command.ts'
+import { ROOT } from '../tools/tree.ts'
+
+before(ensureDist)
+
+test('every entry loads from its built file and exports what its source does', async () => {
+  for (const [name, source] of Object.entries(ENTRIES)) {
+    const built = await load(name)
+    const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
+    assert.deepEqual(Object.keys(built).sort(), Object.keys(original).sort(), name)
+    assert.ok(Object.keys(built).length > 0, `${name} exports nothing`)
+    for (const [key, value] of Object.entries(built)) assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
+  }
+})
+
+test('a class exists once: what mod.js exports is made in no other file', async () => {
+  const classes = Object.entries(await load('mod')).filter(([, value]) =>
+    typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
+  )
+  assert.ok(classes.length > 0)
+  for (const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js')) {
+    const text = readFileSync(join(DIST, file), 'utf8')
+    for (const [name] of classes) {
+      assert.doesNotMatch(
+        text,
+        new RegExp(`(\\bclass ${name}\\b|\\b(var|let|const) ${name} = class\\b)`),
+        `${file} has a ${name} of its own`,
+      )
+    }
+  }
+})
+
+test('mod.js is one file that needs zod alone, and js-yaml waits in it until it is asked for', () => {
+  const { imports } = factsOf('mod.js')
+  const specifiers = [...new Set(imports.map(({ specifier }) => specifier))].filter((each) =>
+    each !== undefined && !each.startsWith('node:')
+  )
+  assert.deepEqual(specifiers.filter((each) => each !== undefined && !/^zod\/v4\/core$/.test(each)), [])
+  const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
+  // A dynamic import() of what is inside becomes a call that evaluates it then; until then its code is in a function.
+  assert.match(text, /Promise\.resolve\(\)\.then\(\(\) => \(init_js_yaml\w*\(\), js_yaml\w*\)\)/)
+  assert.match(text, /var init_js_yaml\w* = __esm\(/)
+  assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
+})
+
+test('other entries import nothing but kubeloop, zod and node modules', () => {
+  for (const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js' && each !== 'cli.js')) {
+    const outside = factsOf(file).imports.map(({ specifier }) => specifier ?? '(computed)').filter((each) =>
+      !/^(node:|\.\/|kubeloop(\/\w+)?$|zod\/v4\/core$|\(computed\)$)/.test(each)
+    )
+    assert.deepEqual(outside, [], file)
+  }
+})
+
+/**
+ * mod.js minified and gzipped, as it travels into a bundle or over a network. js-yaml is about 14 KB of it: a copied
+ * mod.js reads an ordinary kubeconfig. The rest is what the operators use; half of zod's own classic build.
+ */
+const LARGEST_KB = 64
+
+test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
+  const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])
+  const kb = gzipSync(minified, { level: 9 }).length / 1024
+  console.log(`mod.js: ${kb.toFixed(1)} KB minified and gzipped`)
+  assert.ok(kb <= LARGEST_KB, `${kb.toFixed(1)} KB`)
+})
+
+test('the launcher is a script with a shebang that an old Node can parse', () => {
+  const text = readFileSync(join(DIST, 'cli.js'), 'utf8')
+  assert.match(text, /^#!\/usr\/bin\/env node\n/)
+  assert.match(text, /\.\/cli_main\.js/)
+  // Static imports would be resolved, and fail, before the launcher could say what is wrong.
+  assert.deepEqual(factsOf('cli.js').imports.filter(({ how, specifier }) => how === 'static' && !specifier?.startsWith('node:')), [])
+})
+
+/** A Node from before 22.19, if this machine has one besides the project's. */
+const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules')).map((folder) =>
+  join(folder, 'node')
+)
+  .find((path) => {
+    if (!existsSync(path)) return false
+    const [major = 0, minor = 0] = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.split('.').map(Number)
+    return major < 22 || (major === 22 && minor < 19)
+  })
+
+test('an old Node is told what is needed', { skip: oldNode ? false : 'no Node before 22.19 in PATH' }, async () => {
+  const { code, stderr, stdout } = await runCommand(oldNode ?? '', [join(DIST, 'cli.js'), '--help'])
+  assert.notEqual(code, 0)
+  assert.match(stderr + stdout, /22\.19/)
+  assert.doesNotMatch(stderr + stdout, /SyntaxError|ERR_/)
+})
+
+test('the package installs from its tarball, loads, runs its command and type-checks', { timeout: 120_000 }, async () => {
+  const project = mkdtempSync(join(tmpdir(), 'kubeloop-consumer-'))
+  try {
+    const [packed] = JSON.parse(await mustRun('npm', ['pack', DIST, '--json', '--pack-destination', project])) as {
+      filename: string
+      files: { path: string }[]
+    }[]
+    assert.ok(packed)
+    const files = packed.files.map((each) => each.path)
+    for (
+      const name of ['LICENSE', 'README.md', 'package.json', 'cli.js', 'mod.js', 'mod.d.ts', 'kinds.d.ts', 'testing.d.ts', 'apiserver.d.ts']
+    ) assert.ok(files.includes(name), name)
+    assert.deepEqual(
+      files.filter((name) => /\.ts$/.test(name) && !name.endsWith('.d.ts')),
+      [],
+      'sources, which no runtime loads from node_modules',
+    )
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+    await mustRun('npm', [
+      'install',
+      `./${packed.filename}`,
+      '--offline',
+      '--legacy-peer-deps',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+    ], { cwd: project })
+    // Peers and types come from here: no registry is asked.
+    mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
+    for (const name of ['zod', '@types/node', 'undici-types']) {
+      symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+    }
+
+    writeFileSync(join(project, 'load.mjs'), LOADER)
+    const args = 'Deno' in globalThis ? ['run', '-A', 'load.mjs'] : ['load.mjs']
+    assert.equal((await mustRun(process.execPath, args, { cwd: project })).trim(), 'loaded')
+    assert.match(
+      await mustRun(join(ROOT, 'node_modules/.bin/node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
+      /kubeloop/,
+    )
+
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          noEmit: true,
+          strict: true,
+          module: 'nodenext',
+          target: 'es2023',
+          lib: ['es2023', 'esnext.disposable'],
+          types: ['node'],
+          exactOptionalPropertyTypes: true,
+        },
+        files: ['operator.ts'],
+      }),
+    )
+    writeFileSync(join(project, 'operator.ts'), CONSUMER)
+    // Without skipLibCheck: the declarations are checked as well.
+    await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: project })
+  } finally {
+    rmSync(project, { recursive: true })
+  }
+})
+
+const LOADER = `
+const entries = await Promise.all(['kubeloop', 'kubeloop/kinds', 'kubeloop/testing', 'kubeloop/apiserver'].map((name) => import(name)))
+if (entries.some((entry) => Object.keys(entry).length === 0)) throw new Error('an entry exports nothing')
+console.log('loaded')
+`
+
+const CONSUMER = `
+import { defineResource, operator, type Desired, type ObjectOf } from 'kubeloop'
+import * as apiserver from 'kubeloop/apiserver'
+import { Deployment } from 'kubeloop/kinds'
+import * as testing from 'kubeloop/testing'
+import * as z from 'zod'
+
+const Foo = defineResource({
+  group: 'samplecontroller.k8s.io', version: 'v1alpha1', kind: 'Foo',
+  spec: z.object({ deploymentName: z.string(), replicas: z.int32().min(0).max(10).default(1) }),
+  status: z.object({ availableReplicas: z.int32().optional() }),
+})
+type Foo = ObjectOf<typeof Foo>
+
+const app = operator({ name: 'sample-controller', leaderElection: true })
+app.controllerFor(Foo).owns(Deployment).reconcile(async (foo, { client }) => {
+  const deployment = await client.apply(Deployment, render(foo), { owner: foo })
+  await client.setStatus(Foo, foo, { availableReplicas: deployment.status?.availableReplicas })
+})
+
+function render(foo: Foo): Desired<typeof Deployment> {
+  const labels = { app: foo.metadata.name }
+  // @ts-expect-error A spec's fields are typed: this is a string.
+  const wrong: number = foo.spec.deploymentName
+  return {
+    metadata: { name: foo.spec.deploymentName },
+    spec: {
+      replicas: foo.spec.replicas, selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'nginx', image: String(wrong) }] } },
+    },
+  }
+}
+
+export default app
+export const others: readonly object[] = [apiserver, testing]
+`
+
+async function load(name: string): Promise<Record<string, unknown>> {
+  return await import(pathToFileURL(join(DIST, `${name}.js`)).href) as Record<string, unknown>
+}
+
+function factsOf(file: string): ReturnType<typeof readFacts> {
+  return readFacts(file, readFileSync(join(DIST, file), 'utf8'))
+}

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { NetworkError } from '../../lib/core/errors.ts'
+import { Api } from '../../lib/client/api.ts'
+import { Informer, type InformerOptions } from '../../lib/cache/informer.ts'
+import type { Delta } from '../../lib/cache/store.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { failing, keptLog, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+
+const never = new AbortController().signal
+
+function informing(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
+  const clock = new FakeClock()
+  const { lines, log } = keptLog()
+  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock, log, random: () => 0, ...more })
+  const signal = countedSignal()
+  return {
+    clock, lines, informer, signal: signal.controller.signal, listeners: signal.listeners,
+    stop: (): void => signal.controller.abort(new Error('the test is over')),
+    start: async (): Promise<void> => {
+      const ended = informer.start(signal.controller.signal)
+      ended.catch(() => {})
+      await clock.advance(0)
+    },
+  }
+}
+
+const told = (heard: string[]) => (delta: Delta): void => void heard.push(`${delta.kind} ${delta.object.metadata.name}${delta.kind === 'added' && delta.initial ? ' initial' : ''}`)
+
+test('the store is written before a handler is told, all of a list before the first', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  const seen: string[] = []
+  i.informer.addHandler(({ kind, object: { metadata } }) => seen.push(`${kind} ${metadata.name}: ${[...i.informer.store.values()].map((each) => each.metadata.resourceVersion)}`))
+  await i.start()
+  stream.send('MODIFIED', pod('b', '6'))
+  stream.send('DELETED', pod('a', '7'))
+  await i.clock.advance(0)
+  assert.deepEqual(seen, ['added a: 1,2', 'added b: 1,2', 'updated b: 1,6', 'deleted a: 6'])
+  i.stop()
+})
+
+test('items of a list have apiVersion and kind, as those of a watch', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1')]))
+  const i = informing(server)
+  await i.start()
+  const { apiVersion, kind } = i.informer.store.get('default/a')!
+  assert.deepEqual([apiVersion, kind], ['v1', 'Pod'])
+  i.stop()
+})
+
+test('only what the first list brings is initial; a second list tells of the difference', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]), list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]))
+  server.watches.push(refusal(410, 'Expired'))
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  await i.start()
+  await i.clock.advance(800)
+  assert.deepEqual(heard, ['added a initial', 'added b initial', 'added c initial', 'deleted a', 'deleted c', 'added c', 'added d'])
+  i.stop()
+})
+
+test('a late handler is told of everything in the store, as initial, and of changes once', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  await i.start()
+  stream.send('ADDED', pod('b', '6'))
+  await i.clock.advance(0)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  assert.deepEqual(heard, ['added a initial', 'added b initial'])
+  stream.send('MODIFIED', pod('a', '7'))
+  await i.clock.advance(0)
+  assert.deepEqual(heard.splice(2), ['updated a'])
+  i.stop()
+})
+
+test('a handler that is added by another one, in the middle of a list, hears of each object once', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3')]))
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(({ object }) => void (object.metadata.name === 'b' && i.informer.addHandler(told(heard))))
+  await i.start()
+  assert.deepEqual(heard, ['added a initial', 'added b initial', 'added c initial'])
+  i.stop()
+})
+
+test('a handler that is removed in the middle hears nothing more, and removing twice does no harm', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(() => remove())
+  const remove = i.informer.addHandler(told(heard))
+  await i.start()
+  remove()
+  assert.deepEqual(heard, [])
+  i.stop()
+})
+
+test('a handler that throws, or rejects, is logged and disturbs neither the others nor itself later', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  const heard: string[] = []
+  let calls = 0
+  i.informer.addHandler(() => {
+    calls++
+    throw new Error('mine')
+  })
+  // TypeScript takes an async function for a handler, and its rejection would end the process.
+  i.informer.addHandler(async () => Promise.reject(new Error('mine, later')))
+  i.informer.addHandler(told(heard))
+  await i.start()
+  stream.send('ADDED', pod('b', '6'))
+  await i.clock.advance(0)
+  assert.deepEqual([calls, heard, i.informer.isSynced], [2, ['added a initial', 'added b'], true])
+  assert.equal(i.lines.filter((line) => /^error A handler of pods threw.*: mine$/.test(line)).length, 2)
+  assert.equal(i.lines.filter((line) => line.endsWith('mine, later')).length, 2)
+  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  i.stop()
+})
+
+test('synced settles with the first list, when every handler was told', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(refusal(503, 'ServiceUnavailable'), list('5', [pod('a', '1')]))
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  const synced = i.informer.synced(i.signal).then(() => heard.push('synced'))
+  await i.start()
+  assert.deepEqual([i.informer.isSynced, heard], [false, []])
+  await i.clock.advance(800)
+  await synced
+  assert.deepEqual(heard, ['added a initial', 'synced'])
+  i.stop()
+})
+
+test('who waits for a sync that is aborted gets the reason; for an informer that is stopped, what happened', async () => {
+  const i = informing(new ScriptedServer())
+  const controller = new AbortController()
+  const waiting = i.informer.synced(controller.signal)
+  const other = i.informer.synced(never)
+  controller.abort(new Error('mine'))
+  await assert.rejects(waiting, /mine/)
+  // Stopped without having been started, too.
+  i.informer.stop()
+  await assert.rejects(other, /Cannot sync pods: its informer was stopped before the first list was in/)
+  await i.informer.ended
+  assert.throws(() => i.informer.addHandler(() => {}), /Cannot add a handler to the informer of pods: it was stopped/)
+})
+
+test('a stopped informer tells nobody, leaves nothing, and cannot begin again', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  const ended = i.informer.start(i.signal)
+  await i.clock.advance(0)
+  stream.send('ADDED', pod('b', '6'))
+  i.informer.stop()
+  await ended
+  assert.deepEqual([heard, i.clock.pending, i.listeners(), stream.cancelled], [['added a initial'], 0, 0, true])
+  await assert.rejects(i.informer.start(i.signal), /it was started already/)
+})
+
+test('an informer that a handler stops in the middle of a list tells nobody the rest', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+  const i = informing(server)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  i.informer.addHandler(() => i.informer.stop())
+  await i.start()
+  assert.deepEqual([heard, i.clock.pending], [['added a initial'], 0])
+})
+
+test('managedFields go, what strip takes goes, and what is frozen throws when changed', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  const big = (version: string): object => ({ ...pod('a', version, { labels: { x: 'y' }, spec: { big: [1] } }) })
+  server.lists.push(list('5', [big('1') as never]))
+  server.watches.push(stream.answer)
+  const i = informing(server, { freeze: true, strip: (object) => void delete (object as { spec?: unknown }).spec })
+  await i.start()
+  const object = pod('b', '6', { spec: {} })
+  stream.send('ADDED', { ...object, metadata: { ...object.metadata, managedFields: [{}] } })
+  await i.clock.advance(0)
+  for (const name of ['a', 'b']) {
+    const kept = i.informer.store.get(`default/${name}`)!
+    assert.deepEqual(['managedFields' in kept.metadata, 'spec' in kept, Object.isFrozen(kept.metadata)], [false, false, true])
+    assert.throws(() => ((kept.metadata as { name: string }).name = 'x'), TypeError)
+  }
+  i.stop()
+})
+
+test('a strip function that throws keeps the store as it was, and is named', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('bad', '2')]), list('6', [pod('a', '1')]))
+  const i = informing(server, { strip: ({ metadata }) => void (metadata.name === 'bad' && assert.fail('mine')) })
+  await i.start()
+  assert.deepEqual([i.informer.store.size, i.informer.isSynced], [0, false])
+  assert.match(i.lines.at(-1) ?? '', /^warn Cannot keep Pod "default\/bad": its strip function threw: mine; next try in 800 ms$/)
+  await i.clock.advance(800)
+  assert.equal(i.informer.store.size, 1)
+  i.stop()
+})
+
+test('a failure is there as long as it lasts: until a list, an event, or a watch that is accepted', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(refusal(403, 'Forbidden'), list('5'))
+  const cut = new NetworkError('cut', { phase: 'connect' })
+  server.watches.push(failing(cut), new Stream().answer)
+  const i = informing(server)
+  await i.start()
+  assert.match(String(i.informer.failure), /scripted Forbidden/)
+  await i.clock.advance(800)
+  assert.equal(i.informer.failure, cut)
+  await i.clock.advance(1600)
+  assert.equal(i.informer.failure, undefined)
+  i.stop()
+})

@@ -1,0 +1,325 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { messageOf, NetworkError } from '../../lib/core/errors.ts'
+import { Api } from '../../lib/client/api.ts'
+import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { failing, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+
+/** A reflector of pods against a scripted server, and what it did. Without jitter, so that waits are exact. */
+function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
+  const clock = new FakeClock()
+  const { controller, listeners } = countedSignal()
+  const did: string[] = []
+  const ended = reflect(
+    {
+      api: new Api({ transport: server.transport }),
+      target: { resource: POD },
+      clock,
+      random: () => 0,
+      replace: (objects) => did.push(`list ${objects.map(({ metadata }) => metadata.name).join()}`),
+      apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
+      onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
+      ...more,
+    },
+    controller.signal,
+  )
+  return {
+    clock,
+    listeners,
+    took: () => did.splice(0),
+    settle: () => clock.advance(0),
+    /** Stops it and checks that nothing of it is left. */
+    async stop(): Promise<void> {
+      controller.abort(new Error('the test is over'))
+      await ended
+      assert.equal(clock.pending, 0, 'a timer is left')
+      assert.equal(listeners(), 0, 'a listener is left')
+    },
+  }
+}
+
+function serverWith(...streams: Stream[]): ScriptedServer {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '3')]))
+  server.watches.push(...streams.map((stream) => stream.answer))
+  return server
+}
+
+test('it lists, then watches from the version of the list, and asks for bookmarks and an end', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const r = reflecting(server)
+  await r.settle()
+  stream.send('ADDED', pod('b', '6'))
+  stream.send('DELETED', pod('b', '7'))
+  await r.settle()
+  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  assert.deepEqual(r.took(), ['list a', 'applied b', 'deleted b'])
+  assert.match(server.requests[1]!.path, /allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=300$/)
+  await r.stop()
+})
+
+test('a watch that ends is opened again at the last version, bookmarks counted, without a list', async () => {
+  const streams = [new Stream(), new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  const r = reflecting(server)
+  await r.settle()
+  streams[0].send('MODIFIED', pod('a', '6'))
+  streams[0].end()
+  await r.settle()
+  streams[1].bookmark('99')
+  streams[1].end()
+  await r.settle()
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6', 'watch 99'])
+  assert.deepEqual(r.took(), ['list a', 'applied a', 'bookmark 99'])
+  await r.stop()
+})
+
+test('a version that expired is listed anew after a wait: as an answer', async () => {
+  const server = serverWith()
+  server.watches.push(refusal(410, 'Expired'))
+  server.lists.push(list('9', [pod('b', '8')]))
+  const r = reflecting(server)
+  await r.clock.advance(799)
+  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  await r.clock.advance(1)
+  assert.deepEqual(server.took(), ['list', 'watch 9'])
+  assert.deepEqual(r.took(), ['list a', 'Cannot watch pods: scripted Expired; 800', 'list b'])
+  await r.stop()
+})
+
+test('a version that expired is listed anew after a wait: as an ERROR event', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  server.lists.push(list('9'))
+  const r = reflecting(server)
+  await r.settle()
+  stream.send('ADDED', pod('b', '6'))
+  stream.error(410, 'Expired')
+  stream.send('ADDED', pod('after', '7'))
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(r.took(), ['list a', 'applied b', 'Cannot watch pods: scripted Expired; 800', 'list '])
+  assert.equal(stream.cancelled, true)
+  await r.stop()
+})
+
+test('429 and connections refused are waited out, longer each time, without a list; Retry-After is honoured', async () => {
+  const server = serverWith()
+  const refused = new NetworkError('refused', { phase: 'connect' })
+  server.watches.push(failing(refused), failing(refused), refusal(429, 'TooManyRequests', { 'retry-after': '7' }), failing(refused))
+  const r = reflecting(server)
+  await r.clock.advance(800 + 1600 + 7000 + 6400)
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'watch 5', 'watch 5', 'watch 5'])
+  assert.deepEqual(r.took(), ['list a', 'refused; 800', 'refused; 1600', 'Cannot watch pods: scripted TooManyRequests; 7000', 'refused; 6400'])
+  await r.stop()
+})
+
+test('a line that is not an event is never dropped: what came before it counts, and the rest is listed', async () => {
+  for (const garbled of ['{"type":"ADDED","obj\n', '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n']) {
+    const stream = new Stream()
+    const server = serverWith(stream)
+    server.lists.push(list('9'))
+    const r = reflecting(server)
+    await r.settle()
+    stream.send('ADDED', pod('b', '6'))
+    stream.text(garbled)
+    stream.send('ADDED', pod('c', '8'))
+    await r.clock.advance(800)
+    assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'], garbled)
+    assert.deepEqual(r.took().filter((what) => !what.startsWith('Cannot watch')), ['list a', 'applied b', 'list '], garbled)
+    await r.stop()
+  }
+})
+
+test('bytes that are not UTF-8 are a garbled line', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  server.lists.push(list('9'))
+  const r = reflecting(server)
+  await r.settle()
+  stream.bytes(Uint8Array.of(0x7b, 0xff, 0x0a))
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'])
+  await r.stop()
+})
+
+test('garbled lines again and again do not become a storm of lists, although events come between', async () => {
+  const streams = Array.from({ length: 6 }, () => new Stream())
+  const server = serverWith(...streams)
+  for (let i = 0; i < 6; i++) server.lists.push(list(`${10 + i}`))
+  for (const [i, stream] of streams.entries()) {
+    stream.send('ADDED', pod('b', `${20 + i}`))
+    stream.text('{\n')
+  }
+  const r = reflecting(server)
+  await r.clock.advance(12_000)
+  // After 0, 0.8, 2.4 and 5.6 s; the fifth comes at 12.
+  assert.equal(server.took().filter((what) => what === 'list').length, 5)
+  await r.stop()
+})
+
+test('a connection that breaks off is opened again at the last version', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const r = reflecting(server)
+  await r.settle()
+  stream.send('ADDED', pod('b', '6'))
+  await r.settle()
+  stream.fail(new NetworkError('cut', { phase: 'body' }))
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6'])
+  await r.stop()
+})
+
+test('a connection that is cut every minute is never waited for long', async () => {
+  const streams = Array.from({ length: 8 }, () => new Stream())
+  const server = serverWith(...streams)
+  const r = reflecting(server)
+  await r.settle()
+  for (const stream of streams) {
+    await r.clock.advance(60_000)
+    stream.fail(new NetworkError('cut', { phase: 'body' }))
+    await r.clock.advance(800)
+  }
+  assert.equal(server.took().filter((what) => what === 'watch 5').length, 9)
+  await r.stop()
+})
+
+test('silence of 150 s ends a watch; any byte, and only bytes, count', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const r = reflecting(server)
+  await r.clock.advance(149_000)
+  stream.text('{"type":')
+  await r.clock.advance(149_000)
+  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  await r.clock.advance(1000)
+  assert.match(r.took().at(-1) ?? '', /nothing was heard for 150 s.*; 800$/)
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['watch 5'])
+  await r.stop()
+})
+
+test('a server that accepts the connection and never answers is given up: a watch, and a list', async () => {
+  const server = new ScriptedServer()
+  const never = ({ signal }: { signal?: AbortSignal | undefined }): Promise<never> =>
+    new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  server.lists.push(never, list('5'))
+  server.watches.push(never)
+  const r = reflecting(server)
+  await r.clock.advance(150_000 + 800)
+  assert.deepEqual(server.took(), ['list', 'list', 'watch 5'])
+  await r.clock.advance(150_000 + 1600)
+  assert.deepEqual(server.took(), ['watch 5'])
+  await r.stop()
+})
+
+test('a watch that the server closes at once is opened again after a wait, then listed; it is told of', async () => {
+  const streams = [new Stream(), new Stream(), new Stream()] as const
+  for (const stream of streams) stream.end()
+  // A bookmark that says what is known already is no progress.
+  streams[0].bookmark('5')
+  const server = serverWith(...streams)
+  server.lists.push(list('9'))
+  const r = reflecting(server)
+  await r.clock.advance(800 + 1600)
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
+  assert.match(r.took().find((what) => what.startsWith('Cannot')) ?? '', /the server closed the watch as soon as it was open; 800/)
+  await r.stop()
+})
+
+test('pages are one list, at the version of the last one', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), list('5', [pod('c', '3')]))
+  const r = reflecting(server)
+  await r.settle()
+  assert.deepEqual([server.took(), r.took()], [['list', 'list two', 'list three', 'watch 5'], ['list a,b,c']])
+  await r.stop()
+})
+
+test('a page that expired brings the whole list in one', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1')], 'two'), refusal(410, 'Expired'), list('8', [pod('a', '1'), pod('b', '7')]))
+  const r = reflecting(server)
+  await r.settle()
+  assert.deepEqual([server.took(), r.took()], [['list', 'list two', 'list whole', 'watch 8'], ['list a,b']])
+  await r.stop()
+})
+
+test('a list without a version is not watched from nowhere', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list(''), list('5'))
+  const r = reflecting(server)
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['list', 'list', 'watch 5'])
+  assert.match(r.took()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
+  await r.stop()
+})
+
+test('a list of 200,000 objects is one list', async () => {
+  const server = new ScriptedServer()
+  const items = Array.from({ length: 200_000 }, (_, i) => pod(`p${i}`, '1'))
+  let size = 0
+  server.lists.push(list('5', items))
+  const r = reflecting(server, { replace: (objects) => (size = objects.length) })
+  await r.settle()
+  assert.equal(size, 200_000)
+  await r.stop()
+})
+
+test('the version is read before what applies an event can take it out', async () => {
+  const streams = [new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  const r = reflecting(server, { apply: (event) => void (event.kind === 'applied' && delete (event.object.metadata as { resourceVersion?: string }).resourceVersion) })
+  await r.settle()
+  streams[0].send('ADDED', pod('b', '6'))
+  streams[0].end()
+  await r.settle()
+  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6'])
+  await r.stop()
+})
+
+test('what throws while it takes an event or a list makes a new list, never a gap', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  server.lists.push(list('9'), list('9'))
+  let throws = 2
+  const r = reflecting(server, { apply: () => assert.fail('mine'), replace: () => void (server.log.length > 2 && throws-- > 1 && assert.fail('mine too')) })
+  await r.settle()
+  stream.send('ADDED', pod('b', '6'))
+  await r.clock.advance(800 + 1600)
+  assert.deepEqual([server.took(), r.took()], [['list', 'watch 5', 'list', 'list', 'watch 9'], ['mine; 800', 'mine too; 1600']])
+  await r.stop()
+})
+
+test('an abort ends it promptly, wherever it is, and nothing is told afterwards', async () => {
+  const answer = Promise.withResolvers<void>()
+  const slow = new ScriptedServer()
+  // A transport that answers in spite of the abort, as one in memory may.
+  slow.lists.push(async (request) => (await answer.promise, list('5', [pod('a', '1')])(request)))
+  const listing = reflecting(slow)
+  await listing.settle()
+  const stopped = listing.stop()
+  answer.resolve()
+  await stopped
+  assert.deepEqual(listing.took(), [])
+
+  const stream = new Stream()
+  const watching = reflecting(serverWith(stream))
+  await watching.settle()
+  stream.send('ADDED', pod('late', '6'))
+  await watching.stop()
+  assert.deepEqual(watching.took(), ['list a'])
+  assert.equal(stream.cancelled, true)
+
+  const failed = new ScriptedServer()
+  failed.lists.push(refusal(500, 'InternalError'))
+  const waiting = reflecting(failed)
+  await waiting.settle()
+  assert.equal(waiting.clock.pending, 1)
+  await waiting.stop()
+  assert.equal(failed.took().length, 1)
+})

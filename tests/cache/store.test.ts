@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { defineIndex, type Index } from '../../lib/core/index.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { Store, type Delta } from '../../lib/cache/store.ts'
+import { pod, POD } from './scripted_server.ts'
+
+const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
+const byLabel: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => Object.keys(object.metadata.labels ?? {}))
+
+const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, ({ metadata }) => metadata.name).sort()
+const kinds = (deltas: readonly { kind: string; object: KubeObject }[]): string[] => deltas.map(({ kind, object }) => `${kind} ${object.metadata.name} ${object.metadata.uid}`)
+
+test('a new object is added, a newer state updates with what it was, a known state says nothing', () => {
+  const store = new Store()
+  const [first, second] = [pod('a', '1'), pod('a', '2')]
+  assert.deepEqual(store.apply(first), [{ kind: 'added', object: first, initial: false }])
+  assert.deepEqual(store.apply(second), [{ kind: 'updated', object: second, old: first }])
+  assert.deepEqual(store.apply(pod('a', '2')), [])
+  assert.equal(store.get('default/a'), second)
+})
+
+test('deleted and made again under one name is a delete and then an add', () => {
+  const store = new Store()
+  const old = pod('a', '1', { uid: 'old' })
+  store.apply(old)
+  const again = pod('a', '5', { uid: 'new' })
+  assert.deepEqual(store.apply(again), [{ kind: 'deleted', object: old, stale: true }, { kind: 'added', object: again, initial: false }])
+})
+
+test('a version alone does not make two objects the same', () => {
+  const store = new Store()
+  store.apply(pod('a', '1', { uid: 'old' }))
+  assert.deepEqual(kinds(store.apply(pod('a', '1', { uid: 'new' }))), ['deleted a old', 'added a new'])
+})
+
+test('a deletion brings the event’s object, and one of an unknown object says nothing', () => {
+  const store = new Store()
+  store.apply(pod('a', '1'))
+  const last = pod('a', '2')
+  assert.deepEqual(store.delete(last), [{ kind: 'deleted', object: last, stale: false }])
+  assert.deepEqual(store.delete(last), [])
+  assert.equal(store.size, 0)
+})
+
+test('a new list says exactly what differs, deletions first, and nothing of what is unchanged', () => {
+  const store = new Store()
+  store.replace([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })], true)
+  const deltas = store.replace([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })], false)
+  assert.deepEqual(kinds(deltas), ['deleted gone uid-gone', 'added new uid-new', 'updated changed uid-changed', 'deleted again old', 'added again new'])
+  assert.ok(deltas.every((delta) => delta.kind !== 'deleted' || delta.stale))
+  assert.ok(deltas.every((delta) => delta.kind !== 'added' || !delta.initial))
+})
+
+test('a list with a nameless object is refused as a whole', () => {
+  const store = new Store()
+  store.replace([pod('a', '1')], true)
+  assert.throws(() => store.replace([pod('b', '2'), pod('', '3')], false), /its name is missing/)
+  assert.deepEqual(names(store.values()), ['a'])
+})
+
+test('objects without a version (of metrics) are always news', () => {
+  const store = new Store()
+  store.apply(pod('a', ''))
+  assert.deepEqual(kinds(store.apply(pod('a', ''))), ['updated a uid-a'])
+})
+
+test('a key function that throws spoils neither the store nor the deltas, and its index says so until it is well', () => {
+  const store = new Store()
+  const picky: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => (object.metadata.name === 'bad' && object.metadata.resourceVersion === '2' ? assert.fail('mine') : object.metadata.name))
+  assert.deepEqual(store.lookup(picky, 'a'), [])
+  assert.deepEqual(kinds(store.replace([pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)), ['added a uid-a', 'added bad uid-bad', 'added c uid-c'])
+  assert.equal(store.size, 3)
+  assert.throws(() => store.lookup(picky, 'a'), /Cannot look up "a" in an index of pods: its function threw for Pod "default\/bad": mine/)
+  assert.deepEqual(names(store.lookup(byTeam, 'x')), [])
+  store.apply(pod('bad', '4'))
+  assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], ['bad']])
+})
+
+test('an index stays whole although somebody changed a shared object', () => {
+  const store = new Store()
+  const object = pod('a', '1', { labels: { team: 'red' } })
+  store.apply(object)
+  assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a'])
+  ;(object.metadata.labels as Record<string, string>)['team'] = 'blue'
+  store.apply(pod('a', '2', { labels: { team: 'green' } }))
+  assert.deepEqual(['red', 'blue', 'green'].map((team) => names(store.lookup(byTeam, team))), [[], [], ['a']])
+})
+
+test('whatever happens, store, deltas and indexes agree with a plain model', () => {
+  const name = fc.constantFrom('a', 'b', 'c', 'd')
+  const labels = fc.dictionary(fc.constantFrom('team', 'tier'), fc.constantFrom('red', 'blue'), { maxKeys: 2, noNullPrototype: true })
+  const state = fc.record({ name, uid: fc.constantFrom('1', '2'), labels })
+  const operation = fc.oneof(
+    fc.record({ do: fc.constant('apply' as const), state }),
+    fc.record({ do: fc.constant('delete' as const), state }),
+    fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: (each) => each.name, maxLength: 4 }) }),
+    fc.record({ do: fc.constant('relist' as const) }),
+  )
+  fc.assert(fc.property(fc.array(operation, { maxLength: 60, size: 'max' }), fc.nat(60), (operations, indexedFrom) => {
+    const store = new Store()
+    const model = new Map<string, KubeObject>()
+    /** What a handler that believes every delta has. */
+    const heard = new Map<string, KubeObject>()
+    let version = 0
+    const make = ({ name, uid, labels }: { name: string; uid: string; labels: Record<string, string> }): KubeObject => pod(name, `${++version}`, { uid, labels })
+    for (const [i, each] of operations.entries()) {
+      let deltas: readonly Delta[] = []
+      if (each.do === 'apply') {
+        const object = make(each.state)
+        deltas = store.apply(object)
+        model.set(object.metadata.name, object)
+      } else if (each.do === 'delete') {
+        deltas = store.delete(make(each.state))
+        model.delete(each.state.name)
+      } else {
+        const objects = each.do === 'relist' ? [...model.values()].map((object) => structuredClone(object)) : each.states.map(make)
+        deltas = store.replace(objects, false)
+        if (each.do === 'relist') assert.deepEqual(deltas, [])
+        model.clear()
+        for (const object of objects) model.set(object.metadata.name, object)
+      }
+      for (const delta of deltas) {
+        const { name, uid } = delta.object.metadata
+        const known = heard.get(name)
+        if (delta.kind === 'added') assert.equal(known, undefined, `"${name}" was added twice`)
+        else assert.ok(known, `"${name}" was ${delta.kind} and not known`)
+        if (delta.kind === 'updated') assert.deepEqual([delta.old, delta.old.metadata.uid], [known, uid])
+        if (delta.kind === 'deleted') heard.delete(name)
+        else heard.set(name, delta.object)
+      }
+      assert.deepEqual([...store.values()].map(({ metadata }) => metadata.name).sort(), [...model.keys()].sort())
+      for (const [name, object] of model) assert.deepEqual([store.get(`default/${name}`), heard.get(name)], [object, object])
+      assert.equal(heard.size, model.size)
+      if (i < indexedFrom) continue
+      for (const team of ['red', 'blue']) assert.deepEqual(names(store.lookup(byTeam, team)), names([...model.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)))
+      for (const label of ['team', 'tier']) assert.deepEqual(names(store.lookup(byLabel, label)), names([...model.values()].filter(({ metadata }) => label in (metadata.labels ?? {}))))
+    }
+  }))
+})

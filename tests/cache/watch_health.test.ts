@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError, NetworkError } from '../../lib/core/errors.ts'
+import type { AnyResource } from '../../lib/core/resource.ts'
+import { WatchHealth } from '../../lib/cache/watch_health.ts'
+import { keptLog, POD } from './scripted_server.ts'
+
+const api = (code: number, reason: string): ApiError => new ApiError(`Cannot list pods: ${reason}`, { reason, code }, { code })
+const cut = new NetworkError('cut', { phase: 'body' })
+
+function health(resource: AnyResource = POD) {
+  const { lines, log } = keptLog()
+  return { health: new WatchHealth(resource, log), took: () => lines.splice(0) }
+}
+
+test('what a person must mend is a warning at once, and once, with what to do', () => {
+  const { health: h, took } = health()
+  for (let i = 0; i < 3; i++) h.failed(api(403, 'Forbidden'), 800, true)
+  assert.deepEqual(took(), [
+    "warn Cannot list pods: Forbidden (the operator's role needs list and watch on pods); next try in 800 ms",
+    'debug Cannot list pods: Forbidden; next try in 800 ms',
+    'debug Cannot list pods: Forbidden; next try in 800 ms',
+  ])
+})
+
+test('a kind that is not served says how to get it', () => {
+  const known = health()
+  known.health.failed(api(404, 'NotFound'), 800, false)
+  assert.match(known.took()[0] ?? '', /^warn Cannot watch pods: the server does not serve v1 of it \(is its API enabled there\?\)/)
+  const own = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } })
+  own.health.failed(api(404, 'NotFound'), 800, false)
+  assert.match(own.took()[0] ?? '', /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/)
+})
+
+test('what mends itself is mentioned when it happens again, or when somebody waits for the first list', () => {
+  const { health: h, took } = health()
+  h.failed(cut, 800, true)
+  assert.deepEqual(took(), ['debug cut; next try in 800 ms'])
+  h.recovered()
+  assert.deepEqual(took(), [])
+  h.failed(cut, 800, true)
+  h.failed(cut, 1600, true)
+  h.recovered()
+  assert.deepEqual(took(), ['debug cut; next try in 800 ms', 'warn cut; next try in 1.6 s', 'info Watching pods again'])
+  h.failed(api(503, 'ServiceUnavailable'), 800, false)
+  assert.match(took()[0] ?? '', /^warn/)
+})
+
+test('a version that expired is daily life', () => {
+  const { health: h, took } = health()
+  h.failed(api(410, 'Expired'), 800, true)
+  h.recovered()
+  assert.deepEqual(took(), ['debug Cannot list pods: Expired; next try in 800 ms'])
+})
+
+test('another kind of failure is announced, although one was', () => {
+  const { health: h, took } = health()
+  h.failed(cut, 800, false)
+  h.failed(api(401, 'Unauthorized'), 1600, false)
+  assert.deepEqual(took().map((line) => line.slice(0, 8)), ['warn cut', 'warn Can'])
+  assert.ok(h.failure instanceof ApiError)
+})
+
+test('anything can be thrown', () => {
+  const { health: h, took } = health()
+  h.failed(undefined, 800, true)
+  h.failed('text', 800, true)
+  assert.deepEqual(took(), ['warn undefined; next try in 800 ms', 'warn text; next try in 800 ms'])
+  h.recovered()
+  assert.deepEqual(took(), ['info Watching pods again'])
+})

@@ -1,0 +1,119 @@
+/** The real `kubeloop` command in a folder of its own, under the runtime that runs the tests; its lines as they come. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
+
+export type Line = Record<string, unknown> & { message: string; level: string }
+
+export interface Folder {
+  readonly path: string
+  write(name: string, text: string): void
+  read(name: string): string
+  run(...args: string[]): Command
+  remove(): Promise<void>
+}
+
+export interface Command {
+  readonly pid: number
+  /** The first line, past or to come, that is like this; rejects when the command ends before. Each line is found once. */
+  line(what: string, like: (line: Line) => boolean): Promise<Line>
+  /** Settles when this text was printed, by whomever; rejects when the command ends before. */
+  printed(text: string): Promise<void>
+  /** Everything that was printed so far. */
+  output(): string
+  kill(signal: NodeJS.Signals): void
+  /** Its exit code, when it and all that share its output have ended. */
+  readonly ended: Promise<number | null>
+}
+
+/** A folder in which `kubeloop` and `zod` are installed. */
+export function makeFolder(): Folder {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))
+  const running = new Set<Command>()
+  mkdirSync(join(path, 'node_modules'))
+  symlinkSync(ROOT, join(path, 'node_modules/kubeloop'))
+  symlinkSync(join(ROOT, 'node_modules/zod'), join(path, 'node_modules/zod'))
+  writeFileSync(join(path, 'package.json'), '{ "type": "module", "dependencies": { "kubeloop": "*", "zod": "*" } }')
+  return {
+    path,
+    write(name, text) {
+      mkdirSync(dirname(join(path, name)), { recursive: true })
+      // At once, as editors do: a watcher that sees the file between truncating and writing runs an empty one.
+      writeFileSync(join(path, `${name}.new`), text)
+      renameSync(join(path, `${name}.new`), join(path, name))
+    },
+    read: (name) => readFileSync(join(path, name), 'utf8'),
+    run(...args) {
+      const command = start(path, args)
+      running.add(command)
+      void command.ended.then(() => running.delete(command))
+      return command
+    },
+    async remove() {
+      for (const command of running) {
+        command.kill('SIGTERM')
+        await command.ended
+      }
+      rmSync(path, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+function start(cwd: string, args: readonly string[]): Command {
+  const own = 'Deno' in globalThis ? ['run', '-A'] : []
+  // Whoever started the tests is not who starts this command.
+  const env = { ...process.env, npm_config_user_agent: '', npm_execpath: '' }
+  const child = spawn(process.execPath, [...own, join(ROOT, 'lib/cli/bin.js'), ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return command(child)
+}
+
+function command(child: ChildProcess): Command {
+  const lines: Line[] = []
+  const text: string[] = []
+  let waiting: (() => void)[] = []
+  let over = false
+  const wake = (): void => waiting.splice(0).forEach((each) => each())
+  for (const stream of [child.stdout!, child.stderr!]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      text.push(line)
+      if (line.startsWith('{')) lines.push(JSON.parse(line) as Line)
+      wake()
+    })
+  }
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      over = true
+      wake()
+      resolve(code)
+    })
+  })
+  const output = (): string => text.join('\n')
+  const next = (): Promise<void> => new Promise((resolve) => (waiting = [...waiting, resolve]))
+  return {
+    pid: child.pid!,
+    output,
+    ended,
+    // Deno's child.kill() makes it forget the exit code.
+    kill: (signal) => void (over || process.kill(child.pid!, signal)),
+    async printed(wanted) {
+      while (!output().includes(wanted)) {
+        if (over) throw new Error(`the command ended without printing "${wanted}"\n${output()}`)
+        await next()
+      }
+    },
+    async line(what, like) {
+      for (;;) {
+        const at = lines.findIndex(like)
+        if (at >= 0) return lines.splice(at, 1)[0]!
+        if (over) throw new Error(`the command ended without a line like: ${what}\n${output()}`)
+        await next()
+      }
+    },
+  }
+}

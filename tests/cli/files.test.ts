@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { FakeClock } from 'kubeloop/testing'
+import { jsonLine, prettyLines } from '../../lib/cli/events.ts'
+import { kubeconfigText } from '../../lib/cli/kubeconfig.ts'
+import { newOperator } from '../../lib/cli/new.ts'
+import { SAMPLE_MANIFEST, SAMPLE_OPERATOR, sampleWithModules } from '../../lib/cli/sample.ts'
+import { readState, StateFile } from '../../lib/cli/state_file.ts'
+import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
+
+const example = (name: string): string => readFileSync(new URL(`../../examples/${name}`, import.meta.url), 'utf8')
+
+async function inFolder(use: (path: (name: string) => string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))
+  try {
+    await use((name) => join(folder, name))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('the sample is the example, to the letter', () => {
+  assert.equal(SAMPLE_OPERATOR, example('sample_controller.ts'))
+  assert.equal(SAMPLE_MANIFEST, example('foo.yaml'))
+})
+
+test('the demo names every module in full', () => {
+  const text = sampleWithModules((specifier) => `file:///x/${specifier}.js`)
+  assert.deepEqual([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name), ['file:///x/kubeloop.js', 'file:///x/kubeloop/kinds.js', 'file:///x/zod.js'])
+})
+
+test('new writes an operator and its test, and overwrites neither', async () => {
+  await inFolder(async (path) => {
+    await newOperator(path('sub/operator.ts'))
+    assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), SAMPLE_OPERATOR)
+    assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /from '\.\/operator\.ts'/)
+    await assert.rejects(newOperator(path('sub/operator.ts')), /operator\.ts: it exists already/)
+    writeFileSync(path('other.test.ts'), 'mine')
+    await assert.rejects(newOperator(path('other.ts')), /other\.test\.ts: it exists already/)
+    assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
+    assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
+    await assert.rejects(newOperator(path('operator.js')), /an operator is a TypeScript file/)
+  })
+})
+
+test('our own kubeconfig is one that we read', async () => {
+  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' })
+  const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
+  assert.equal(currentContext, 'kubeloop')
+  assert.deepEqual([...clusters.keys(), ...contexts.keys(), ...users.keys()], ['kubeloop', 'kubeloop', 'kubeloop'])
+  assert.doesNotThrow(() => JSON.parse(text))
+})
+
+test('changes are saved together, for this user alone', async () => {
+  await inFolder(async (path) => {
+    const clock = new FakeClock()
+    let saves = 0
+    const file = new StateFile(path('state.json'), { clock, save: () => ({ saves: ++saves }), onError: (error) => assert.fail(String(error)) })
+    file.changed()
+    file.changed()
+    await clock.advance(299)
+    assert.equal(saves, 0)
+    await clock.advance(1)
+    assert.equal(saves, 1)
+    file.changed()
+    await file.close()
+    assert.deepEqual(JSON.parse(readFileSync(path('state.json'), 'utf8')), { saves: 2 })
+    assert.equal(statSync(path('state.json')).mode & 0o777, 0o600)
+    await file.close()
+    assert.equal(saves, 2)
+  })
+})
+
+test('a state that cannot be read is put aside, and said', async () => {
+  await inFolder(async (path) => {
+    const file = path('state.json')
+    const said: string[] = []
+    const read = (): Promise<unknown> => readState(file, (value) => value, (problem) => said.push(problem))
+    assert.equal(await read(), undefined)
+    writeFileSync(file, '{ "half":')
+    assert.equal(await read(), undefined)
+    assert.equal(said.length, 1)
+    assert.match(said[0]!, /^Cannot use the state of the last run: .*; it is kept in .*state\.json\.bad/)
+    assert.equal(readFileSync(`${file}.bad`, 'utf8'), '{ "half":')
+    assert.equal(await read(), undefined)
+    assert.equal(said.length, 1)
+  })
+})
+
+test('what is said, for a person and as data', () => {
+  assert.deepEqual(prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }), ['  installed  foos.example.org/v1,v2'])
+  assert.deepEqual(prettyLines({ kind: 'stopped' }), [])
+  const line = jsonLine({ kind: 'problem', message: 'no {name} here' }, 0)
+  assert.deepEqual(JSON.parse(line), { time: '1970-01-01T00:00:00.000Z', level: 'error', message: 'no {name} here' })
+})

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseManifest } from '../../lib/cli/manifests.ts'
+
+test('the documents of YAML, the items of a List, and JSON', async () => {
+  const yaml = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: a }
+---
+# nothing
+---
+apiVersion: v1
+kind: List
+items:
+- { apiVersion: v1, kind: Secret, metadata: { name: b, namespace: x } }
+- { apiVersion: v1, kind: Secret, metadata: { name: c } }
+`
+  assert.deepEqual((await parseManifest(yaml, 'f')).map(({ kind, metadata }) => `${kind} ${metadata.name}`), ['ConfigMap a', 'Secret b', 'Secret c'])
+  assert.deepEqual(await parseManifest('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}', 'f'), [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } }])
+})
+
+for (const [text, message] of [
+  ['', 'Cannot read f.yaml: there is no object in it'],
+  ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
+  ['{ "kind": ', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
+  ['- a', 'Cannot read f.yaml: it is no object'],
+  ['kind: Foo', 'Cannot read f.yaml: it has no apiVersion'],
+  ['apiVersion: v1', 'Cannot read f.yaml: it has no kind'],
+  ['{apiVersion: v1, kind: Foo, metadata: {}}', 'Cannot read f.yaml: it (Foo) has no metadata.name'],
+  ['{apiVersion: v1, kind: Foo, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Foo}', 'Cannot read f.yaml: document 2 (Foo) has no metadata.name'],
+  ['{apiVersion: v1, kind: List, items: [{apiVersion: v1}]}', 'Cannot read f.yaml: item 1 has no kind'],
+] as const) {
+  test(`refused: ${JSON.stringify(text)}`, async () => {
+    await assert.rejects(parseManifest(text, 'f.yaml'), (error: Error) => {
+      if (typeof message === 'string') assert.equal(error.message, message)
+      else assert.match(error.message, message)
+      return true
+    })
+  })
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Transport } from 'kubeloop'
+import { FakeClock } from 'kubeloop/testing'
+import { SessionHost } from '../../lib/cli/session_host.ts'
+import { SESSION_PATH, type SessionAnswer } from '../../lib/operator/dev_session.ts'
+
+function host(changedAt: () => number | undefined): { open: () => Promise<{ answer: SessionAnswer; end: () => Promise<void> }>; clock: FakeClock; starts: number[] } {
+  const clock = new FakeClock()
+  const starts: number[] = []
+  const sessions = new SessionHost({
+    clock,
+    changedSince: async (timeMs) => {
+      const atMs = changedAt()
+      return atMs !== undefined && atMs > timeMs ? { file: 'operator.ts', atMs } : undefined
+    },
+    onStart: (_, start) => void starts.push(start),
+  })
+  const inner: Transport = () => Promise.reject(new Error('not for the API'))
+  return {
+    clock, starts,
+    async open() {
+      const client = new AbortController()
+      const response = await sessions.over(inner)({ method: 'POST', path: SESSION_PATH, body: '{"operator":"o","pid":1,"kinds":[]}', signal: client.signal })
+      const body = response.body[Symbol.asyncIterator]()
+      const first = await body.next()
+      return {
+        answer: JSON.parse(new TextDecoder().decode(first.value)) as SessionAnswer,
+        async end() {
+          client.abort()
+          assert.equal((await body.next()).done, true)
+        },
+      }
+    },
+  }
+}
+
+test('a restart takes from the end of one operator to the start of the next', async () => {
+  const { open, clock, starts } = host(() => undefined)
+  const first = await open()
+  assert.deepEqual(first.answer, { start: 1 })
+  await clock.advance(5000)
+  await first.end()
+  await clock.advance(90)
+  assert.deepEqual((await open()).answer, { start: 2, changed: 'a file that it imports', downMs: 90 })
+  assert.deepEqual(starts, [1, 2])
+})
+
+test('after a crash it is the change that counts, not the time nobody mended it', async () => {
+  let changed: number | undefined
+  const { open, clock } = host(() => changed)
+  const first = await open()
+  await first.end()
+  await clock.advance(60_000)
+  changed = clock.now()
+  await clock.advance(70)
+  assert.deepEqual((await open()).answer, { start: 2, changed: 'operator.ts', downMs: 70 })
+})
+
+test('a time that says nothing is left out', async () => {
+  const { open, clock } = host(() => undefined)
+  await (await open()).end()
+  await clock.advance(60_000)
+  assert.deepEqual((await open()).answer, { start: 2, changed: 'a file that it imports' })
+})
+
+test('a successor that comes before the end of the last was noticed is not taken for it', async () => {
+  const { open, clock } = host(() => undefined)
+  const first = await open()
+  const second = await open()
+  await first.end()
+  await clock.advance(100)
+  await second.end()
+  await clock.advance(30)
+  assert.deepEqual((await open()).answer, { start: 3, changed: 'a file that it imports', downMs: 30 })
+})

@@ -1,0 +1,511 @@
+/**
+ * What the client's verbs do, as cases that run against any API server: the embedded one in memory, and a real one.
+ * Each case has a namespace of its own.
+ */
+import assert from 'node:assert/strict'
+import { Api } from '../../lib/client/api.ts'
+import { AppliedMemory } from '../../lib/client/applied_memory.ts'
+import type { CachingReader, Client, WriteRecord } from '../../lib/client/client.ts'
+import { KubeClient } from '../../lib/client/kube_client.ts'
+import { LiveReader } from '../../lib/client/live_reader.ts'
+import { ApiError, isReason } from '../../lib/core/errors.ts'
+import type { CustomObject, DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
+import type { AnyResource, Resource } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { recorder, type Recorder } from './transports.ts'
+
+interface FooSpec {
+  size: number
+  list?: string[]
+}
+interface FooStatus {
+  phase?: string | undefined
+  count?: number | undefined
+  nested?: { a?: string | undefined } | undefined
+}
+type Foo = CustomObject<FooSpec, FooStatus, string>
+interface ConfigMap extends KubeObject {
+  readonly metadata: KubeObject['metadata'] & { readonly namespace: string }
+  readonly data?: Readonly<Record<string, string>>
+}
+
+export const FOO: Resource<Foo, { metadata: DesiredMeta; spec: FooSpec }> = { group: 'cases.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
+const CONFIG_MAP: Resource<ConfigMap, { metadata: DesiredMeta; data?: Record<string, string | undefined> }> = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' }
+const SERVICE: Resource<KubeObject & { spec?: { ports?: { targetPort?: unknown }[] } }, object> = { group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced' }
+const CLUSTER_ROLE: Resource<KubeObject, object> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' }
+const MISSING: Resource<KubeObject & { metadata: { namespace: string } }, object> = { group: 'cases.dev', version: 'v1', kind: 'Nope', plural: 'nopes', scope: 'Namespaced' }
+
+export const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
+export const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+
+/** What makes a server serve Foo. */
+export const FOO_CRD: object = {
+  metadata: { name: 'foos.cases.dev' },
+  spec: {
+    group: 'cases.dev', scope: 'Namespaced', names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
+    versions: [{
+      name: 'v1', served: true, storage: true, subresources: { status: {} },
+      schema: { openAPIV3Schema: { type: 'object', required: ['spec'], properties: {
+        spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 0 }, list: { type: 'array', items: { type: 'string' } } } },
+        status: { type: 'object', properties: { phase: { type: 'string' }, count: { type: 'integer' }, nested: { type: 'object', properties: { a: { type: 'string' } } } } },
+      } } },
+    }],
+  },
+}
+
+/** What a case is given. */
+export interface CaseContext {
+  readonly transport: Transport
+  readonly namespace: string
+}
+
+interface Bench {
+  readonly client: Client
+  readonly network: Recorder
+  readonly writes: WriteRecord[]
+  /** What the cache of this client has: set by the case, whatever the server has. */
+  readonly cached: Map<string, KubeObject>
+}
+
+/** A client that reads Foo, ConfigMap and Service from a cache that the case fills, and the rest live. */
+function bench({ transport }: CaseContext, caches = true): Bench {
+  const network = recorder(transport)
+  const api = new Api({ transport: network.transport })
+  const cached = new Map<string, KubeObject>()
+  const writes: WriteRecord[] = []
+  const live = new LiveReader(api)
+  const isWatched = (resource: AnyResource): boolean => caches && [FOO.kind, CONFIG_MAP.kind, SERVICE.kind].includes(resource.kind)
+  const reader: CachingReader = {
+    watches: isWatched,
+    get: async (resource, ref) => {
+      if (!isWatched(resource)) return await live.get(resource, ref)
+      return cached.get(('metadata' in ref ? ref.metadata : ref).name) as never
+    },
+    list: (resource, options) => live.list(resource, options),
+    lookup: (index, key) => live.lookup(index, key),
+  }
+  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'cases', fieldValidation: 'Strict', onWrite: (write) => writes.push(write), applied: new AppliedMemory() })
+  return { client, network, writes, cached }
+}
+
+const results = ({ writes }: Bench): string[] => writes.splice(0).map(({ verb, kind, result }) => `${verb} ${kind} ${result}`)
+const methods = ({ network }: Bench): string[] => network.take().map((line) => line.split(' ')[0]!)
+
+export interface Case {
+  readonly name: string
+  run(context: CaseContext): Promise<void>
+}
+
+export const CASES: readonly Case[] = [
+  {
+    name: 'create makes an object, and refuses a second one of its name',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace }, data: { x: '1', gone: undefined } })
+      assert.deepEqual([made.apiVersion, made.kind, made.data, made.metadata.namespace], ['v1', 'ConfigMap', { x: '1' }, namespace])
+      assert.ok(made.metadata.uid && made.metadata.resourceVersion)
+      await assert.rejects(it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }), (error: Error) =>
+        error.message === `Cannot create ConfigMap "${namespace}/a": configmaps "a" already exists` && isReason(error, 'AlreadyExists'))
+      assert.deepEqual(results(it), ['create ConfigMap created'])
+    },
+  },
+  {
+    name: 'create lets the server find a name',
+    async run(context) {
+      const it = bench(context)
+      const made = await it.client.create(CONFIG_MAP, { metadata: { generateName: 'gen-', namespace: context.namespace } })
+      assert.match(made.metadata.name, /^gen-.{5}$/)
+      assert.equal(it.writes[0]!.key, `${context.namespace}/${made.metadata.name}`)
+    },
+  },
+  {
+    name: 'a dry run is answered and not kept',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      assert.equal((await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name, 'a')
+      assert.equal((await client.apply(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name, 'a')
+      assert.equal(await client.live.get(CONFIG_MAP, { namespace, name: 'a' }), undefined)
+    },
+  },
+  {
+    name: 'unknown fields are refused where validation is strict, and named',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      await assert.rejects(client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } as never }), (error: Error) =>
+        isReason(error, 'BadRequest') && /unknown field "spec\.sise"/.test(error.message))
+      await assert.rejects(client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: -1 } }), (error: Error) =>
+        isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.size'))
+    },
+  },
+  {
+    name: 'update replaces at the version that was read, and conflicts when that has passed',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const first = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, list: ['x'] } })
+      const second = await it.client.update(FOO, { ...first, spec: { size: 2 } })
+      assert.deepEqual(second.spec, { size: 2 })
+      await assert.rejects(it.client.update(FOO, { ...first, spec: { size: 3 } }), (error: Error) => isReason(error, 'Conflict') && error.message.startsWith(`Cannot update Foo "${namespace}/a": `))
+      await it.client.update(FOO, second)
+      assert.deepEqual(results(it), ['create Foo created', 'update Foo changed', 'update Foo unchanged'])
+      await assert.rejects(it.client.update(FOO, { ...second, metadata: { ...second.metadata, name: 'nope' } }), (error: Error) => isReason(error, 'NotFound'))
+    },
+  },
+  {
+    name: 'update leaves the status alone, and setStatus the spec',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const made = await client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
+      assert.equal((await client.update(FOO, { ...made, status: { phase: 'Forged' } })).status, undefined)
+      const set = await client.setStatus(FOO, { namespace, name: 'a' }, { phase: 'Ready' })
+      assert.deepEqual([set.spec, set.status], [{ size: 1 }, { phase: 'Ready' }])
+    },
+  },
+  {
+    name: 'setStatus states the whole status, and sends nothing when the cache has it so',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
+      results(it)
+      const first = await it.client.setStatus(FOO, made, { phase: 'Ready', count: 1, nested: { a: 'x' } })
+      const second = await it.client.setStatus(FOO, made, { phase: 'Ready', count: undefined, nested: { a: undefined } })
+      assert.deepEqual([first.status, second.status], [{ phase: 'Ready', count: 1, nested: { a: 'x' } }, { phase: 'Ready', nested: {} }])
+      it.cached.set('a', second)
+      methods(it)
+      assert.equal(await it.client.setStatus(FOO, made, { count: undefined, nested: {}, phase: 'Ready' }), second)
+      assert.deepEqual([methods(it), results(it)], [[], ['status Foo changed', 'status Foo changed', 'status Foo unchanged']])
+      const emptied = await it.client.setStatus(FOO, made, {})
+      assert.deepEqual(emptied.status, {})
+    },
+  },
+  {
+    name: 'setStatus of an object does not land on a namesake that came later',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const old = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
+      await it.client.delete(FOO, old)
+      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) => isReason(error, 'NotFound'))
+      const namesake = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 2 } })
+      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) =>
+        isReason(error, 'Conflict') && error.message === `Cannot set the status of Foo "${namespace}/a": it is another one than the object with uid "${old.metadata.uid}", which was deleted since` && error.cause instanceof ApiError)
+      // Nor is what the cache has of the namesake the answer for the old one.
+      it.cached.set('a', await it.client.setStatus(FOO, namesake, { phase: 'Ready' }))
+      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) => isReason(error, 'Conflict'))
+      assert.equal((await it.client.setStatus(FOO, { namespace, name: 'a' }, { phase: 'Done' })).status?.phase, 'Done')
+    },
+  },
+  {
+    name: 'a status that is invalid says which field',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const made = await client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
+      await assert.rejects(client.setStatus(FOO, made, { count: 'many' as never }), (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'status.count'))
+    },
+  },
+  {
+    name: 'a status of a kind that has none is told from an object that is gone',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
+      await assert.rejects(client.setStatus(CONFIG_MAP as unknown as typeof FOO, { namespace, name: 'a' }, {}), /it does not serve this kind or subresource/)
+    },
+  },
+  {
+    name: 'apply makes an object, changes it, takes out what is desired no longer, and leaves others\' fields',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const desired = (data: Record<string, string>): { metadata: DesiredMeta; data: Record<string, string> } => ({ metadata: { name: 'a', namespace }, data })
+      it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '1', y: '1' })))
+      it.cached.set('a', await it.client.patch(CONFIG_MAP, { namespace, name: 'a' }, { merge: { data: { theirs: 'kept' } } }, { fieldManager: 'other' }))
+      it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '2' })))
+      assert.deepEqual((it.cached.get('a') as ConfigMap).data, { x: '2', theirs: 'kept' })
+      assert.deepEqual(results(it), ['apply ConfigMap created', 'patch ConfigMap changed', 'apply ConfigMap changed'])
+    },
+  },
+  {
+    name: 'apply is forced unless it is told not to be',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '1' } })
+      await client.patch(CONFIG_MAP, ref, { merge: { data: { x: '2' } } }, { fieldManager: 'other' })
+      await assert.rejects(client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } }, { force: false }), (error: Error) => isReason(error, 'Conflict') && /conflict with "other"/.test(error.message))
+      assert.equal((await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } })).data?.['x'], '3')
+    },
+  },
+  {
+    name: 'apply is not sent again while its last answer stands, as the server made it',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const desired = { metadata: { name: 'a', namespace }, spec: { ports: [{ port: 80 }] } }
+      it.cached.set('a', await it.client.apply(SERVICE, desired))
+      assert.equal((it.cached.get('a') as unknown as { spec: { ports: { targetPort: number }[] } }).spec.ports[0]!.targetPort, 80, 'the server filled something in')
+      methods(it)
+      results(it)
+      assert.equal(await it.client.apply(SERVICE, structuredClone(desired)), it.cached.get('a'))
+      assert.deepEqual([methods(it), results(it)], [[], ['apply Service unchanged']])
+
+      // Another desired object, a change by others, another object of the name, or one that is being deleted: it is sent.
+      await it.client.apply(SERVICE, { ...desired, spec: { ...desired.spec, sessionAffinity: 'ClientIP' } })
+      it.cached.set('a', await it.client.apply(SERVICE, desired))
+      assert.deepEqual(methods(it), ['PATCH', 'PATCH'])
+      const before = it.cached.get('a')!
+      it.cached.set('a', await it.client.patch(SERVICE, { namespace, name: 'a' }, { merge: { spec: { ports: [{ port: 80, targetPort: 8080 }] } } }, { fieldManager: 'other' }))
+      methods(it)
+      it.cached.set('a', await it.client.apply(SERVICE, desired))
+      assert.deepEqual(methods(it), ['PATCH'])
+      for (const metadata of [{ ...before.metadata, uid: 'another' }, { ...before.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' }]) {
+        it.cached.set('a', { ...it.cached.get('a')!, metadata })
+        methods(it)
+        await it.client.apply(SERVICE, desired)
+        assert.deepEqual(methods(it), ['PATCH'])
+      }
+      it.cached.delete('a')
+      methods(it)
+      await it.client.apply(SERVICE, desired)
+      assert.deepEqual(methods(it), ['PATCH'], 'without a cached object it is sent, and not asked for first')
+    },
+  },
+  {
+    name: 'apply of a kind that is not watched is one request each time',
+    async run(context) {
+      const it = bench(context, false)
+      const desired = { metadata: { name: 'a', namespace: context.namespace }, data: { x: '1' } }
+      await it.client.apply(CONFIG_MAP, desired)
+      await it.client.apply(CONFIG_MAP, desired)
+      assert.deepEqual(methods(it), ['PATCH', 'PATCH'])
+    },
+  },
+  {
+    name: 'an owner gives its namespace and becomes the controller, once',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
+      const reference = { apiVersion: 'cases.dev/v1', kind: 'Foo', name: 'owner', uid: owner.metadata.uid, controller: true, blockOwnerDeletion: true }
+      const applied = await client.apply(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
+      assert.deepEqual([applied.metadata.namespace, applied.metadata.ownerReferences], [namespace, [reference]])
+      const created = await client.create(CONFIG_MAP, { metadata: { generateName: 'b-' } }, { owner })
+      assert.deepEqual(created.metadata.ownerReferences, [reference])
+      assert.deepEqual((await client.update(CONFIG_MAP, created, { owner })).metadata.resourceVersion, created.metadata.resourceVersion)
+      const plain = await client.create(CONFIG_MAP, { metadata: { name: 'c', namespace } })
+      const edited = await client.edit(CONFIG_MAP, plain, () => {}, { owner })
+      assert.equal(edited, undefined) // it is not in this client's cache
+      const adopted = await client.live.edit(CONFIG_MAP, plain, () => {}, { owner })
+      assert.deepEqual(adopted?.metadata.ownerReferences, [reference])
+    },
+  },
+  {
+    name: 'owners that the API forbids are refused before anything is sent',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const owner = await it.client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
+      const other = await it.client.create(FOO, { metadata: { name: 'other', namespace }, spec: { size: 1 } })
+      const owned = await it.client.create(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
+      methods(it)
+      await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), { name: 'TypeError', message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already` })
+      await assert.rejects(it.client.apply(CONFIG_MAP, { metadata: { name: 'b', namespace: 'elsewhere' } }, { owner }), /owners do not reach across namespaces/)
+      await assert.rejects(it.client.create(CLUSTER_ROLE, { metadata: { generateName: 'c-' } }, { owner }), /Cannot make Foo "owner" own a new ClusterRole: .*the object is cluster-scoped/)
+      assert.deepEqual(methods(it), [])
+    },
+  },
+  {
+    name: 'edit changes a draft of the newest object, and writes only a change',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      it.cached.set('a', deepFreeze(await it.client.create(FOO, { metadata: ref, spec: { size: 1, list: ['x'] } })))
+      results(it)
+      methods(it)
+      assert.equal(await it.client.edit(FOO, ref, (foo) => { foo.spec.list = ['x'] }), it.cached.get('a'))
+      assert.deepEqual([methods(it), results(it)], [[], []])
+      const edited = await it.client.edit(FOO, ref, (foo) => { foo.spec.list!.push('y') })
+      assert.deepEqual([edited?.spec.list, methods(it)], [['x', 'y'], ['PUT']])
+      // The cache still has the first: the conflict makes it read what is there.
+      const again = await it.client.edit(FOO, ref, (foo) => { foo.spec.list!.push('z') })
+      assert.deepEqual([again?.spec.list, methods(it)], [['x', 'y', 'z'], ['PUT', 'GET', 'PUT']])
+      assert.equal(await it.client.edit(FOO, { namespace, name: 'nope' }, () => assert.fail('nothing to change')), undefined)
+    },
+  },
+  {
+    name: 'edit gives up after five conflicts, and at once on anything else',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      await it.client.create(FOO, { metadata: ref, spec: { size: 0 } })
+      const other = bench(context, false)
+      it.network.intercept = async (request, next) => {
+        if (request.method === 'PUT') await other.client.edit(FOO, ref, (foo) => { foo.spec.size++ })
+        return await next(request)
+      }
+      methods(it)
+      await assert.rejects(it.client.edit(FOO, ref, (foo) => { foo.spec.list = ['mine'] }), (error: Error) => isReason(error, 'Conflict'))
+      assert.deepEqual(methods(it).filter((method) => method === 'PUT').length, 5)
+      it.network.intercept = undefined
+      await assert.rejects(it.client.edit(FOO, ref, (foo) => { foo.spec.size = -1 }), (error: Error) => isReason(error, 'Invalid'))
+      assert.deepEqual(methods(it), ['GET', 'PUT'])
+      await assert.rejects(it.client.edit(FOO, ref, () => { throw new Error('mine') }), /^Error: mine$/)
+    },
+  },
+  {
+    name: 'edit of an object that goes meanwhile answers undefined',
+    async run(context) {
+      const it = bench(context)
+      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      it.cached.set('a', made)
+      await it.client.delete(FOO, made)
+      assert.equal(await it.client.edit(FOO, made, (foo) => { foo.spec.size = 2 }), undefined)
+    },
+  },
+  {
+    name: 'edit refuses a change that waits, because it would be lost',
+    async run(context) {
+      const it = bench(context, false)
+      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      methods(it)
+      // deno-lint-ignore require-await -- that is the mistake
+      await assert.rejects(it.client.edit(FOO, made, async (foo) => { foo.spec.size = 2; throw new Error('unheard') }), /^TypeError: Cannot edit Foo ".*\/a": the change is an async function/)
+      assert.deepEqual(methods(it), ['GET'])
+    },
+  },
+  {
+    name: 'patch sends each format as it is',
+    async run(context) {
+      const { client } = bench(context)
+      const ref = { namespace: context.namespace, name: 'a' }
+      const made = await client.create(CONFIG_MAP, { metadata: { ...ref, finalizers: ['cases.dev/one'] }, data: { x: '1', y: '1' } })
+      assert.deepEqual((await client.patch(CONFIG_MAP, ref, { merge: { data: { x: null, z: '1' } } })).data, { y: '1', z: '1' })
+      assert.deepEqual((await client.patch(CONFIG_MAP, made, { json: [{ op: 'replace', path: '/data/y', value: '2' }] })).data, { y: '2', z: '1' })
+      const strategic = await client.patch(CONFIG_MAP, ref, { strategic: { metadata: { finalizers: ['cases.dev/two'] } } })
+      assert.deepEqual([...strategic.metadata.finalizers ?? []].sort(), ['cases.dev/one', 'cases.dev/two'])
+      await client.patch(CONFIG_MAP, ref, { merge: { metadata: { finalizers: null } } })
+      await assert.rejects(client.patch(CONFIG_MAP, { ...ref, name: 'nope' }, { merge: {} }), (error: Error) => isReason(error, 'NotFound'))
+      await client.create(FOO, { metadata: ref, spec: { size: 1 } })
+      await assert.rejects(client.patch(FOO, ref, { strategic: {} }), (error: Error) => isReason(error, 'UnsupportedMediaType'))
+    },
+  },
+  {
+    name: 'patch of a subresource changes that alone',
+    async run(context) {
+      const it = bench(context)
+      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const patched = await it.client.patch(FOO, made, { merge: { spec: { size: 9 }, status: { phase: 'Ready' } } }, { subresource: 'status' })
+      assert.deepEqual([patched.spec, patched.status], [{ size: 1 }, { phase: 'Ready' }])
+      await it.client.patch(FOO, patched, { merge: { status: { phase: 'Ready' } } }, { subresource: 'status' })
+      assert.deepEqual(results(it), ['create Foo created', 'status Foo changed', 'status Foo unchanged'])
+    },
+  },
+  {
+    name: 'delete says whether there was something to delete',
+    async run(context) {
+      const it = bench(context)
+      const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
+      assert.equal(await it.client.delete(CONFIG_MAP, made), true)
+      assert.equal(await it.client.delete(CONFIG_MAP, made), false)
+      assert.deepEqual(results(it), ['create ConfigMap created', 'delete ConfigMap deleted'])
+      await assert.rejects(it.client.delete(MISSING, { namespace: context.namespace, name: 'a' }), /it does not serve this kind/)
+    },
+  },
+  {
+    name: 'delete of a uid spares a namesake',
+    async run(context) {
+      const { client } = bench(context)
+      const made = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
+      await assert.rejects(client.delete(CONFIG_MAP, made, { uid: 'another' }), (error: Error) => isReason(error, 'Conflict'))
+      assert.equal(await client.delete(CONFIG_MAP, made, { uid: made.metadata.uid }), true)
+    },
+  },
+  {
+    name: 'delete waits for finalizers, and foreground for dependents',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      await client.create(CONFIG_MAP, { metadata: { ...ref, finalizers: ['cases.dev/hold'] } })
+      assert.equal(await client.delete(CONFIG_MAP, ref), true)
+      assert.ok((await client.live.get(CONFIG_MAP, ref))?.metadata.deletionTimestamp)
+      await client.patch(CONFIG_MAP, ref, { merge: { metadata: { finalizers: null } } })
+      assert.equal(await client.live.get(CONFIG_MAP, ref), undefined)
+      await client.create(CONFIG_MAP, { metadata: ref })
+      await client.delete(CONFIG_MAP, ref, { propagation: 'Foreground' })
+      assert.deepEqual((await client.live.get(CONFIG_MAP, ref))?.metadata.finalizers, ['foregroundDeletion'])
+      await client.patch(CONFIG_MAP, ref, { merge: { metadata: { finalizers: null } } })
+    },
+  },
+  {
+    name: 'cluster-scoped objects have no namespace, and names keep their case and colons',
+    async run(context) {
+      const { client } = bench(context)
+      const name = `Cases:${context.namespace}`
+      const made = await client.create(CLUSTER_ROLE, { metadata: { name } })
+      assert.deepEqual([made.metadata.namespace, made.metadata.name], [undefined, name])
+      assert.equal((await client.get(CLUSTER_ROLE, { name }))?.metadata.uid, made.metadata.uid)
+      assert.equal((await client.edit(CLUSTER_ROLE, made, (role) => { role.metadata.labels = { a: 'b' } }))?.metadata.labels?.['a'], 'b')
+      assert.equal(await client.delete(CLUSTER_ROLE, made), true)
+    },
+  },
+  {
+    name: 'reads: nothing for an object that is not there, an error for a kind that is not served',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      assert.equal(await client.live.get(FOO, { namespace, name: 'nope' }), undefined)
+      assert.equal(await client.live.get(CONFIG_MAP, { namespace: 'no-such-namespace', name: 'nope' }), undefined)
+      await assert.rejects(client.get(MISSING, { namespace, name: 'a' }), (error: Error) => isReason(error, 'NotFound') && /it does not serve this kind/.test(error.message))
+      await assert.rejects(client.list({ ...MISSING, group: 'nope.dev' }), /Cannot list nopes\.nope\.dev: .*does not serve this kind/)
+    },
+  },
+  {
+    name: 'lists are narrowed by namespace, labels and fields, and their items have a kind',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) await client.create(FOO, { metadata: { name, namespace, labels: { team } }, spec: { size: 1 } })
+      const names = async (options: object): Promise<string[]> => (await client.list(FOO, { namespace, ...options })).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+      assert.deepEqual(await names({}), ['Foo a', 'Foo b', 'Foo c'])
+      assert.deepEqual(await names({ labels: { team: 'x' } }), ['Foo a', 'Foo c'])
+      assert.deepEqual(await names({ labels: 'team notin (x)' }), ['Foo b'])
+      assert.deepEqual(await names({ fields: 'metadata.name=c' }), ['Foo c'])
+      await assert.rejects(names({ labels: 'team in' }), (error: Error) => isReason(error, 'BadRequest'))
+    },
+  },
+  {
+    name: 'what has no name or no namespace is refused before anything is sent',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const calls: readonly (readonly [RegExp, () => Promise<unknown>])[] = [
+        [/^Cannot create configmaps: the object has neither a name nor a generateName$/, () => it.client.create(CONFIG_MAP, { metadata: { namespace } })],
+        [/^Cannot create ConfigMap "a": it needs a namespace; set metadata.namespace, or give an owner that has one$/, () => it.client.create(CONFIG_MAP, { metadata: { name: 'a' } })],
+        [/^Cannot create ConfigMap with generateName "a-": it needs a namespace/, () => it.client.create(CONFIG_MAP, { metadata: { generateName: 'a-' } })],
+        [/^Cannot apply configmaps: the object has no name$/, () => it.client.apply(CONFIG_MAP, { metadata: { namespace, generateName: 'a-' } })],
+        [/^Cannot delete configmaps: the object has no name$/, () => it.client.delete(CONFIG_MAP, { namespace, name: '' })],
+        [/^Cannot delete ConfigMap "a": it needs a namespace/, () => it.client.delete(CONFIG_MAP, { namespace: '', name: 'a' })],
+        [/^Cannot patch ConfigMap "a": it needs a namespace/, () => it.client.patch(CONFIG_MAP, { name: 'a' } as never, { merge: {} })],
+        [/^Cannot set the status of Foo "a": it needs a namespace/, () => it.client.setStatus(FOO, { metadata: { name: 'a' } } as never, {})],
+        [/^Cannot address ConfigMap: the name "\.\." is empty, /, () => it.client.delete(CONFIG_MAP, { namespace, name: '..' })],
+      ]
+      for (const [message, call] of calls) await assert.rejects(call, (error: Error) => error instanceof TypeError && message.test(error.message), message.source)
+      assert.deepEqual([methods(it), it.writes], [[], []])
+    },
+  },
+]
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)
+  return value
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { errorOf, isMissingKind, isMissingObject, readError, readJson } from '../../lib/client/codec.ts'
+import { ApiError, isReason } from '../../lib/core/errors.ts'
+import { answer, refusal } from './transports.ts'
+
+const of = async (response: ReturnType<typeof answer>): Promise<ApiError> => await readError(response, 'get Pod "ns/a"')
+
+test('a refusal says what was being done and what the server said', async () => {
+  const error = await of(refusal(409, 'Conflict', { name: 'a' }, 'the object has been modified'))
+  assert.deepEqual([error.message, error.code, error.reason], ['Cannot get Pod "ns/a": the object has been modified', 409, 'Conflict'])
+})
+
+test('an answer without a Status is told by its code and its first line', async () => {
+  const proxy = await of(answer(503, '<html>upstream connect error\n<p>…'))
+  assert.equal(proxy.message, 'Cannot get Pod "ns/a": the server answered 503 with "<html>upstream connect error"')
+  assert.equal(isReason(proxy, 'ServiceUnavailable'), true)
+  assert.match((await of(answer(502, ''))).message, /answered 502 with an empty body$/)
+  assert.match((await of(answer(500, 'x'.repeat(500)))).message, /with "x{120}…"$/)
+  assert.match((await of(answer(403, { kind: 'Other' }))).message, /with 16 characters of something like JSON$/)
+  assert.equal((await of(answer(500, 'null'))).code, 500)
+})
+
+test('a missing object is told from a missing kind, as a real server answers them', async () => {
+  const object = await of(refusal(404, 'NotFound', { name: 'a', kind: 'pods' }, 'pods "a" not found'))
+  assert.deepEqual([isMissingObject(object), isMissingKind(object)], [true, false])
+  for (const kind of [await of(answer(404, '404 page not found\n')), await of(refusal(404, 'NotFound', {}, 'the server could not find the requested resource'))]) {
+    assert.deepEqual([isMissingObject(kind), isMissingKind(kind)], [false, true])
+    assert.match(kind.message, /; it does not serve this kind or subresource \(is the CRD installed\?\)$/)
+  }
+  assert.doesNotMatch(object.message, /CRD/)
+  for (const other of [new Error('x'), undefined, await of(refusal(410, 'Gone'))]) assert.deepEqual([isMissingObject(other), isMissingKind(other)], [false, false])
+})
+
+test('how long to wait comes from the header, else from the Status', async () => {
+  assert.equal((await of({ ...refusal(429, 'TooManyRequests'), headers: { 'retry-after': '3' } })).retryAfterMs, 3000)
+  assert.equal((await of(refusal(504, 'ServerTimeout', { retryAfterSeconds: 2 }))).retryAfterMs, 2000)
+  assert.equal((await of(refusal(500, 'InternalError'))).retryAfterMs, undefined)
+})
+
+test('a Status within a watch is an error by its own code', () => {
+  const error = errorOf({ code: 410, reason: 'Expired', message: 'too old' }, 'watch pods')
+  assert.deepEqual([error.code, isReason(error, 'Expired'), error.message], [410, true, 'Cannot watch pods: too old'])
+  assert.equal(errorOf({}, 'watch pods').message, 'Cannot watch pods: the server answered 500')
+})
+
+test('a good answer is its JSON; one that is none says what it is', async () => {
+  assert.deepEqual(await readJson(answer(200, { a: 1 }), 'get x'), { a: 1 })
+  await assert.rejects(readJson(answer(200, '<html>login</html>'), 'get x'), (error: Error) =>
+    error instanceof SyntaxError && error.message === 'Cannot get x: the server answered 200 with "<html>login</html>" instead of JSON')
+  await assert.rejects(readJson(refusal(403, 'Forbidden'), 'get x'), ApiError)
+})
+
+test('an object that the server repeats in its refusal is not shown, and of a Secret no value is', () => {
+  const dump = `"{\\"data\\":{\\"a\\":\\"VE9Q\\"},\\"bad\\":1}"`
+  const message = `"" is invalid: patch: Invalid value: ${dump}: strict decoding error: unknown field "bad"`
+  const status = { kind: 'Status', code: 422, reason: 'Invalid', message, details: { causes: [{ field: 'patch', message: `Invalid value: ${dump}: strict` }] } }
+  for (const action of ['patch Secret "default/s"', 'patch Pod "default/p"']) {
+    const error = errorOf(status, action)
+    assert.equal(error.message, `Cannot ${action}: "" is invalid: patch: Invalid value: (not shown): strict decoding error: unknown field "bad"`)
+    assert.doesNotMatch(JSON.stringify([error.status, error.causes]), /VE9Q/)
+  }
+  const short = { kind: 'Status', code: 422, reason: 'Invalid', message: 'spec.n: Invalid value: "hunter2": too short' }
+  assert.match(errorOf(short, 'create Foo "default/f"').message, /"hunter2": too short/)
+  assert.match(errorOf(short, 'create Secret "default/s"').message, /Invalid value: \(not shown\): too short/)
+})
+
+test('half an answer is not quoted', async () => {
+  const response = { status: 200, headers: {}, body: { text: () => Promise.resolve('{"data":{"a":"VE9Q'), cancel() {}, [Symbol.asyncIterator]: () => { throw new Error('not read') } } }
+  await assert.rejects(readJson(response, 'get Secret "default/s"'), (error: Error) => !/VE9Q/.test(error.message) && error.cause === undefined)
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fromKubeConfig, type KubeConfigLike } from '../../lib/config/client_node.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import { ConfigError } from '../../lib/core/errors.ts'
+import { fakeEnvironment } from './fake_environment.ts'
+
+const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
+const KEY = '-----BEGIN PRIVATE KEY-----\nS0VZ\n-----END PRIVATE KEY-----\n'
+
+/** A KubeConfig of client-node with one context; loaded late, for it takes half a second. */
+async function kubeConfig(cluster: object, user: object): Promise<KubeConfigLike> {
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  const config = new KubeConfig()
+  config.loadFromOptions({
+    clusters: [{ name: 'c', server: 'https://api:6443', ...cluster }],
+    users: [{ name: 'u', ...user }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u', namespace: 'team' }],
+    currentContext: 'x',
+  })
+  return config
+}
+
+test('a KubeConfig with certificates', async () => {
+  const cluster = fromKubeConfig(
+    await kubeConfig({ caData: btoa(CA), tlsServerName: 'inner' }, { certData: btoa(CA), keyData: btoa(KEY), impersonateUser: 'jane' }),
+  )
+  assert.equal(cluster.server, 'https://api:6443')
+  assert.equal(cluster.namespace, 'team')
+  assert.equal(cluster.serverName, 'inner')
+  assert.equal(cluster.impersonate?.user, 'jane')
+  assert.equal(cluster.insecure, undefined)
+  assert.equal(await (cluster.ca as () => Promise<string>)(), CA)
+  const { cert, key, token } = await cluster.credentials!()
+  assert.deepEqual([cert, key, token], [CA, KEY, undefined])
+})
+
+test('a KubeConfig with a token, with a password, without verification', async () => {
+  const token = fromKubeConfig(await kubeConfig({ skipTLSVerify: true }, { token: 'secret' }))
+  assert.equal((await token.credentials!()).headers!['authorization'], 'Bearer secret')
+  assert.equal(token.insecure, true)
+  const basic = fromKubeConfig(await kubeConfig({}, { username: 'me', password: 'pä' }))
+  assert.equal((await basic.credentials!()).headers!['authorization'], `Basic ${Buffer.from('me:pä').toString('base64')}`)
+})
+
+test('credentials are asked for again after a while, and after a 401', async () => {
+  const environment = fakeEnvironment()
+  let count = 0
+  const cluster = fromKubeConfig({
+    getCurrentContext: () => 'x',
+    getContextObject: () => null,
+    getCurrentUser: () => null,
+    getCurrentCluster: () => ({ server: 'https://api' }),
+    applyToHTTPSOptions(options) {
+      options.headers = { Authorization: `Bearer t${++count}` }
+      return Promise.resolve()
+    },
+  }, environment.clock)
+  const authorization = async (): Promise<string | undefined> => (await cluster.credentials!()).headers!['authorization']
+  assert.deepEqual([await authorization(), await authorization()], ['Bearer t1', 'Bearer t1'])
+  environment.advance(10_000)
+  assert.equal(await authorization(), 'Bearer t2')
+  cluster.invalidate!()
+  assert.equal(await authorization(), 'Bearer t3')
+})
+
+test('a KubeConfig that was not loaded is refused', async () => {
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  assert.throws(() => fromKubeConfig(new KubeConfig()), (error) => error instanceof ConfigError && /no current context/.test(error.message))
+})
+
+test('an auth-provider signs in through client-node', async () => {
+  // An id token that has not expired is used as it is.
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const idToken = `${part({ alg: 'none' })}.${part({ exp: Math.floor(Date.now() / 1000) + 3600 })}.x`
+  const config = {
+    'id-token': idToken,
+    'client-id': 'c',
+    'client-secret': 's',
+    'refresh-token': 'r',
+    'idp-issuer-url': 'https://idp.invalid',
+  }
+  const text = JSON.stringify({
+    'current-context': 'x',
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://api' } }],
+    users: [{ name: 'u', user: { 'auth-provider': { name: 'oidc', config } } }],
+  })
+  const { cluster } = await loadConfig({ kubeconfig: '/k', environment: fakeEnvironment({ files: { '/k': text } }) })
+  assert.equal((await cluster.credentials!()).headers!['authorization'], `Bearer ${idToken}`)
+})

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadConfig, type LoadedCluster } from '../../lib/config/load.ts'
+import { ConfigError } from '../../lib/core/errors.ts'
+import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
+
+const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
+const CERT = '-----BEGIN CERTIFICATE-----\nQ0VSVA==\n-----END CERTIFICATE-----\n'
+const KEY = '-----BEGIN EC PRIVATE KEY-----\nS0VZ\n-----END EC PRIVATE KEY-----\n'
+
+/** Loads a kubeconfig with one cluster and one user, at /etc/kube/config. */
+async function load(cluster: object, user?: object, environment: FakeEnvironment = fakeEnvironment()): Promise<LoadedCluster['cluster']> {
+  environment.files['/etc/kube/config'] = JSON.stringify({
+    'current-context': 'dev',
+    contexts: [{ name: 'dev', context: { cluster: 'c', ...(user && { user: 'u' }) } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://api:6443', ...cluster } }],
+    users: user ? [{ name: 'u', user }] : [],
+  })
+  return (await loadConfig({ kubeconfig: '/etc/kube/config', environment })).cluster
+}
+
+function ask(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
+  return typeof value === 'function' ? value() : Promise.resolve(value)
+}
+
+test('a cluster field by field', async () => {
+  const cluster = await load({
+    'tls-server-name': 'inner',
+    'proxy-url': 'http://proxy:3128',
+    'disable-compression': true,
+    'certificate-authority-data': btoa(CA),
+  })
+  assert.deepEqual({ ...cluster, ca: await ask(cluster.ca) }, {
+    server: 'https://api:6443',
+    ca: CA,
+    insecure: undefined,
+    serverName: 'inner',
+    proxy: 'http://proxy:3128',
+    gzip: false,
+    credentials: undefined,
+    impersonate: undefined,
+    namespace: undefined,
+    invalidate: undefined,
+  })
+  assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
+})
+
+test('a server without a scheme is https where TLS is spoken of, as in client-go', async () => {
+  assert.equal((await load({ server: 'localhost:8080' })).server, 'http://localhost:8080')
+  assert.equal((await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server, 'https://localhost:6443')
+})
+
+test('a user with a certificate: data goes before a file, and relative files are seen from the kubeconfig', async () => {
+  const environment = fakeEnvironment({ files: { '/etc/kube/pki/ca.crt': CA, '/abs/me.crt': CERT, '/etc/kube/me.key': KEY } })
+  const cluster = await load(
+    { 'certificate-authority': 'pki/ca.crt' },
+    { 'client-certificate': '/abs/me.crt', 'client-key': 'me.key', 'client-key-data': btoa(KEY.replace('S0VZ', 'REFU')) },
+    environment,
+  )
+  assert.equal(await ask(cluster.ca), CA)
+  assert.deepEqual(await cluster.credentials!(), { token: undefined, headers: undefined, cert: CERT, key: KEY.replace('S0VZ', 'REFU') })
+})
+
+test('certificate, key, CA and token files are read again when they rotate', async () => {
+  const files = { '/ca': CA, '/crt': CERT, '/key': KEY, '/token': 'one\n' }
+  const environment = fakeEnvironment({ files: { ...files } })
+  const cluster = await load({ 'certificate-authority': '/ca' }, {
+    'client-certificate': '/crt',
+    'client-key': '/key',
+    tokenFile: '/token',
+    token: 'fixed',
+  }, environment)
+  assert.equal((await cluster.credentials!()).token, 'one')
+  Object.assign(environment.files, { '/ca': CA + CA, '/crt': CERT + CERT, '/key': KEY + KEY, '/token': 'two' })
+  assert.equal((await cluster.credentials!()).token, 'one')
+  environment.advance(60_000)
+  assert.deepEqual(await cluster.credentials!(), { token: 'two', headers: undefined, cert: CERT + CERT, key: KEY + KEY })
+  assert.equal(await ask(cluster.ca), CA + CA)
+})
+
+test('only credentials that can change are worth another try after a 401', async () => {
+  assert.equal((await load({}, { token: 'fixed' })).invalidate, undefined)
+  const environment = fakeEnvironment({ files: { '/token': 'one' } })
+  const cluster = await load({}, { tokenFile: '/token' }, environment)
+  environment.files['/token'] = 'two'
+  cluster.invalidate!()
+  assert.equal((await cluster.credentials!()).token, 'two')
+})
+
+test('user and password become basic authentication, in UTF-8', async () => {
+  const { credentials } = await load({}, { username: 'jörg', password: 'pä:ss' })
+  const { headers, token } = await credentials!()
+  assert.equal(token, undefined)
+  assert.equal(Buffer.from(headers!['authorization']!.replace('Basic ', ''), 'base64').toString(), 'jörg:pä:ss')
+})
+
+test('whom to act as', async () => {
+  const user = { token: 't', as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
+  assert.deepEqual((await load({}, user)).impersonate, { user: 'jane', uid: '7', groups: ['a', 'b'], extra: { scopes: ['x'] } })
+  await assert.rejects(load({}, { token: 't', 'as-groups': ['a'] }), /users\["u"\]\.user\.as is missing/)
+})
+
+test('the proxy of the environment is taken where the cluster has none, unless it is exempt', async () => {
+  const variables = { HTTPS_PROXY: 'http://corp:3128' }
+  assert.equal((await load({}, undefined, fakeEnvironment({ variables }))).proxy, 'http://corp:3128')
+  assert.equal((await load({ 'proxy-url': 'http://own:1' }, undefined, fakeEnvironment({ variables }))).proxy, 'http://own:1')
+  assert.equal((await load({}, undefined, fakeEnvironment({ variables: { ...variables, NO_PROXY: 'api' } }))).proxy, undefined)
+  assert.equal((await load({ server: 'https://127.0.0.1:1' }, undefined, fakeEnvironment({ variables }))).proxy, undefined)
+})
+
+test('YAML is read like JSON', async () => {
+  const text = `
+apiVersion: v1
+kind: Config
+current-context: dev
+contexts:
+- name: dev
+  context: {cluster: c, user: u, namespace: yes-really}
+clusters:
+- name: c
+  cluster:
+    server: https://api:6443
+users:
+- name: u
+  user:
+    token: "0123"
+`
+  const { cluster } = await loadConfig({ kubeconfig: '/y', environment: fakeEnvironment({ files: { '/y': text } }) })
+  assert.equal(cluster.server, 'https://api:6443')
+  assert.equal(cluster.namespace, 'yes-really')
+  assert.equal((await cluster.credentials!()).token, '0123')
+})
+
+const BROKEN: readonly [name: string, cluster: object, user: object | undefined, message: RegExp][] = [
+  ['a server that is no URL', { server: 'https://' }, undefined, /clusters\["c"\]\.cluster\.server is not a URL/],
+  ['no server', { server: '' }, undefined, /clusters\["c"\]\.cluster\.server is missing/],
+  [
+    'CA and insecure',
+    { 'certificate-authority-data': btoa(CA), 'insecure-skip-tls-verify': true },
+    undefined,
+    /insecure-skip-tls-verify cannot be true/,
+  ],
+  ['text for a flag', { 'insecure-skip-tls-verify': 'secret' }, undefined, /insecure-skip-tls-verify must be true or false, but is text/],
+  ['a number for a token', {}, { token: 12345 }, /users\["u"\]\.user\.token must be text, but is a number; put it in quotes/],
+  [
+    'base64 that is none',
+    {},
+    { 'client-certificate-data': 'secret!', 'client-key-data': btoa(KEY) },
+    /client-certificate-data is not base64/,
+  ],
+  [
+    'a key that is no PEM',
+    {},
+    { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa('secret') },
+    /client-key-data is not a PEM private key/,
+  ],
+  [
+    'an encrypted key',
+    {},
+    { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa('-----BEGIN ENCRYPTED PRIVATE KEY-----') },
+    /encrypted with a passphrase/,
+  ],
+  [
+    'a CA that is no PEM',
+    { 'certificate-authority-data': btoa('secret') },
+    undefined,
+    /certificate-authority-data is not a PEM certificate/,
+  ],
+  ['a certificate without its key', {}, { 'client-certificate-data': btoa(CERT) }, /client-key-data is missing/],
+  [
+    'a file that is not there',
+    {},
+    { tokenFile: 'gone' },
+    /Cannot read users\["u"\]\.user\.tokenFile of \/etc\/kube\/config: \/etc\/kube\/gone: there is no such file/,
+  ],
+  ['a SOCKS proxy', { 'proxy-url': 'socks5://u:secret@x' }, undefined, /proxy-url must be an http:\/\/ or https:\/\/ URL/],
+  [
+    'an exec plugin of an old version',
+    {},
+    { exec: { apiVersion: 'client.authentication.k8s.io/v1alpha1', command: 'x' } },
+    /exec\.apiVersion must be/,
+  ],
+  [
+    'an exec plugin without interactiveMode',
+    {},
+    { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' } },
+    /interactiveMode must be Never/,
+  ],
+  ['an exec plugin without command', {}, { exec: { apiVersion: 'client.authentication.k8s.io/v1' } }, /exec\.command is missing/],
+]
+
+for (const [name, cluster, user, message] of BROKEN) {
+  test(`${name} is an error of one line that names file and field, and quotes nothing`, async () => {
+    await assert.rejects(load(cluster, user), (error) => {
+      assert.ok(error instanceof ConfigError, String(error))
+      assert.match(error.message, message)
+      assert.match(error.message, /\/etc\/kube\/config/)
+      assert.doesNotMatch(error.message, /\n|secret|12345/)
+      return true
+    })
+  })
+}
+
+test('documents that are broken as a whole', async () => {
+  const context = (entry: object, more: object = {}): string =>
+    JSON.stringify({ 'current-context': 'dev', contexts: [{ name: 'dev', context: entry }], ...more })
+  const cases: [text: string, message: RegExp, context?: string][] = [
+    ['', /current-context is not set; it has none/],
+    ['[]', /the document must be a mapping, but is a list/],
+    ['a: [1\nsecret: x', /it is not valid YAML or JSON: deficient indentation at line 2, column 1$/],
+    ['{"token": "secret", }}', /not valid YAML or JSON/],
+    ['users: *secret', /not valid YAML or JSON: unidentified alias … at line 1/],
+    ['a: 1\na: 2', /duplicated mapping key/],
+    ['contexts: {}', /contexts must be a list, but is a mapping/],
+    ['contexts: [{context: {}}]', /contexts\[0\]\.name is missing/],
+    ['contexts: [{name: a}, {name: a}]', /contexts has two entries named "a"/],
+    ['contexts: [{name: a}, {name: b}]', /there is no such context; it has "a", "b"/, 'x'],
+    ['contexts: [{name: a}, {name: b}]', /current-context is not set; it has "a", "b"/],
+    [context({}), /contexts\["dev"\]\.context\.cluster is missing/],
+    [context({ cluster: 'c' }), /contexts\["dev"\]\.context\.cluster is "c", and no cluster has this name/],
+    [
+      context({ cluster: 'c', user: 'u' }, { clusters: [{ name: 'c', cluster: { server: 'https://x' } }] }),
+      /context\.user is "u", and no user has this name/,
+    ],
+  ]
+  for (const [text, message, name] of cases) {
+    await assert.rejects(
+      loadConfig({ kubeconfig: '/k', context: name, environment: fakeEnvironment({ files: { '/k': text } }) }),
+      (error) => {
+        assert.ok(error instanceof ConfigError, String(error))
+        assert.match(error.message, message)
+        assert.match(error.message, /\/k/)
+        assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /secret/)
+        return true
+      },
+    )
+  }
+})
+
+test('an unreadable file', async () => {
+  const environment = { ...fakeEnvironment(), readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })) }
+  await assert.rejects(
+    loadConfig({ kubeconfig: '/k', environment }),
+    (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
+  )
+})

@@ -1,0 +1,50 @@
+/** A machine for configuration: files, variables, programs and a clock, all made up. */
+import type { Environment } from '../../lib/config/environment.ts'
+import { CommandNotFound, type ExecOptions, type ExecResult } from '../../lib/runtime/exec.ts'
+
+export interface FakeEnvironment extends Environment {
+  readonly files: Record<string, string>
+  readonly variables: Record<string, string>
+  /** Programs by name. */
+  readonly programs: Record<string, (args: readonly string[], options: ExecOptions) => ExecResult | Promise<ExecResult>>
+  /** Every file that was asked for. */
+  readonly reads: string[]
+  /** Every program that was run. */
+  readonly runs: string[]
+  terminal: boolean
+  advance(ms: number): void
+}
+
+export function fakeEnvironment(parts: Partial<Pick<FakeEnvironment, 'files' | 'variables' | 'programs'>> = {}): FakeEnvironment {
+  const { files = {}, variables = {}, programs = {} } = parts
+  const [reads, runs]: [string[], string[]] = [[], []]
+  let now = Date.parse('2026-11-21T10:00:00Z')
+  return {
+    files,
+    variables,
+    programs,
+    reads,
+    runs,
+    terminal: false,
+    advance: (ms) => (now += ms),
+    clock: { now: () => now, monotonic: () => now, after: () => () => {} },
+    env: (name) => variables[name],
+    optionalEnv: (name) => variables[name],
+    homeDir: () => variables['HOME'],
+    hasTerminal() {
+      return this.terminal
+    },
+    readText(file) {
+      reads.push(file)
+      const text = files[file]
+      if (text !== undefined) return Promise.resolve(text)
+      return Promise.reject(Object.assign(new Error(`ENOENT: no such file, open '${file}'`), { code: 'ENOENT' }))
+    },
+    async exec(command, args, options) {
+      runs.push(command)
+      const program = programs[command]
+      if (!program) throw new CommandNotFound(`Cannot run "${command}": it is not installed`)
+      return await program(args, options)
+    },
+  }
+}

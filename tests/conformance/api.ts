@@ -1,0 +1,249 @@
+/** A server under test: requests by hand, for a client library would hide what is to be seen. */
+import assert from 'node:assert/strict'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import { lineBatches } from '../../lib/async/lines.ts'
+
+// deno-lint-ignore no-explicit-any -- bodies are looked into freely; a wrong path is a failed assertion
+export type Body = any
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Body
+}
+
+export interface WatchEvent {
+  readonly type: string
+  readonly object: Body
+}
+
+export const JSON_PATCH = 'application/json-patch+json'
+export const MERGE = 'application/merge-patch+json'
+export const STRATEGIC = 'application/strategic-merge-patch+json'
+export const APPLY = 'application/apply-patch+yaml'
+
+/** One behaviour. It must hold on the embedded server and on a real one. */
+export interface Case {
+  readonly name: string
+  readonly run: (api: Api) => Promise<void>
+  /** Why it does not run, and where. */
+  readonly skip?: { readonly embedded?: string; readonly real?: string }
+}
+
+interface RequestOptions {
+  readonly type?: string
+  readonly accept?: string
+  readonly userAgent?: string
+}
+
+/** A group for custom kinds that no other run has. */
+const GROUP = `conformance${Date.now().toString(36)}.example.com`
+let namespaces = 0
+
+/** What a case works with: a namespace of its own, and the custom kind Foo, which all cases of a server share. */
+export class Api {
+  readonly group: string = GROUP
+  readonly namespace: string
+  readonly #transport: Transport
+  readonly #shared: SharedKinds
+
+  constructor(transport: Transport, shared: SharedKinds) {
+    this.#transport = transport
+    this.#shared = shared
+    this.namespace = `conformance-${Date.now().toString(36)}-${namespaces++}`
+  }
+
+  /** Makes the server forget the past. */
+  forget(): void {
+    assert.ok(this.#shared.forget, 'this server cannot be made to forget')
+    this.#shared.forget()
+  }
+
+  /** Makes the namespace and the custom kind. */
+  async prepare(): Promise<void> {
+    await this.expect(201, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: this.namespace } })
+    await (this.#shared.installed ??= this.#install())
+  }
+
+  get configMaps(): string {
+    return `/api/v1/namespaces/${this.namespace}/configmaps`
+  }
+
+  get deployments(): string {
+    return `/apis/apps/v1/namespaces/${this.namespace}/deployments`
+  }
+
+  get leases(): string {
+    return `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`
+  }
+
+  get foos(): string {
+    return `/apis/${this.group}/v1/namespaces/${this.namespace}/foos`
+  }
+
+  async request(method: HttpRequest['method'], path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
+    const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+    const response = await this.#transport({
+      method, path, body: text,
+      headers: {
+        'user-agent': options.userAgent ?? 'tester/1', accept: options.accept ?? 'application/json',
+        ...(text !== undefined && { 'content-type': options.type ?? 'application/json' }),
+      },
+    })
+    const answer = await response.body.text()
+    // Not by its type: the index of OpenAPI is JSON that a real server calls text/plain.
+    const isJson = answer.startsWith('{')
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer }
+  }
+
+  /** The body of an answer that must have this status. */
+  async expect(status: number, method: HttpRequest['method'], path: string, body?: unknown, options?: RequestOptions): Promise<Body> {
+    const answer = await this.request(method, path, body, options)
+    assert.equal(answer.status, status, `${method} ${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  /** A refusal with this code and reason. */
+  async refused(
+    code: number, reason: string, method: HttpRequest['method'], path: string, body?: unknown, options?: RequestOptions,
+  ): Promise<Body> {
+    const status = await this.expect(code, method, path, body, options)
+    assert.equal(status.kind, 'Status')
+    assert.equal(status.code, code)
+    assert.equal(status.status, 'Failure')
+    assert.equal(status.reason ?? '', reason, status.message)
+    return status
+  }
+
+  configMap(name: string, data: Record<string, unknown> = { k: 'v' }, metadata: Record<string, unknown> = {}): Body {
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, data }
+  }
+
+  foo(name: string, spec: unknown = { size: 1 }, metadata: Record<string, unknown> = {}): Body {
+    return { apiVersion: `${this.group}/v1`, kind: 'Foo', metadata: { name, ...metadata }, spec }
+  }
+
+  deployment(name: string, spec: Record<string, unknown> = {}): Body {
+    const labels = { app: name }
+    return {
+      apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name },
+      spec: {
+        selector: { matchLabels: labels }, template: {
+          metadata: { labels }, spec: { containers: [{ name: 'main', image: 'nginx' }] },
+        }, ...spec,
+      },
+    }
+  }
+
+  /** Opens a watch; each call of the result gives the next event. Its end is undefined. */
+  async watch(path: string, query = ''): Promise<{ next(): Promise<WatchEvent | undefined>; cancel(): void }> {
+    const separator = path.includes('?') ? '&' : '?'
+    const response = await this.#transport({
+      method: 'GET', path: `${path}${separator}watch=true&timeoutSeconds=60${query && `&${query}`}`, headers: {
+        accept: 'application/json', 'user-agent': 'tester/1',
+      },
+    })
+    assert.equal(response.status, 200, response.status === 200 ? '' : await response.body.text())
+    const batches = lineBatches(response.body)
+    const waiting: string[] = []
+    return {
+      async next() {
+        while (waiting.length === 0) {
+          const batch = await batches.next()
+          if (batch.done) return undefined
+          waiting.push(...batch.value)
+        }
+        return JSON.parse(waiting.shift()!) as WatchEvent
+      },
+      cancel: () => response.body.cancel(),
+    }
+  }
+
+  async #install(): Promise<void> {
+    await this.expect(201, 'POST', CRDS, this.fooDefinition())
+    const watch = await this.watch(CRDS, `fieldSelector=metadata.name%3Dfoos.${this.group}`)
+    for (let isEstablished = false; !isEstablished;) {
+      const event = await watch.next()
+      assert.ok(event, 'the watch ended before the definition was established')
+      isEstablished = event.object.status.conditions?.some((each: Body) => each.type === 'Established' && each.status === 'True') ?? false
+    }
+    watch.cancel()
+    // A real server serves the kind a moment after it has said so. Each try takes a round trip.
+    for (let tries = 0; tries < 5000; tries++) if ((await this.request('GET', `/apis/${this.group}/v2/foos`)).status === 200) return
+    assert.fail('the custom kind was never served')
+  }
+
+  fooDefinition(): Body {
+    return {
+      apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `foos.${this.group}` },
+      spec: {
+        group: this.group, scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo', shortNames: ['fo'] },
+        versions: [
+          {
+            name: 'v1', served: true, storage: true, schema: {
+              openAPIV3Schema: FOO_SCHEMA,
+            }, selectableFields: [{ jsonPath: '.spec.mode' }],
+            subresources: {
+              status: {},
+              scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.ready', labelSelectorPath: '.status.selector' },
+            },
+            additionalPrinterColumns: [
+              { name: 'Size', type: 'integer', jsonPath: '.spec.size' },
+              { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+              { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+            ],
+          },
+          {
+            name: 'v2', served: true, storage: false,
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    }
+  }
+}
+
+export const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+/** What the cases on one server share. */
+export interface SharedKinds {
+  installed?: Promise<void>
+  /** Makes the server forget the past, where it can be made to. */
+  readonly forget?: () => void
+}
+
+const FOO_SCHEMA = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object', required: ['size'],
+      properties: {
+        size: { type: 'integer', minimum: 0, maximum: 10 },
+        mode: { type: 'string', enum: ['fast', 'slow'], default: 'fast' },
+        name: { type: 'string', pattern: '^[a-z]+$', minLength: 2, maxLength: 5 },
+        when: { type: 'string', format: 'date-time' },
+        port: { 'x-kubernetes-int-or-string': true },
+        free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+        tags: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
+        parts: {
+          type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name', 'protocol'],
+          items: {
+            type: 'object', required: ['name'],
+            properties: { name: { type: 'string' }, protocol: { type: 'string', default: 'TCP' }, value: { type: 'integer' } },
+          },
+        },
+        plain: { type: 'array', items: { type: 'string' } },
+        labels: { type: 'object', additionalProperties: { type: 'string' } },
+        optional: { type: 'string', nullable: true },
+        nested: { type: 'object', default: {}, properties: { deep: { type: 'integer', default: 7 } } },
+      },
+    },
+    status: {
+      type: 'object',
+      properties: {
+        ready: { type: 'integer' }, selector: { type: 'string' },
+        conditions: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' }, status: { type: 'string' } } } },
+      },
+    },
+  },
+}

@@ -1,0 +1,13 @@
+/** The conformance suite on the embedded API server, in memory and under a clock that stands still. */
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { CASES, runCase } from './suite.ts'
+
+for (const each of CASES) {
+  test(each.name, { skip: each.skip?.embedded ?? false }, async () => {
+    const server = new ApiServer({ clock: new FakeClock() })
+    await runCase(each, server.handle, { forget: () => server.compact() })
+    server.closeWatches()
+  })
+}

@@ -1,0 +1,26 @@
+/** The conformance suite on a real kube-apiserver: what says that the suite itself is right. */
+import { after, before, test } from 'node:test'
+import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/transport.ts'
+import type { SharedKinds } from './api.ts'
+import { CASES, runCase } from './suite.ts'
+
+const missing = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to compare with'
+const shared: SharedKinds = {}
+let envtest: Envtest | undefined
+let transport: ClosableTransport | undefined
+
+before(async () => {
+  if (missing) return
+  envtest = await startEnvtest()
+  transport = httpTransport(envtest.tokenConfig)
+})
+
+after(async () => {
+  transport?.close()
+  await envtest?.stop()
+})
+
+for (const each of CASES) {
+  test(`real: ${each.name}`, { skip: missing || (each.skip?.real ?? false) }, () => runCase(each, transport!, shared))
+}

@@ -1,0 +1,22 @@
+/** All that an API server must do, by name. */
+import { APPLY_CASES } from './apply.ts'
+import { Api, type Case, type SharedKinds } from './api.ts'
+import { CUSTOM_CASES } from './custom.ts'
+import { DELETION_CASES } from './deletion.ts'
+import { DISCOVERY_CASES } from './discovery.ts'
+import { LIST_CASES } from './lists.ts'
+import { OBJECT_CASES } from './objects.ts'
+import { PATCH_CASES } from './patches.ts'
+import { WATCH_CASES } from './watches.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+
+export const CASES: readonly Case[] = [
+  ...OBJECT_CASES, ...PATCH_CASES, ...APPLY_CASES, ...DELETION_CASES, ...LIST_CASES, ...WATCH_CASES, ...CUSTOM_CASES, ...DISCOVERY_CASES,
+]
+
+/** Runs one case on a server, in a namespace of its own. */
+export async function runCase(each: Case, transport: Transport, shared: SharedKinds): Promise<void> {
+  const api = new Api(transport, shared)
+  await api.prepare()
+  await each.run(api)
+}

@@ -1,0 +1,420 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { TerminalError } from '../../lib/core/errors.ts'
+import { formatKey, type KubeObject } from '../../lib/core/objects.ts'
+import { Controller, type ControllerDependencies, type ReconcileReport } from '../../lib/controller/controller.ts'
+import type { Result } from '../../lib/controller/result.ts'
+import type { Run } from '../../lib/controller/run.ts'
+import { ownKey, Source } from '../../lib/controller/source.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog, NODE, pod, refusal } from '../cache/scripted_server.ts'
+import { fed, settle, type Fed } from './fixture.ts'
+
+/** A controller of pods, whose caches run. `gate` holds a run until the test opens it. */
+function controlling(options: Partial<ControllerDependencies> & { readonly pods?: readonly KubeObject[]; readonly feeds?: (clock: FakeClock) => Fed[] }) {
+  const { pods = [], feeds: make, ...more } = options
+  const clock = new FakeClock()
+  const feeds = make?.(clock) ?? [fed(clock, pods)]
+  const { lines, log } = keptLog()
+  const sources = feeds.map(({ informer }) => new Source({ informers: [informer], map: ownKey, own: true, clock, log, random: () => 0 }))
+  const reports: ReconcileReport[] = []
+  const controller = new Controller({ name: 'test', kind: 'Pod', sources, reconcile: () => Promise.resolve(), clock, log, ...more })
+  const signal = countedSignal()
+  const caching = new AbortController()
+  let ended: { readonly error?: unknown } | undefined
+  return {
+    controller, clock, lines, reports, stream: feeds[0]!.stream, feeds, listeners: signal.listeners,
+    ended: () => ended,
+    stop: () => signal.controller.abort(new Error('the test is over')),
+    settle: () => settle(clock),
+    async start(): Promise<void> {
+      controller.start(signal.controller.signal).then(() => (ended = {}), (error: unknown) => (ended = { error }))
+      for (const { informer } of feeds) informer.start(caching.signal).catch(() => {})
+      await settle(clock)
+    },
+    /** Ends everything, and checks that nothing is left. */
+    async end(): Promise<void> {
+      signal.controller.abort(new Error('the test is over'))
+      caching.abort()
+      await settle(clock)
+      assert.deepEqual([ended, clock.pending, signal.listeners()], [{}, 0, 0])
+    },
+  }
+}
+
+/** A reconcile that keeps its runs and waits for the test to let them go. */
+function gated() {
+  const begun: string[] = []
+  const open = new Map<string, PromiseWithResolvers<Result>>()
+  const reconcile = ({ key }: Run): Promise<Result> => {
+    begun.push(key.name)
+    const gate = Promise.withResolvers<Result>()
+    open.set(key.name, gate)
+    return gate.promise
+  }
+  return { begun, reconcile, release: (name: string, result?: Result) => open.get(name)!.resolve(result), fail: (name: string) => open.get(name)!.reject(new Error('mine')) }
+}
+
+test('every initial key is queued before the first reconcile, those of a slow informer too', async () => {
+  const runs: string[] = []
+  const answer = Promise.withResolvers<void>()
+  const feeds = (clock: FakeClock): Fed[] => {
+    const slow = fed(clock, [pod('slow', '1')])
+    const [list] = slow.server.lists.splice(0)
+    slow.server.lists.push(async (request) => (await answer.promise, await list!(request)))
+    return [fed(clock, [pod('a', '1'), pod('b', '2')]), slow]
+  }
+  const c = controlling({ feeds, reconcile: async ({ key }) => void runs.push(formatKey(key)) })
+  await c.start()
+  assert.deepEqual([runs, c.controller.idle], [[], false])
+  answer.resolve()
+  await c.settle()
+  assert.deepEqual([runs, c.controller.idle], [['default/a', 'default/b', 'default/slow'], true])
+  await c.end()
+})
+
+test('a key is never worked on twice at once; N changes meanwhile are one more run', async () => {
+  const gate = gated()
+  const c = controlling({ pods: [pod('a', '1')], reconcile: gate.reconcile, concurrency: 4 })
+  await c.start()
+  for (let i = 6; i < 12; i++) {
+    c.stream.send('MODIFIED', pod('a', `${i}`))
+    await c.settle()
+  }
+  assert.deepEqual(gate.begun, ['a'])
+  gate.release('a')
+  await c.settle()
+  assert.deepEqual(gate.begun, ['a', 'a'])
+  gate.release('a')
+  await c.settle()
+  assert.deepEqual([gate.begun.length, c.controller.idle], [2, true])
+  await c.end()
+})
+
+test('as many keys are worked on at once as concurrency says, and no more', async () => {
+  const gate = gated()
+  const c = controlling({ pods: ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')), reconcile: gate.reconcile, concurrency: 2 })
+  await c.start()
+  assert.deepEqual(gate.begun, ['a', 'b'])
+  gate.release('b')
+  await c.settle()
+  assert.deepEqual(gate.begun, ['a', 'b', 'c'])
+  for (const name of ['a', 'c']) gate.release(name)
+  await c.settle()
+  gate.release('d')
+  await c.end()
+})
+
+test('several events of one turn are one run, although a worker waits', async () => {
+  let runs = 0
+  const c = controlling({ reconcile: async () => void runs++ })
+  await c.start()
+  c.stream.text(['6', '7', '8'].map((version) => `${JSON.stringify({ type: 'MODIFIED', object: pod('a', version) })}\n`).join(''))
+  await c.settle()
+  assert.equal(runs, 1)
+  await c.end()
+})
+
+test('a failing key comes back after 5, 10, 20 ms and so on, counts its attempts, and begins anew after a success', async () => {
+  const at: string[] = []
+  let failures = 4
+  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
+    at.push(`${c.clock.monotonic()} #${attempt}`)
+    if (failures-- > 0) throw new Error('mine')
+  } })
+  await c.start()
+  await c.clock.advance(100)
+  await c.settle()
+  assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '35 #4', '75 #5'])
+  assert.match(c.lines.filter((line) => line.startsWith('error')).join('\n'), /^error Cannot reconcile Pod "default\/a": mine \(retry 1 in 5 ms\)\n.*\(retry 2 in 10 ms\)/)
+  failures = 1
+  at.length = 0
+  c.stream.send('MODIFIED', pod('a', '6'))
+  await c.settle()
+  await c.clock.advance(5)
+  await c.settle()
+  assert.deepEqual(at, ['100 #1', '105 #2'])
+  await c.end()
+})
+
+test('another key is worked on while one fails', async () => {
+  const runs: string[] = []
+  const c = controlling({ pods: [pod('bad', '1'), pod('good', '2')], reconcile: async ({ key }) => {
+    runs.push(key.name)
+    if (key.name === 'bad') throw new Error('mine')
+  } })
+  await c.start()
+  assert.deepEqual(runs, ['bad', 'good'])
+  await c.end()
+})
+
+test('whatever is thrown is retried, also undefined, text, and what is thrown before the first await', async () => {
+  for (const thrown of [undefined, 'text', null]) {
+    let runs = 0
+    const c = controlling({ pods: [pod('a', '1')], reconcile: () => {
+      runs++
+      throw thrown
+    } })
+    await c.start()
+    await c.clock.advance(15)
+    await c.settle()
+    assert.equal(runs, 3)
+    assert.match(c.lines.find((line) => line.startsWith('error')) ?? '', new RegExp(`Cannot reconcile Pod "default/a": ${thrown} `))
+    await c.end()
+  }
+})
+
+test('a TerminalError is not retried until something changes, and its failures still count', async () => {
+  const attempts: number[] = []
+  const errors = [new Error('mine'), new TerminalError('useless'), new Error('again')]
+  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
+    attempts.push(attempt)
+    const error = errors.shift()
+    if (error) throw error
+  } })
+  await c.start()
+  await c.clock.advance(10_000)
+  assert.deepEqual(attempts, [1, 2])
+  assert.match(c.lines.at(-1) ?? '', /useless \(not retried\)$/)
+  c.stream.send('MODIFIED', pod('a', '6'))
+  await c.settle()
+  assert.deepEqual(attempts, [1, 2, 2])
+  await c.end()
+})
+
+test('requeueAfter comes back at that time, without rate limit, and forgets failures', async () => {
+  const at: string[] = []
+  const script: (Error | Result)[] = [new Error('1'), new Error('2'), { requeueAfter: '10s' }, new Error('3'), undefined]
+  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
+    at.push(`${c.clock.monotonic()} #${attempt}`)
+    const next = script.shift()
+    if (next instanceof Error) throw next
+    return next
+  } })
+  await c.start()
+  await c.clock.advance(60_000)
+  assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '10015 #1', '10020 #2'])
+  await c.end()
+})
+
+test('a timeout aborts the run’s signal, says so, and leaves the key with the run until that ends', async () => {
+  let signal: AbortSignal | undefined
+  const gate = Promise.withResolvers<void>()
+  let runs = 0
+  const c = controlling({ pods: [pod('a', '1')], timeoutMs: 1000, reconcile: (run) => {
+    runs++
+    signal = run.signal
+    return gate.promise
+  } })
+  await c.start()
+  await c.clock.advance(999)
+  assert.equal(signal?.aborted, false)
+  await c.clock.advance(1)
+  assert.equal((signal?.reason as Error).name, 'TimeoutError')
+  assert.match(String(signal?.reason), /Cannot finish the reconcile of Pod "default\/a": it took longer than 1 s/)
+  c.stream.send('MODIFIED', pod('a', '6'))
+  await c.settle()
+  assert.equal(runs, 1)
+  gate.resolve()
+  await c.settle()
+  assert.equal(runs, 2)
+  await c.end()
+})
+
+test('a run that ends in time leaves no timer, and its signal is aborted when it has ended', async () => {
+  const signals: AbortSignal[] = []
+  const c = controlling({ pods: [pod('a', '1'), pod('b', '2')], timeoutMs: 1000, reconcile: async ({ key, signal }) => {
+    signals.push(signal)
+    await null
+    assert.equal(signal.aborted, false)
+    if (key.name === 'b') throw new TerminalError('mine')
+  } })
+  await c.start()
+  assert.deepEqual(signals.map(({ aborted, reason }) => [aborted, (reason as Error).message]), [[true, 'The reconcile of Pod "default/a" has ended'], [true, 'The reconcile of Pod "default/b" has ended']])
+  assert.equal(c.lines.filter((line) => line.includes('mine')).length, 1)
+  assert.equal(c.clock.pending, 1, 'more than the silence timer of the watch is left')
+  await c.end()
+})
+
+test('stopping begins no more runs, and waits for those that are under way without aborting them', async () => {
+  const gate = gated()
+  const signals: AbortSignal[] = []
+  const c = controlling({ pods: [pod('a', '1'), pod('b', '2')], reconcile: (run) => (signals.push(run.signal), gate.reconcile(run)) })
+  await c.start()
+  c.stop()
+  await c.settle()
+  assert.deepEqual([c.ended(), signals[0]!.aborted], [undefined, false])
+  gate.fail('a')
+  await c.end()
+  assert.deepEqual(gate.begun, ['a'])
+})
+
+test('a key that is handed out with the abort is not begun', async () => {
+  let runs = 0
+  const c = controlling({ reconcile: async () => void runs++ })
+  await c.start()
+  c.stream.send('ADDED', pod('a', '6'))
+  // After the hand-out, before the worker has come to it.
+  c.feeds[0]!.informer.addHandler(() => queueMicrotask(() => c.stop()))
+  await c.settle()
+  assert.deepEqual(c.ended(), {})
+  await c.end()
+  assert.equal(runs, 0)
+})
+
+test('abandoning aborts the runs, and still waits for them', async () => {
+  const abandon = countedSignal()
+  const c = controlling({ pods: [pod('a', '1')], abandon: abandon.controller.signal, reconcile: ({ signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })) })
+  await c.start()
+  c.stop()
+  await c.settle()
+  assert.equal(c.ended(), undefined)
+  abandon.controller.abort(new Error('the grace period is over'))
+  await c.end()
+  assert.equal(abandon.listeners(), 0)
+  assert.match(c.lines.at(-1) ?? '', /the grace period is over/)
+})
+
+test('runs leave no listener on the signal that abandons them', async () => {
+  const abandon = countedSignal()
+  const c = controlling({ pods: Array.from({ length: 50 }, (_, i) => pod(`p${i}`, '1')), abandon: abandon.controller.signal })
+  await c.start()
+  for (let i = 0; !c.controller.idle && i < 10; i++) await c.settle()
+  assert.deepEqual([c.controller.idle, abandon.listeners()], [true, 0])
+  await c.end()
+})
+
+test('first lists that take too long end the start with what is missing and why, and nothing is left', async () => {
+  const feeds = (clock: FakeClock): Fed[] => {
+    const refused = fed(clock, undefined)
+    refused.server.lists.splice(0, 1, ...Array.from({ length: 20 }, () => refusal(403, 'Forbidden')))
+    return [refused, fed(clock, undefined, NODE)]
+  }
+  const c = controlling({ feeds, syncTimeoutMs: 30_000, unsynced: () => ['nodes', 'leases'] })
+  await c.start()
+  await c.clock.advance(29_999)
+  assert.equal(c.ended(), undefined)
+  await c.clock.advance(1)
+  await c.settle()
+  assert.equal(String(c.ended()?.error), 'Error: Cannot start controller "test": its first lists took longer than 30 s; still missing: pods (Cannot list pods: scripted Forbidden), nodes, leases')
+  assert.equal(c.listeners(), 0)
+  for (const { informer } of c.feeds) informer.stop()
+  await c.settle()
+  assert.equal(c.clock.pending, 0)
+})
+
+test('an abort during the first lists is no error', async () => {
+  const c = controlling({ feeds: (clock) => [fed(clock, undefined)] })
+  await c.start()
+  await c.end()
+})
+
+test('a controller starts once, and must have workers', async () => {
+  const c = controlling({})
+  await c.start()
+  await assert.rejects(c.controller.start(new AbortController().signal), /it was started already/)
+  await c.end()
+  for (const concurrency of [0, -1, 1.5, NaN]) assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be a whole number from 1 on/)
+})
+
+test('a source that is added while it works starts at once, and ends with its own signal', async () => {
+  const runs: string[] = []
+  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
+  await c.start()
+  const more = fed(c.clock, [pod('more', '1')])
+  const caching = new AbortController()
+  void more.informer.start(caching.signal)
+  const own = new AbortController()
+  const { log } = keptLog()
+  await c.controller.watch(new Source({ informers: [more.informer], map: ownKey, own: false, clock: c.clock, log }), own.signal)
+  await c.settle()
+  assert.deepEqual(runs, ['more'])
+  own.abort()
+  await c.settle()
+  more.stream.send('ADDED', pod('unheard', '6'))
+  await c.settle()
+  assert.deepEqual([runs, c.controller.idle], [['more'], true])
+  caching.abort()
+  await c.end()
+})
+
+test('a source whose informer is removed while it waits for the first list does not keep anybody waiting, nor reject', async () => {
+  const c = controlling({})
+  await c.start()
+  const gone = fed(c.clock, undefined)
+  const caching = new AbortController()
+  const watching = c.controller.watch(new Source({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }))
+  void gone.informer.start(caching.signal)
+  await c.settle()
+  gone.informer.stop()
+  await watching
+  await c.end()
+  // After the end, and with an informer that has ended: it resolves, for nobody may be there to hear of it.
+  await c.controller.watch(new Source({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }))
+})
+
+test('a report tells the causes of its own run, counts, and the outcome; a listener that throws ends nothing', async () => {
+  const reports: ReconcileReport[] = []
+  const gate = gated()
+  const c = controlling({ pods: [pod('a', '1', { spec: 1 })], reconcile: gate.reconcile, onReconcile: (report) => {
+    reports.push(report)
+    throw new Error('the listener’s')
+  } })
+  await c.start()
+  c.stream.send('MODIFIED', pod('a', '6', { spec: 2 }))
+  await c.settle()
+  gate.fail('a')
+  await c.settle()
+  gate.release('a')
+  await c.clock.advance(5)
+  await c.settle()
+  gate.release('a', { requeueAfter: 1000 })
+  await c.settle()
+  await c.clock.advance(1000)
+  await c.settle()
+  gate.release('a')
+  await c.settle()
+  assert.deepEqual(reports.map(({ causes, count, attempt, disposition, retryInMs }) => [causes.join(', '), count, attempt, disposition.label, retryInMs]), [
+    ['added', 1, 1, 'error', 5],
+    ['spec 1→2, retry 1', 2, 2, 'success', undefined],
+    // The retry's time: an event came before it, and a delay is not taken back.
+    ['', 3, 1, 'requeue_after', undefined],
+    ['requeued after 1 s', 4, 1, 'success', undefined],
+  ])
+  assert.equal(c.lines.filter((line) => line.startsWith('error The listener to the runs of controller "test" threw')).length, 4)
+  await c.end()
+})
+
+test('however events and failures fall, every key ends reconciled at its last version, never twice at once', async () => {
+  const event = fc.record({ name: fc.constantFrom('a', 'b', 'c'), passMs: fc.nat(12) })
+  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(event, { maxLength: 20, size: 'max' }), fc.array(fc.constantFrom('ok', 'slow', 'fail', 'later'), { maxLength: 30, size: 'max' }), async (concurrency, events, outcomes) => {
+    const inWork = new Set<string>()
+    const seen = new Map<string, string>()
+    const c = controlling({ pods: [pod('a', '1')], concurrency, reconcile: async ({ key }) => {
+      assert.ok(!inWork.has(key.name), `"${key.name}" is in two hands`)
+      inWork.add(key.name)
+      const version = c.feeds[0]!.informer.store.get(formatKey(key))?.metadata.resourceVersion ?? ''
+      const outcome = outcomes.shift() ?? 'ok'
+      if (outcome === 'slow') await new Promise<void>((resolve) => void c.clock.after(7, resolve))
+      inWork.delete(key.name)
+      if (outcome === 'fail') throw new Error('mine')
+      seen.set(key.name, version)
+      return outcome === 'later' ? { requeueAfter: 3 } : undefined
+    } })
+    await c.start()
+    const last = new Map([['a', '1']])
+    for (const [i, { name, passMs }] of events.entries()) {
+      last.set(name, `${10 + i}`)
+      c.stream.send('MODIFIED', pod(name, `${10 + i}`))
+      await c.clock.advance(passMs)
+    }
+    for (let i = 0; i < 40; i++) await c.clock.advance(500)
+    await c.settle()
+    assert.deepEqual([...seen].sort(), [...last].sort())
+    assert.equal(c.controller.idle, true)
+    await c.end()
+  }), { numRuns: 40 })
+})

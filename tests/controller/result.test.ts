@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { TerminalError } from '../../lib/core/errors.ts'
+import { disposition, type Result } from '../../lib/controller/result.ts'
+
+const returned = (result: unknown) => disposition({ kind: 'returned', result: result as Result })
+
+test('nothing, and a wait of no time, are success', () => {
+  for (const result of [undefined, null, { requeueAfter: 0 }, { requeueAfter: '0s' }]) assert.deepEqual(returned(result), { kind: 'forget', label: 'success' })
+})
+
+test('requeueAfter comes back later', () => {
+  assert.deepEqual(returned({ requeueAfter: '1.5s' }), { kind: 'later', ms: 1500, label: 'requeue_after' })
+  assert.deepEqual(returned({ requeueAfter: 20 }), { kind: 'later', ms: 20, label: 'requeue_after' })
+})
+
+test('what is thrown is retried, whatever it is; a TerminalError is not', () => {
+  for (const error of [new Error('x'), undefined, null, 'text', 0]) assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'retry', error, label: 'error' })
+  const terminal = new TerminalError('x')
+  assert.deepEqual(disposition({ kind: 'threw', error: terminal }), { kind: 'drop', error: terminal, label: 'error' })
+})
+
+test('a result that cannot be read is a failure that says so: a wait in the past, a typo, an object', () => {
+  for (const result of [{ requeueAfter: -5 }, { requeueAfter: NaN }, { requeueAfter: Infinity }, { requeueAfter: '5 parsecs' }, { requeue: true }, {}, true]) {
+    const decided = returned(result)
+    assert.equal(decided.kind, 'retry')
+    assert.match(String((decided as { error: unknown }).error), /Cannot use what the reconcile returned/)
+  }
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError, ConfigError, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
+
+function refusal(code: number, reason?: string): ApiError {
+  return new ApiError('Cannot do it', { kind: 'Status', code, ...(reason === undefined ? {} : { reason }) }, { code })
+}
+
+test('a refusal is told by its reason, not by its code', () => {
+  assert.equal(isReason(refusal(409, 'AlreadyExists'), 'Conflict'), false)
+  assert.equal(isReason(refusal(409, 'AlreadyExists'), 'AlreadyExists'), true)
+  assert.equal(isReason(refusal(410, 'Expired'), 'Gone'), false)
+  assert.equal(isReason(refusal(410, 'Expired'), 'Expired'), true)
+  assert.equal(isReason(refusal(500, 'ServerTimeout'), 'InternalError'), false)
+  assert.equal(isReason(refusal(404, 'NotFound'), 'NotFound'), true)
+})
+
+test('where the reason is missing or none that is known, the code says what happened', () => {
+  const table: readonly (readonly [number, Reason])[] = [
+    [400, 'BadRequest'], [401, 'Unauthorized'], [403, 'Forbidden'], [404, 'NotFound'], [405, 'MethodNotAllowed'], [406, 'NotAcceptable'],
+    [409, 'Conflict'], [410, 'Gone'], [413, 'RequestEntityTooLarge'], [415, 'UnsupportedMediaType'], [422, 'Invalid'],
+    [429, 'TooManyRequests'], [500, 'InternalError'], [503, 'ServiceUnavailable'], [504, 'Timeout'],
+  ]
+  for (const [code, reason] of table) {
+    assert.equal(isReason(refusal(code), reason), true, reason)
+    assert.equal(isReason(refusal(code, 'QuotaWebhookSaysNo'), reason), true, reason)
+  }
+  for (const reason of ['AlreadyExists', 'Expired', 'ServerTimeout', 'StoreReadError']) {
+    for (const [code] of table) assert.equal(isReason(refusal(code), reason), false, `${reason} of ${code}`)
+  }
+  assert.equal(isReason(refusal(409, 'QuotaWebhookSaysNo'), 'QuotaWebhookSaysNo'), true)
+})
+
+test('413 and 429 are what they are beside any reason', () => {
+  assert.equal(isReason(refusal(429, 'Timeout'), 'TooManyRequests'), true)
+  assert.equal(isReason(refusal(413, 'Invalid'), 'RequestEntityTooLarge'), true)
+})
+
+test('a refusal is found through causes; other errors are none', () => {
+  assert.equal(isReason(new Error('outer', { cause: new Error('middle', { cause: refusal(404, 'NotFound') }) }), 'NotFound'), true)
+  for (const other of [new Error('no'), undefined, null, 'NotFound', { reason: 'NotFound', code: 404 }]) assert.equal(isReason(other, 'NotFound'), false)
+})
+
+test('an ApiError carries what its Status says', () => {
+  const status = { reason: 'Invalid', details: { causes: [{ field: 'spec.a', message: 'must be set', reason: 'FieldValueRequired' }, {}] } }
+  const error = new ApiError('Cannot x', status, { code: 422, retryAfterMs: 1000 })
+  assert.deepEqual([error.name, error.code, error.reason, error.retryAfterMs, error.status], ['ApiError', 422, 'Invalid', 1000, status])
+  assert.deepEqual(error.causes, [{ field: 'spec.a', message: 'must be set' }, { field: '', message: '' }])
+  assert.equal('cause' in error, false)
+})
+
+test('every error of ours says its name and keeps its cause', () => {
+  const cause = new Error('why')
+  for (const error of [new TerminalError('x', { cause }), new LeadershipLost('x', { cause }), new ConfigError('x', { cause }), new NetworkError('x', { phase: 'connect', cause })]) {
+    assert.equal(error.cause, cause)
+    assert.equal(error.name, error.constructor.name)
+  }
+  assert.equal(messageOf(new RangeError('')), 'RangeError')
+  assert.equal(messageOf('text'), 'text')
+  assert.equal(messageOf(undefined), 'undefined')
+})

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { labelSelector } from '../../lib/apiserver/label_selector.ts'
+import { formatLabels, parseFieldSelector, parseLabelSelector } from '../../lib/core/selectors.ts'
+
+/** Whether labels satisfy a selector, or 'refused'. */
+function verdict(parse: (text: string) => (labels: Record<string, string>) => boolean, text: string, labels: Record<string, string>): boolean | 'refused' {
+  try {
+    return parse(text)(labels)
+  } catch {
+    return 'refused'
+  }
+}
+
+/** Selector, labels, whether they match: the API documentation's examples, then the corners of apimachinery's parser. */
+const TABLE: readonly (readonly [string, Record<string, string>, boolean])[] = [
+  ['', {}, true],
+  ['  ', { a: 'b' }, true],
+  ['environment=production,tier!=frontend', { environment: 'production', tier: 'backend' }, true],
+  ['environment=production,tier!=frontend', { environment: 'production' }, true],
+  ['environment=production,tier!=frontend', { environment: 'production', tier: 'frontend' }, false],
+  ['environment in (production, qa)', { environment: 'qa' }, true],
+  ['environment in (production, qa)', {}, false],
+  ['tier notin (frontend, backend)', {}, true],
+  ['tier notin (frontend, backend)', { tier: 'backend' }, false],
+  ['partition', { partition: '' }, true],
+  ['!partition', { partition: '' }, false],
+  ['!partition', {}, true],
+  ['partition,environment notin (qa)', { partition: '1', environment: 'dev' }, true],
+  ['a == b', { a: 'b' }, true],
+  ['a=', { a: '' }, true],
+  ['a=', {}, false],
+  ['a!=', {}, true],
+  ['a in ()', { a: '' }, true],
+  ['a in (,x)', { a: '' }, true],
+  ['a in(x)', { a: 'x' }, true],
+  ['in in (in)', { in: 'in' }, true],
+  ['notin', { notin: '' }, true],
+  ['x>5', { x: '6' }, true],
+  ['x>5', { x: '5' }, false],
+  ['x<5', { x: 'four' }, false],
+  ['x>9007199254740992', { x: '9007199254740993' }, true],
+  ['app.kubernetes.io/name=a', { 'app.kubernetes.io/name': 'a' }, true],
+  ['toString', {}, false],
+]
+
+test('a label selector selects as the API documentation says', () => {
+  for (const [text, labels, matches] of TABLE) assert.equal(parseLabelSelector(text)(labels), matches, `${JSON.stringify(text)} on ${JSON.stringify(labels)}`)
+  assert.equal(parseLabelSelector('a')(undefined), false)
+  assert.equal(parseLabelSelector('!a')(undefined), true)
+})
+
+test('a label selector that the API would refuse is refused, and the error says where', () => {
+  const table: readonly (readonly [string, RegExp])[] = [
+    ['a=b,', /found the end where a label was expected/],
+    [',a', /found "," where a label was expected/],
+    ['a b', /found "b" where =, ==, !=, in, notin, > or < was expected/],
+    ['a=b=c', /found "=" where a comma or the end was expected/],
+    ['!a=b', /found "=" where a comma or the end was expected/],
+    ['a in b', /found "b" where \( was expected/],
+    ['a in (b', /found the end where a comma or \) was expected/],
+    ['a in ((b))', /found "\(" where a value was expected/],
+    ['a>b', /"b" is not an integer/],
+    ['a>', /"" is not an integer/],
+    ['-a=b', /"-a" is no label: a name has 1 to 63/],
+    ['A.io/x', /before the slash must be a domain name/],
+    ['a=-b', /"-b" is no label's value/],
+    [`a=${'x'.repeat(64)}`, /at most 63/],
+  ]
+  for (const [text, message] of table) {
+    assert.throws(() => parseLabelSelector(text), (error: Error) => error instanceof TypeError && message.test(error.message) && error.message.startsWith(`Cannot read label selector "${text}": `), text)
+  }
+})
+
+test('client and embedded server agree on every selector', () => {
+  const word = fc.constantFrom('a', 'b', 'in', 'notin', 'x/y', '-', '5', '06', 'a-', '')
+  const piece = fc.oneof(word, fc.constantFrom('=', '==', '!=', '!', '(', ')', ',', '>', '<', ' ', ' in ', ' notin ', '(a,b)', '\t'))
+  const labels = fc.dictionary(fc.constantFrom('a', 'b', 'in', 'x/y', '5'), fc.constantFrom('', 'a', 'b', '5', '06', 'in'))
+  let accepted = 0
+  fc.assert(fc.property(fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join('')), labels, (text, labels) => {
+    const ours = verdict(parseLabelSelector, text, labels)
+    if (ours !== 'refused') accepted++
+    assert.equal(ours, verdict(labelSelector, text, labels), JSON.stringify(text))
+  }), { seed: 1, numRuns: 5000 })
+  assert.ok(accepted > 500, `only ${accepted} were accepted: the property says little`)
+})
+
+test('labels as an object select by equality, and cannot smuggle in another selector', () => {
+  assert.equal(formatLabels({ app: 'a', 'x.io/tier': '' }), 'app=a,x.io/tier=')
+  assert.equal(formatLabels({}), '')
+  assert.equal(formatLabels('a in (b)'), 'a in (b)')
+  assert.throws(() => formatLabels({ app: 'a,b=c' }), /^TypeError: Cannot select by the label "app": a value is text of at most 63/)
+  assert.throws(() => formatLabels({ '!app': 'a' }), TypeError)
+  assert.throws(() => formatLabels({ app: undefined as unknown as string }), TypeError)
+  assert.equal(parseLabelSelector({ app: 'a' })({ app: 'a', b: 'c' }), true)
+})
+
+test('a field selector is path=value terms, with the API escapes', () => {
+  assert.deepEqual(parseFieldSelector('metadata.name=a,status.phase!=Running'), [
+    { path: 'metadata.name', value: 'a', equal: true },
+    { path: 'status.phase', value: 'Running', equal: false },
+  ])
+  assert.deepEqual(parseFieldSelector('a==b'), [{ path: 'a', value: 'b', equal: true }])
+  assert.deepEqual(parseFieldSelector('a=x\\,y\\=z\\\\'), [{ path: 'a', value: 'x,y=z\\', equal: true }])
+  assert.deepEqual(parseFieldSelector(''), [])
+  assert.deepEqual(parseFieldSelector('a='), [{ path: 'a', value: '', equal: true }])
+  for (const text of ['a', '=b', 'a=b=c', 'a=\\x', 'a=b\\']) assert.throws(() => parseFieldSelector(text), /^TypeError: Cannot read field selector /, text)
+})

@@ -1,0 +1,56 @@
+/** The suite on the embedded API, served as `kubeloop dev` serves it, with owner references collected beside it. */
+import { after, before, test } from 'node:test'
+import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
+import type { ClusterConfig } from '../../mod.ts'
+import { systemClock } from '../../lib/async/clock.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { createAuthority } from '../../lib/runtime/certificates.ts'
+import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
+import { builtSample, sourceSample } from './samples.ts'
+import { casesFor, type Target } from './suite.ts'
+
+const api = new ApiServer()
+const stopping = new AbortController()
+let collecting: Promise<void>
+let served: ServedApi
+let start: (port: number) => Promise<ServedApi>
+
+const target: Target = {
+  get configs() {
+    return { token: { server: served.url, ca: served.ca, token: served.token } }
+  },
+  kubeconfig: ({ server, ca, token }: ClusterConfig) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'e2e',
+      contexts: [{ name: 'e2e', context: { cluster: 'e2e', user: 'e2e' } }],
+      clusters: [{ name: 'e2e', cluster: { server, 'certificate-authority-data': Buffer.from(ca as string).toString('base64') } }],
+      users: [{ name: 'e2e', user: { token } }],
+    }),
+  crash: {
+    kill: async () => {
+      // What a crash loses: connections, and the history from before it.
+      await served.close()
+      api.compact()
+    },
+    restart: async () => void (served = await start(served.port)),
+  },
+}
+before(async () => {
+  const authority = await createAuthority()
+  const certificate = { ca: authority.ca, ...(await authority.issue({ commonName: 'api', ipAddresses: ['127.0.0.1'], usage: 'server' })) }
+  start = (port) => serve(api, { port, certificate, token: 'e2e' })
+  served = await start(0)
+  collecting = new GarbageCollector({ transport: api.handle, clock: systemClock, log: silentLog }).start(stopping.signal)
+})
+after(async () => {
+  stopping.abort(new Error('the suite has ended'))
+  await collecting
+  await served.close()
+})
+
+for (const { name, run } of casesFor(['token'], true)) {
+  test(`${name} (source)`, () => run(target, sourceSample))
+  test(`${name} (built)`, () => run(target, builtSample()))
+}

@@ -1,0 +1,189 @@
+/**
+ * What an operator must do on an API server, whichever that is. Each case is told where the server is and how to hurt it;
+ * the files beside this one run the cases on the embedded API and on a real control plane.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Api, httpTransport, isReason, KubeClient, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
+import { Deployment } from '../../lib/kinds/mod.ts'
+import { Foo } from '../../examples/sample_controller.ts'
+import { startOperatorProcess } from './operator_process.ts'
+import { watching } from './watching.ts'
+
+/** A server to run on. */
+export interface Target {
+  /** One for each way of signing in. */
+  readonly configs: Readonly<Record<string, ClusterConfig>>
+  kubeconfig(config: ClusterConfig): string
+  /** Ends the server as a crash does, and starts it again with its data. Absent where it cannot be hurt. */
+  readonly crash?: { kill(): Promise<void>; restart(): Promise<void> }
+}
+
+/** How the sample is run: from the source tree, or against the built package. */
+export interface Sample {
+  readonly file: string
+  /** What `kubeloop` is to the file. */
+  readonly library: string
+  /** What the process must be able to read. */
+  readonly reads: readonly string[]
+}
+
+export interface Case {
+  readonly name: string
+  run(target: Target, sample: Sample): Promise<void>
+}
+
+const KEY = 'default/example'
+const OWNED = 'default/example-foo'
+
+type FooObject = KubeObject & { spec: { replicas: number }; status?: { availableReplicas?: number } }
+type DeploymentObject = KubeObject & { spec: { replicas: number } }
+
+/** Everything a case needs, taken down at its end whatever happens. */
+async function withServer(config: ClusterConfig, work: (tools: { transport: Transport; client: KubeClient; signal: AbortSignal } & ReturnType<typeof watchBoth>) => Promise<void>): Promise<void> {
+  const transport = httpTransport(config)
+  const scope = new AbortController()
+  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'e2e', fieldValidation: 'Strict' })
+  const both = watchBoth(transport, scope.signal)
+  try {
+    await work({ transport, client, signal: scope.signal, ...both })
+    await removeFoo(client, both)
+  } finally {
+    scope.abort(new Error('the case has ended'))
+    await both.ended
+    transport.close()
+  }
+}
+
+function watchBoth(transport: Transport, signal: AbortSignal) {
+  const foos = watching(transport, Foo, signal)
+  const deployments = watching(transport, Deployment, signal)
+  return { foos: foos.watching, deployments: deployments.watching, ended: Promise.all([foos.ended, deployments.ended]) }
+}
+
+async function removeFoo(client: KubeClient, { foos, deployments }: ReturnType<typeof watchBoth>): Promise<void> {
+  await client.delete(Foo, { namespace: 'default', name: 'example' })
+  await foos.until(KEY, 'gone', (foo) => foo === undefined)
+  await deployments.until(OWNED, 'collected with its Foo', (deployment) => deployment === undefined)
+}
+
+/** Writes a kubeconfig that only its owner can read, for as long as the work lasts. */
+async function withKubeconfig(text: string, work: (path: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-e2e-'))
+  try {
+    const path = join(folder, 'kubeconfig')
+    writeFileSync(path, text, { mode: 0o600 })
+    await work(path)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const replicas = (count: number) => (deployment: KubeObject | undefined): boolean => (deployment as DeploymentObject | undefined)?.spec.replicas === count
+
+function lifeOfAFoo(signIn: string): Case {
+  return {
+    name: `the sample controller, signed in by ${signIn}: killed and started again in the middle, the end state is right`,
+    run: (target, sample) =>
+      withKubeconfig(target.kubeconfig(target.configs[signIn]!), async (kubeconfig) => {
+        const options = { ...sample, kubeconfig, server: target.configs[signIn]!.server }
+        let operator = startOperatorProcess(options)
+        try {
+          await withServer(target.configs[signIn]!, async ({ client, foos, deployments }) => {
+            await whenServed(client)
+            await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
+            const created = await deployments.until(OWNED, 'created', replicas(1))
+            assert.deepEqual(created?.metadata.ownerReferences?.map(({ kind, name, controller }) => ({ kind, name, controller })), [{ kind: 'Foo', name: 'example', controller: true }])
+
+            await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: 3 } } })
+            await deployments.until(OWNED, 'scaled', replicas(3))
+
+            await client.delete(Deployment, { namespace: 'default', name: 'example-foo' }, { uid: created!.metadata.uid })
+            const again = await deployments.until(OWNED, 'created again', (deployment) => deployment !== undefined && deployment.metadata.uid !== created!.metadata.uid)
+            assert.equal((again as DeploymentObject).spec.replicas, 3)
+
+            await operator.end('SIGKILL')
+            await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: 2 } } })
+            await client.patch(Deployment, { namespace: 'default', name: 'example-foo' }, { merge: { status: { availableReplicas: 2, readyReplicas: 2, replicas: 2 } } }, { subresource: 'status' })
+            assert.equal((deployments.get(OWNED) as DeploymentObject).spec.replicas, 3)
+            operator = startOperatorProcess(options)
+            await deployments.until(OWNED, 'scaled after the restart', replicas(2))
+            await foos.until(KEY, 'told its status', (foo) => (foo as FooObject | undefined)?.status?.availableReplicas === 2)
+          })
+        } catch (error) {
+          throw new Error(`${error instanceof Error ? error.message : String(error)}\nThe operator wrote:\n${operator.output()}`, { cause: error })
+        }
+        assert.deepEqual(await operator.end('SIGTERM'), { code: 0, signal: null }, operator.output())
+      }),
+  }
+}
+
+/** The operator installs the CRD of its kind; until then the server does not know it. */
+async function whenServed(client: KubeClient): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      await client.list(Foo)
+      return
+    } catch (error) {
+      if (!isReason(error, 'NotFound') || tries > 300) throw error
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+}
+
+const serverCrash: Case = {
+  name: 'the API server is killed and started again while the operator runs: it catches up without a storm',
+  async run(target, sample) {
+    const [config] = Object.values(target.configs)
+    const { default: app } = (await import(pathToFileURL(sample.file).href)) as { default: Operator }
+    const library = (await import(pathToFileURL(sample.library).href)) as Pick<typeof import('../../mod.ts'), 'httpTransport' | 'startOperator'>
+    const connection = library.httpTransport(config!)
+    const scope = new AbortController()
+    let requests = 0
+    const operator = library.startOperator(app.description, scope.signal, {
+      leaderElection: false,
+      transport: (request) => {
+        requests++
+        return connection(request)
+      },
+    })
+    try {
+      await withServer(config!, async ({ client, deployments }) => {
+        await whenServed(client)
+        await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
+        await deployments.until(OWNED, 'created', replicas(1))
+        const before = requests
+        const killedMs = Date.now()
+        await target.crash!.kill()
+        await target.crash!.restart()
+        await scaleTo(5, config!)
+        await deployments.until(OWNED, 'scaled after the crash', replicas(5))
+        const seconds = (Date.now() - killedMs) / 1000
+        const spent = requests - before
+        console.log(`caught up ${seconds.toFixed(1)} s after the crash, with ${spent} requests`)
+        // Two watches that fail at doubling intervals, two lists, two watches, and what the change itself takes.
+        assert.ok(spent <= 20 + seconds, `${spent} requests in ${seconds} s`)
+      })
+    } finally {
+      scope.abort()
+      await operator
+      connection.close()
+    }
+  },
+}
+
+/** Over a connection of its own: one from before the crash may turn out to be lost only when the change is on its way. */
+async function scaleTo(count: number, config: ClusterConfig): Promise<void> {
+  const transport = httpTransport(config)
+  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'e2e' })
+  await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: count } } })
+  transport.close()
+}
+
+/** The cases: one for each way of signing in, and a crash where there can be one. */
+export function casesFor(signIns: readonly string[], canCrash: boolean): Case[] {
+  return [...signIns.map(lifeOfAFoo), ...(canCrash ? [serverCrash] : [])]
+}

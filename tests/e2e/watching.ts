@@ -1,0 +1,36 @@
+/** Waiting for what shall become true on a server, by watching it. */
+import type { AnyResource, KubeObject, Transport } from '../../mod.ts'
+import { Api, Informer } from '../../mod.ts'
+import { systemClock } from '../../lib/async/clock.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+
+/** Objects of a kind as they come and go. */
+export interface Watching {
+  /** Settles with the object when the condition holds; `undefined` stands for an object that does not exist. */
+  until(key: string, what: string, condition: (object: KubeObject | undefined) => boolean): Promise<KubeObject | undefined>
+  get(key: string): KubeObject | undefined
+}
+
+/** Long enough for a lease of 15 s to run out, and for the jitter of those who wait for it. */
+const MOST_MS = 60_000
+
+export function watching(transport: Transport, resource: AnyResource, signal: AbortSignal): { watching: Watching; ended: Promise<void> } {
+  const informer = new Informer({ api: new Api({ transport }), resource, clock: systemClock, log: silentLog })
+  const until: Watching['until'] = (key, what, condition) =>
+    new Promise((resolve, reject) => {
+      const began = Date.now()
+      const stop = systemClock.after(MOST_MS, () => {
+        remove()
+        reject(new Error(`${resource.kind} "${key}" did not become "${what}" within ${MOST_MS / 1000} s: ${JSON.stringify(informer.store.get(key)) ?? 'it does not exist'}`))
+      })
+      const look = (): void => {
+        if (!informer.isSynced || !condition(informer.store.get(key))) return
+        stop()
+        remove()
+        resolve(informer.store.get(key))
+      }
+      const remove = informer.addHandler(look)
+      void informer.synced(signal).then(look, () => reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
+    })
+  return { watching: { until, get: (key) => informer.store.get(key) }, ended: informer.start(signal) }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { dynamicResource } from 'kubeloop'
+import { Deployment } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import app, { Foo } from '../../examples/sample_controller.ts'
+import { DENO_ENV } from '../e2e/operator_process.ts'
+
+const SOURCE = readFileSync(new URL('../../examples/sample_controller.ts', import.meta.url), 'utf8')
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+const key = { namespace: 'default', name: 'example' }
+const owned = { namespace: 'default', name: 'example-foo' }
+const foo = { metadata: key, spec: { deploymentName: 'example-foo' } }
+
+test('the sample is an inert description of at most 30 lines of code', () => {
+  // Importing it above connected to nothing: there is no cluster here, and run() does nothing in an imported file.
+  assert.equal(app.description.controllers.length, 1)
+  assert.equal(app.description.options.name, 'sample-controller')
+  const lines = SOURCE.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('//'))
+  assert.ok(lines.length <= 30, `${lines.length} lines of code`)
+})
+
+test('the README shows the sample as it is', () => {
+  assert.ok(README.includes(SOURCE.trim()), 'README.md and examples/sample_controller.ts differ')
+})
+
+test('the README tells the rights that the end-to-end tests give to Deno', () => {
+  assert.ok(README.includes(DENO_ENV))
+})
+
+test('a Foo has its Deployment, owned by it', async () => {
+  const w = await world(app)
+  const created = await w.client.create(Foo, foo)
+  assert.equal(created.spec.replicas, 1)
+  await w.settle()
+  const deployment = await w.client.get(Deployment, owned)
+  assert.equal(deployment?.spec?.replicas, 1)
+  assert.deepEqual(deployment?.metadata.ownerReferences, [
+    { apiVersion: 'samplecontroller.k8s.io/v1alpha1', kind: 'Foo', name: 'example', uid: created.metadata.uid, controller: true, blockOwnerDeletion: true },
+  ])
+  await w.stop()
+})
+
+test('its Deployment is scaled with the Foo', async () => {
+  const w = await world(app)
+  await w.client.create(Foo, foo)
+  await w.settle()
+  await w.client.edit(Foo, key, (draft) => void (draft.spec.replicas = 3))
+  await w.settle()
+  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 3)
+  await w.stop()
+})
+
+test('its Deployment comes back when it is deleted by hand, or changed', async () => {
+  const w = await world(app)
+  await w.client.create(Foo, foo)
+  await w.settle()
+  const first = await w.client.get(Deployment, owned)
+  assert.equal(await w.client.delete(Deployment, owned), true)
+  await w.settle()
+  const second = await w.client.get(Deployment, owned)
+  assert.ok(second && second.metadata.uid !== first?.metadata.uid)
+
+  await w.client.edit(Deployment, owned, (draft) => void (draft.spec!.replicas = 7))
+  await w.settle()
+  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
+  await w.stop()
+})
+
+test("the Deployment's status is written back to the Foo", async () => {
+  const w = await world(app)
+  await w.client.create(Foo, foo)
+  await w.settle()
+  await w.client.setStatus(Deployment, owned, { replicas: 1, readyReplicas: 1, availableReplicas: 1 })
+  await w.settle()
+  assert.deepEqual((await w.client.get(Foo, key))?.status, { availableReplicas: 1 })
+  await w.stop()
+})
+
+test('its Deployment goes with the Foo', async () => {
+  const w = await world(app)
+  await w.client.create(Foo, foo)
+  await w.settle()
+  await w.client.delete(Foo, key)
+  await w.settle()
+  assert.equal(await w.client.get(Foo, key), undefined)
+  assert.equal(await w.client.get(Deployment, owned), undefined)
+  await w.stop()
+})
+
+test('a Foo that was there before the operator gets its Deployment too, and a settled one costs no write', async () => {
+  const w = await world(app)
+  await w.client.create(Foo, foo)
+  await w.settle()
+  const before = await w.client.get(Deployment, owned)
+  await w.advance('10m')
+  assert.equal((await w.client.get(Deployment, owned))?.metadata.resourceVersion, before?.metadata.resourceVersion)
+  await w.stop()
+})
+
+test('refused writes are tried again until they succeed', async () => {
+  const w = await world(app)
+  w.fault({ verb: 'patch', resource: Deployment, status: 500, times: 5 })
+  await w.client.create(Foo, foo)
+  await w.settle()
+  assert.equal(await w.client.get(Deployment, owned), undefined)
+  await w.advance('1s')
+  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
+  await w.stop()
+})
+
+test('of two replicas one works', async () => {
+  const w = await world(app, { replicas: 2 })
+  await w.client.create(Foo, foo)
+  await w.advance('5s')
+  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
+  const lease = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
+  const spec = (await w.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as { holderIdentity: string; leaseTransitions: number }
+  assert.match(spec.holderIdentity, /_[0-9a-f-]{36}$/)
+  assert.equal(spec.leaseTransitions, 0)
+  await w.stop()
+})

@@ -1,0 +1,68 @@
+/** Candidates for one Lease on an embedded API server, each with a network of its own. */
+import { Api } from '../../lib/client/api.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import type { Resource } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import type { Clock } from '../../lib/async/clock.ts'
+import type { LogFields } from '../../lib/observe/log.ts'
+import { LeaderElector, type ElectionOptions, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
+import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
+import { recorder, type Recorder } from '../client/transports.ts'
+
+export const LEASE: Resource<KubeObject> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
+export const TARGET = { resource: LEASE, namespace: 'default', name: 'lock' }
+export const PATH = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+
+export interface Candidate {
+  readonly elector: LeaderElector
+  readonly network: Recorder
+  /** Log lines as `warn text`. */
+  readonly lines: string[]
+  /** How often it began to lead. */
+  leads: number
+  /** How its start ended; undefined while it runs. */
+  outcome: 'resolved' | Error | undefined
+  start(options?: ElectionOptions): void
+  stop(): void
+  readonly stopping: AbortController
+}
+
+export function candidate(server: Transport, clock: Clock, identity: string, over: Partial<LeaderElectorOptions> = {}): Candidate {
+  const network = recorder(server)
+  const lines: string[] = []
+  const log = Object.fromEntries(['debug', 'info', 'warn', 'error'].map((level) =>
+    [level, (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`)])) as unknown as LeaderElectorOptions['log']
+  const elector = new LeaderElector({
+    api: new Api({ transport: network.transport }), lease: 'lock', namespace: 'default', identity, timings: DEFAULT_TIMINGS, clock, log, random: () => 0, ...over,
+  })
+  const stopping = new AbortController()
+  const self: Candidate = {
+    elector, network, lines, stopping,
+    leads: 0,
+    outcome: undefined,
+    start: (options) => {
+      elector.start(stopping.signal, () => void self.leads++, options).then(() => (self.outcome = 'resolved'), (error: Error) => (self.outcome = error))
+    },
+    stop: () => stopping.abort(new DOMException('The test has ended', 'AbortError')),
+  }
+  return self
+}
+
+export interface LeaseObject extends KubeObject {
+  readonly spec: LeaseRecord
+}
+
+/** The Lease as the server has it. */
+export async function leaseOn(server: Transport): Promise<LeaseObject> {
+  return (await new Api({ transport: server }).get(TARGET)) as LeaseObject
+}
+
+/** Who holds the Lease; empty when nobody does. */
+export async function holderOn(server: Transport): Promise<string> {
+  return (await leaseOn(server)).spec.holderIdentity ?? ''
+}
+
+/** Changes the Lease behind the candidates' backs. */
+export async function meddle(server: Transport, patch: object): Promise<void> {
+  await new Api({ transport: server }).patch(TARGET, 'merge', patch, {})
+}

@@ -1,0 +1,465 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { LeadershipLost } from '../../lib/core/errors.ts'
+import { Manager, type ManagerOptions } from '../../lib/manager/manager.ts'
+import { PHASES, START_ORDER, STOP_ORDER, type Phase } from '../../lib/manager/phases.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { silence } from '../client/transports.ts'
+import { candidate, holderOn, meddle, type Candidate } from '../leader/candidates.ts'
+import { part, recordingLog, watchOutcome, type Part } from './parts.ts'
+
+interface Setup {
+  readonly clock: FakeClock
+  readonly manager: Manager
+  readonly told: string[]
+  readonly lines: string[]
+  readonly stop: AbortController
+  add(phase: Phase, name: string, options?: Parameters<typeof part>[2]): Part
+  start(): { outcome: 'resolved' | unknown }
+}
+
+function setup(options: Partial<ManagerOptions> = {}, clock = new FakeClock()): Setup {
+  const told: string[] = []
+  const lines: string[] = []
+  const manager = new Manager({ clock, log: recordingLog(lines), ...options })
+  const stop = new AbortController()
+  return {
+    clock, manager, told, lines, stop,
+    add: (phase, name, options) => {
+      const made = part(name, told, options)
+      manager.add(phase, made)
+      return made
+    },
+    start: () => watchOutcome(manager.start(stop.signal)),
+  }
+}
+
+function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: ApiServer; candidate: Candidate } {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock })
+  const one = candidate(server.handle, clock, 'a')
+  return { ...setup({ elector: one.elector, ...options }, clock), server, candidate: one }
+}
+
+const messageOf = (outcome: unknown): string => (outcome as Error).message
+
+test('every phase says when it starts, when it stops, and why', () => {
+  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'caches', 'others', 'leader'])
+  assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers'])
+  assert.deepEqual(PHASES.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5])
+  assert.deepEqual(PHASES.map(({ stop }) => stop).toSorted(), [1, 2, 3, 4, 5])
+  for (const { reason } of PHASES) assert.ok(reason.length > 20)
+})
+
+test('parts start in the order of their phases, each phase when the one before is ready', async () => {
+  const { add, start, told, clock } = setup()
+  const parts = START_ORDER.toReversed().map((phase) => add(phase, phase, { unready: true })).toReversed()
+  start()
+  for (const [index, each] of parts.entries()) {
+    await clock.advance(0)
+    assert.deepEqual(told, START_ORDER.slice(0, index + 1).map((phase) => `+${phase}`))
+    each.becomeReady()
+  }
+})
+
+test('parts stop in the order of their phases, each phase when the one before has ended', async () => {
+  const { add, start, told, stop, clock } = setup()
+  const parts = new Map(START_ORDER.map((phase) => [phase, add(phase, phase, { lingers: true })]))
+  const running = start()
+  await clock.advance(0)
+  told.length = 0
+  stop.abort()
+  for (const [index, phase] of STOP_ORDER.entries()) {
+    await clock.advance(1000)
+    assert.deepEqual(told, [...STOP_ORDER.slice(0, index).flatMap((before) => [`-${before}`, `.${before}`]), `-${phase}`])
+    assert.equal(running.outcome, undefined)
+    parts.get(phase)!.end()
+  }
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+})
+
+test('the signal of the start does not reach the parts: only the ordered stop does', async () => {
+  const { add, start, stop, clock } = setup()
+  const first = add('others', 'first', { lingers: true })
+  const cache = add('caches', 'cache')
+  start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual([first.signal?.aborted, cache.signal?.aborted], [true, false])
+})
+
+test('a part that ends well before the stop ends nothing else', async () => {
+  const { add, start, stop, clock } = setup()
+  const task = add('others', 'task')
+  const running = start()
+  await clock.advance(0)
+  task.end()
+  await clock.advance(60_000)
+  assert.equal(running.outcome, undefined)
+  stop.abort()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})
+
+test('a part that fails stops the others in order, and its error is what the start rejects with', async () => {
+  const { add, start, told, clock, lines } = setup()
+  const failing = add('others', 'failing')
+  add('caches', 'cache')
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('disk full')
+  failing.end(error)
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+  assert.deepEqual(told, ['+cache', '+failing', '+leader', '.failing', '-failing', '-leader', '.leader', '-cache', '.cache'].filter((line) => told.includes(line)))
+  assert.deepEqual(lines, [])
+})
+
+test('a part that cannot become ready stops what was started; later phases never begin', async () => {
+  const { add, start, told, clock } = setup()
+  add('servers', 'server')
+  const cache = add('caches', 'cache', { unready: true })
+  add('others', 'other')
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('cannot list')
+  cache.becomeReady(error)
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+  assert.deepEqual(told, ['+server', '+cache', '-cache', '.cache', '-server', '.server'])
+})
+
+test('a part that fails while others are not ready yet ends the start', async () => {
+  const { add, start, clock } = setup()
+  add('caches', 'hanging', { unready: true })
+  const failing = add('caches', 'failing')
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('forbidden')
+  failing.end(error)
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+})
+
+test('an error that is told twice, by readiness and by the end, is one', async () => {
+  const { manager, start, clock } = setup()
+  const error = new Error('once')
+  manager.add('caches', { name: 'a', start: () => Promise.reject(error), ready: () => Promise.reject(error) })
+  const running = start()
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+})
+
+test('an abort during a readiness that hangs ends the start at once', async () => {
+  const { add, start, stop, told, clock } = setup()
+  add('caches', 'cache', { unready: true })
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, told, clock.pending], ['resolved', ['+cache', '-cache', '.cache'], 0])
+})
+
+test('a manager whose signal was aborted before starts nothing', async () => {
+  const { add, start, stop, told, clock } = setup()
+  for (const phase of START_ORDER) add(phase, phase)
+  stop.abort()
+  const running = start()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, told], ['resolved', []])
+})
+
+test('the first failure is the error; those that follow are told to the log', async () => {
+  const { add, start, clock, lines } = setup()
+  const first = add('others', 'first')
+  const second = add('caches', 'second', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('first')
+  first.end(error)
+  await clock.advance(0)
+  second.end(new Error('second'))
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+  assert.deepEqual(lines, ['error "second" failed while the manager was stopping: second'])
+})
+
+test('a failure without an error is one all the same', async () => {
+  const { manager, start, clock } = setup()
+  manager.add('others', { name: 'a', start: () => Promise.reject() })
+  const running = start()
+  await clock.advance(0)
+  assert.match(messageOf(running.outcome), /^"a" failed without saying why$/)
+})
+
+test('what does not end within the grace period is named, after its writes were cut off', async () => {
+  const { add, start, stop, manager, clock, told } = setup({ graceMs: 5000 })
+  add('leader', 'stuck', { lingers: true })
+  add('servers', 'server')
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(4999)
+  assert.deepEqual([running.outcome, manager.abandon.aborted], [undefined, false])
+  await clock.advance(1)
+  await lastTurns(clock)
+  assert.match(messageOf(running.outcome), /^Cannot stop the group "leader" in time: the grace period of 5 s is over; still running: "stuck"$/)
+  assert.equal(manager.abandon.aborted, true)
+  assert.deepEqual(told, ['+server', '+stuck', '-stuck', '-server', '.server'])
+})
+
+test('a failure and a stop that takes too long are both found; each alone is itself', async () => {
+  const { add, start, clock } = setup({ graceMs: 5000 })
+  const failing = add('others', 'failing')
+  add('leader', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('disk full')
+  failing.end(error)
+  await clock.advance(5000)
+  await lastTurns(clock)
+  assert.ok(running.outcome instanceof AggregateError)
+  assert.equal(running.outcome.errors[0], error)
+  assert.match(messageOf(running.outcome.errors[1]), /still running: "stuck"/)
+})
+
+test('the default grace period is 30 s', async () => {
+  const { add, start, stop, clock } = setup()
+  add('others', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(29_999)
+  assert.equal(running.outcome, undefined)
+  await clock.advance(1)
+  await lastTurns(clock)
+  assert.match(messageOf(running.outcome), /grace period of 30 s/)
+})
+
+test('a grace period of 0 waits for nobody, and that is no failure', async () => {
+  const { add, start, stop, manager, clock, lines } = setup({ graceMs: 0 })
+  const stuck = add('others', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await lastTurns(clock)
+  assert.deepEqual([running.outcome, manager.abandon.aborted, clock.pending], ['resolved', true, 0])
+  assert.match(lines.join(), /warn Cannot stop the group "others" in time: .*still running: "stuck"/)
+  stuck.end(new Error('too late'))
+  await clock.advance(0)
+  assert.match(lines.at(-1)!, /^error "stuck" failed while the manager was stopping: too late$/)
+})
+
+test('what ends at once when it is told is not named, even if there is no time left', async () => {
+  const { add, start, stop, clock, lines } = setup({ graceMs: 0 })
+  for (const phase of START_ORDER) add(phase, phase)
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await lastTurns(clock)
+  assert.deepEqual([running.outcome, lines], ['resolved', []])
+})
+
+test('a grace period of Infinity waits for ever', async () => {
+  const { add, start, stop, manager, clock } = setup({ graceMs: Infinity })
+  const stuck = add('others', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(1000 * 3_600_000)
+  assert.deepEqual([running.outcome, manager.abandon.aborted, clock.pending], [undefined, false, 0])
+  stuck.end()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})
+
+test('a grace period that is none is refused', () => {
+  for (const graceMs of [-1, NaN]) assert.throws(() => setup({ graceMs }), /^RangeError: Cannot make a manager: graceMs is/)
+})
+
+test('a manager starts once', async () => {
+  const { start, stop, clock } = setup()
+  start()
+  await clock.advance(0)
+  assert.match(messageOf((await settled(start, clock)).outcome), /^Cannot start the manager: it was started already$/)
+  stop.abort()
+  await clock.advance(0)
+  assert.match(messageOf((await settled(start, clock)).outcome), /it was started already/)
+})
+
+test('parts are added at any time until the stop, and then to no phase', async () => {
+  const { add, start, stop, told, clock } = setup()
+  const stuck = add('others', 'stuck', { lingers: true })
+  start()
+  await clock.advance(0)
+  for (const phase of START_ORDER) add(phase, `late ${phase}`)
+  assert.deepEqual(told, ['+stuck', ...START_ORDER.map((phase) => `+late ${phase}`)])
+  stop.abort()
+  for (const phase of START_ORDER) assert.throws(() => add(phase, 'too late'), /^Error: Cannot add "too late": the manager is stopping$/)
+  stuck.end()
+})
+
+test('without an election, elected opens when the leader\'s parts are ready', async () => {
+  const { add, start, manager, clock } = setup()
+  const leader = add('leader', 'leader', { unready: true })
+  const elected = watchOutcome(manager.elected)
+  start()
+  await clock.advance(0)
+  assert.equal(elected.outcome, undefined)
+  leader.becomeReady()
+  await clock.advance(0)
+  assert.equal(elected.outcome, 'resolved')
+})
+
+test('the leader\'s parts wait for the lease; elected opens when they are ready', async () => {
+  const { add, start, manager, clock, told, server } = withElector()
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  add('others', 'other')
+  const leader = add('leader', 'leader', { unready: true })
+  const elected = watchOutcome(manager.elected)
+  start()
+  await clock.advance(10_000)
+  assert.deepEqual([told, elected.outcome], [['+other'], undefined])
+  other.stop()
+  await clock.advance(2000)
+  assert.deepEqual([told, elected.outcome], [['+other', '+leader'], undefined])
+  leader.becomeReady()
+  await clock.advance(0)
+  assert.equal(elected.outcome, 'resolved')
+})
+
+test('the lease is renewed while parts drain, and given back when all have ended', async () => {
+  const { add, start, stop, clock, server } = withElector({ graceMs: Infinity })
+  const slow = add('leader', 'slow', { lingers: true })
+  const cache = add('caches', 'cache', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(60_000)
+  const follower = candidate(server.handle, clock, 'b')
+  follower.start()
+  await clock.advance(30_000)
+  assert.deepEqual([await holderOn(server.handle), follower.leads], ['a', 0])
+  slow.end()
+  await clock.advance(30_000)
+  assert.equal(follower.leads, 0) // a cache still runs
+  cache.end()
+  await clock.advance(2000)
+  assert.deepEqual([running.outcome, follower.leads], ['resolved', 1])
+})
+
+test('a lease that could not be given up safely is left to expire', async () => {
+  const { add, start, stop, clock, server } = withElector({ graceMs: 5000 })
+  add('leader', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(5000)
+  await lastTurns(clock)
+  assert.match(messageOf(running.outcome), /still running: "stuck"/)
+  assert.equal(await holderOn(server.handle), 'a')
+  assert.equal(clock.pending, 0)
+})
+
+test('a manager that never led starts no leader\'s part, and stops its campaign before it drains', async () => {
+  const { add, start, stop, clock, told, server, candidate: own } = withElector({ graceMs: Infinity })
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  const slow = add('others', 'slow', { lingers: true })
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(1000)
+  stop.abort()
+  await clock.advance(0)
+  other.stop()
+  await clock.advance(60_000)
+  assert.deepEqual([own.elector.isLeader, await holderOn(server.handle)], [false, ''])
+  slow.end()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, told], ['resolved', ['+slow', '-slow', '.slow']])
+})
+
+test('a lost lease ends the manager at once, without waiting, and what runs on cannot write', async () => {
+  const { add, start, manager, clock, server, lines } = withElector()
+  add('leader', 'stuck', { lingers: true })
+  add('caches', 'cache', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  await meddle(server.handle, { spec: { holderIdentity: 'thief' } })
+  await clock.advance(2000)
+  await lastTurns(clock)
+  assert.ok(running.outcome instanceof LeadershipLost)
+  assert.equal(manager.abandon.aborted, true)
+  assert.equal(await holderOn(server.handle), 'thief')
+  assert.match(lines.join('\n'), /still running: "stuck"/)
+})
+
+test('a lease that is lost while parts drain ends the grace period', async () => {
+  const { add, start, stop, manager, clock, candidate: own } = withElector({ graceMs: Infinity })
+  add('leader', 'stuck', { lingers: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  own.network.intercept = silence
+  await clock.advance(9999)
+  assert.deepEqual([running.outcome, manager.abandon.aborted], [undefined, false])
+  await clock.advance(1)
+  await lastTurns(clock)
+  assert.ok(running.outcome instanceof LeadershipLost)
+  assert.deepEqual([manager.abandon.aborted, clock.pending], [true, 0])
+})
+
+test('a stop while the leader\'s parts become ready is no failure', async () => {
+  const { add, start, stop, clock, server } = withElector()
+  add('leader', 'leader', { unready: true })
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
+})
+
+test('a leader\'s part that cannot become ready stops the manager and gives the lease back', async () => {
+  const { add, start, clock, server } = withElector()
+  const leader = add('leader', 'leader', { unready: true })
+  const running = start()
+  await clock.advance(0)
+  leader.becomeReady(new Error('no'))
+  await clock.advance(0)
+  assert.equal(messageOf(running.outcome), 'no')
+  assert.equal(await holderOn(server.handle), '')
+})
+
+test('a manager leaves nothing behind on the signal it was started with', async () => {
+  const { add, start, stop, clock, manager } = setup()
+  const failing = add('others', 'failing')
+  let listeners = 0
+  const { addEventListener, removeEventListener } = stop.signal
+  stop.signal.addEventListener = ((...args: Parameters<typeof addEventListener>) => (listeners++, addEventListener.apply(stop.signal, args))) as typeof addEventListener
+  stop.signal.removeEventListener = ((...args: Parameters<typeof removeEventListener>) => (listeners--, removeEventListener.apply(stop.signal, args))) as typeof removeEventListener
+  start()
+  await clock.advance(0)
+  assert.equal(listeners, 1)
+  failing.end(new Error('x'))
+  await clock.advance(0)
+  assert.deepEqual([listeners, manager.abandon.aborted], [0, false])
+})
+
+/** A group that is told to stop when there is no time left has a turn to do so. */
+async function lastTurns(clock: FakeClock): Promise<void> {
+  for (let turn = 0; turn < 2 * STOP_ORDER.length; turn++) await clock.advance(0)
+}
+
+async function settled(start: () => { outcome: unknown }, clock: FakeClock): Promise<{ outcome: unknown }> {
+  const result = start()
+  await clock.advance(0)
+  return result
+}

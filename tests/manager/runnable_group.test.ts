@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Runnable } from '../../lib/core/runnable.ts'
+import { aggregate, RunnableGroup } from '../../lib/manager/runnable_group.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { part, watchOutcome } from './parts.ts'
+
+const never = new AbortController().signal
+
+function group(): { group: RunnableGroup; failures: [string, unknown][] } {
+  const failures: [string, unknown][] = []
+  return { failures, group: new RunnableGroup('others', (error, { name }) => failures.push([name, error])) }
+}
+
+test('what is added before the start waits for it; what is added after is launched at once', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  others.add(part('a', told))
+  await nextTurn()
+  assert.deepEqual([told, others.started, others.running], [[], false, 0])
+  await others.start(never)
+  others.add(part('b', told))
+  assert.deepEqual([told, others.started, others.running], [['+a', '+b'], true, 2])
+})
+
+test('what is added while the group waits for readiness is launched too', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  const slow = part('slow', told, { unready: true })
+  others.add(slow)
+  const started = watchOutcome(others.start(never))
+  others.add(part('late', told))
+  await nextTurn()
+  assert.deepEqual([told, started.outcome], [['+slow', '+late'], undefined])
+  slow.becomeReady()
+  await nextTurn()
+  assert.equal(started.outcome, 'resolved')
+})
+
+test('the start settles when the slowest is ready', async () => {
+  const { group: others } = group()
+  const parts = ['a', 'b', 'c'].map((name) => part(name, [], { unready: true }))
+  for (const each of parts) others.add(each)
+  const started = watchOutcome(others.start(never))
+  for (const each of parts) {
+    await nextTurn()
+    assert.equal(started.outcome, undefined)
+    each.becomeReady()
+  }
+  await nextTurn()
+  assert.equal(started.outcome, 'resolved')
+})
+
+test('the start rejects when one cannot become ready, even if it says so by throwing at once', async () => {
+  for (const ready of [() => Promise.reject(new Error('no')), () => { throw new Error('no') }]) {
+    const { group: others } = group()
+    others.add(part('hanging', [], { unready: true }))
+    others.add({ name: 'broken', start: () => Promise.resolve(), ready })
+    await assert.rejects(others.start(never), /^Error: no$/)
+  }
+})
+
+test('an abort ends the wait for readiness, with its reason and without a rejection left over', async () => {
+  const { group: others } = group()
+  const hanging = part('hanging', [], { unready: true })
+  others.add(hanging)
+  const stop = new AbortController()
+  const started = watchOutcome(others.start(stop.signal))
+  await nextTurn()
+  stop.abort(new Error('stop'))
+  await nextTurn()
+  assert.equal((started.outcome as Error).message, 'stop')
+  hanging.becomeReady(new Error('never heard')) // an unhandled rejection would fail this test's process
+  await nextTurn()
+})
+
+test('a runnable that aborts the start while it is launched leaves no rejection over', async () => {
+  const { group: others } = group()
+  const stop = new AbortController()
+  others.add({
+    name: 'a',
+    start: async () => stop.abort(new Error('stop')),
+    ready: () => Promise.reject(new Error('not ready')),
+  })
+  await assert.rejects(others.start(stop.signal), /^Error: stop$/)
+  await nextTurn()
+})
+
+test('a start with a signal that was aborted before launches nothing', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  others.add(part('a', told))
+  await assert.rejects(others.start(AbortSignal.abort(new Error('stop'))), /^Error: stop$/)
+  assert.deepEqual([told, others.started], [[], false])
+})
+
+test('a group starts once, and not after its stop', async () => {
+  const { group: others } = group()
+  await others.start(never)
+  await assert.rejects(others.start(never), /Cannot start the group "others": it was started already/)
+  await others.stopAndWait(never)
+  const { group: stopped } = group()
+  await stopped.stopAndWait(never)
+  await assert.rejects(stopped.start(never), /Cannot start the group "others": it is stopping/)
+})
+
+test('a stop tells all, and waits for the last', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  const slow = part('slow', told, { lingers: true })
+  others.add(part('quick', told))
+  others.add(slow)
+  await others.start(never)
+  const stopped = watchOutcome(others.stopAndWait(never))
+  await nextTurn()
+  assert.deepEqual([told, stopped.outcome, others.running], [['+quick', '+slow', '-quick', '-slow', '.quick'], undefined, 1])
+  slow.end()
+  await nextTurn()
+  assert.deepEqual([stopped.outcome, others.running], ['resolved', 0])
+})
+
+test('a stop that takes too long names who is left', async () => {
+  const { group: others } = group()
+  for (const name of ['a', 'b', 'c']) others.add(part(name, [], { lingers: name !== 'b' }))
+  await others.start(never)
+  const deadline = new AbortController()
+  const stopped = watchOutcome(others.stopAndWait(deadline.signal))
+  await nextTurn()
+  deadline.abort(new Error('the grace period of 1 s is over'))
+  await nextTurn()
+  assert.match((stopped.outcome as Error).message, /^Cannot stop the group "others" in time: the grace period of 1 s is over; still running: "a", "c"$/)
+})
+
+test('where nothing runs, a deadline that has passed is no failure', async () => {
+  const { group: others } = group()
+  others.add(part('queued', []))
+  await others.stopAndWait(AbortSignal.abort())
+  const { group: ended } = group()
+  const a = part('a', [])
+  ended.add(a)
+  await ended.start(never)
+  a.end()
+  await nextTurn()
+  await ended.stopAndWait(AbortSignal.abort())
+})
+
+test('a group that never started runs nothing when it is stopped, and takes nothing more', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  others.add(part('a', told))
+  await others.stopAndWait(never)
+  assert.throws(() => others.add(part('b', told)), /^Error: Cannot add "b" to the group "others": it is stopping$/)
+  await nextTurn()
+  assert.deepEqual(told, [])
+})
+
+test('readiness hears of the stop by the group\'s signal, not by that of the start', async () => {
+  const { group: others } = group()
+  let heard: AbortSignal | undefined
+  others.add({ name: 'a', start: () => Promise.resolve(), ready: async (signal) => void (heard = signal) })
+  await others.start(never)
+  assert.equal(heard?.aborted, false)
+  await others.stopAndWait(never)
+  assert.equal(heard?.aborted, true)
+})
+
+test('each failure is told with its runnable, thrown at once or later; ending well is none', async () => {
+  const { group: others, failures } = group()
+  const late = part('late', [])
+  const well = part('well', [])
+  others.add({ name: 'at once', start: () => { throw new Error('1') } })
+  others.add(late)
+  others.add(well)
+  await others.start(never)
+  late.end(new Error('2'))
+  well.end()
+  await nextTurn()
+  assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['at once', '1'], ['late', '2']])
+})
+
+test('being told to stop is no failure, in whatever way a runnable says so; another error is', async () => {
+  const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
+    ['the reason', (signal) => signal.reason],
+    ['an AbortError of its own', () => new DOMException('aborted', 'AbortError')],
+    ['an error because of the reason', (signal) => new Error('Cannot list', { cause: signal.reason })],
+    ['an error because of an AbortError', () => new Error('Cannot list', { cause: new DOMException('aborted', 'AbortError') })],
+    ['a failure', () => new Error('disk full')],
+    ['a timeout', () => new DOMException('too late', 'TimeoutError')],
+  ]
+  const { group: others, failures } = group()
+  for (const [name, way] of ways) {
+    others.add({ name, start: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(way(signal) as Error))) })
+  }
+  await others.start(never)
+  await others.stopAndWait(never)
+  assert.deepEqual(failures.map(([name]) => name), ['a failure', 'a timeout'])
+})
+
+test('an AbortError before the stop is a failure', async () => {
+  const { group: others, failures } = group()
+  others.add({ name: 'a', start: () => Promise.reject(new DOMException('aborted', 'AbortError')) } satisfies Runnable)
+  await others.start(never)
+  await nextTurn()
+  assert.deepEqual(failures.map(([name]) => name), ['a'])
+})
+
+test('one error stays itself; several are found in one', () => {
+  const one = new RangeError('a')
+  assert.equal(aggregate([one]), one)
+  const both = aggregate([one, new Error('b')])
+  assert.ok(both instanceof AggregateError)
+  assert.deepEqual([both.message, both.errors[0]], ['a; b', one])
+})

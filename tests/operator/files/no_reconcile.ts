@@ -1,0 +1,7 @@
+/** An operator file with a mistake: the controller is not ended by `reconcile`. */
+import { operator } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+
+const app = operator({ name: 'unfinished' })
+app.controllerFor(ConfigMap)
+await app.run(import.meta)

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ReconcileReport } from '../../lib/controller/controller.ts'
+import { LiveView, reportFields } from '../../lib/operator/live_view.ts'
+
+const view = (): LiveView => new LiveView({ sourceLine: (place) => `  line of ${place}`, shortPath: (place) => place.replace('/w/', '') })
+
+function report(change: Partial<ReconcileReport>): ReconcileReport {
+  return {
+    controller: 'foo', kind: 'Foo', key: 'default/a', causes: ['added'], count: 1, attempt: 1, durationMs: 8,
+    disposition: { kind: 'forget', label: 'success' }, retryInMs: undefined, writes: [], ...change,
+  } as ReconcileReport
+}
+
+function failure(message: string, attempt: number, stack?: string): ReconcileReport {
+  const error = Object.assign(new Error(message), { stack: stack ?? `Error: ${message}` })
+  return report({ count: attempt, attempt, disposition: { kind: 'retry', error, label: 'error' } as ReconcileReport['disposition'], retryInMs: 5 * 2 ** (attempt - 1) })
+}
+
+/** Without the time of day, which depends on where one is. */
+const text = (lines: readonly string[]): string[] => lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').trimEnd())
+
+test('cause first, what was written last', () => {
+  const writes: ReconcileReport['writes'] = [
+    { verb: 'apply', kind: 'Deployment', key: 'default/web', result: 'created' },
+    { verb: 'status', kind: 'Foo', key: 'default/a', result: 'changed' },
+    { verb: 'apply', kind: 'Service', key: 'default/web', result: 'unchanged' },
+    { verb: 'delete', kind: 'Namespace', key: 'old', result: 'deleted' },
+  ]
+  assert.deepEqual(text(view().lines(report({ writes }), 0)), [
+    'Foo default/a           added              → reconcile #1   8 ms  ok       applied Deployment/web (created), status, deleted Namespace/old',
+  ])
+})
+
+test('nothing is said of an echo of our own status, but of everything else', () => {
+  const live = view()
+  assert.equal(live.lines(report({ count: 1, causes: ['status.ready none→true'] }), 0).length, 1)
+  assert.deepEqual(live.lines(report({ count: 2, causes: ['status.ready none→true'] }), 0), [])
+  assert.equal(live.lines(report({ count: 3, causes: ['status.ready none→true', 'Deployment changed'] }), 0).length, 1)
+  assert.equal(live.lines(report({ count: 4, causes: ['status.ready none→true'], writes: [{ verb: 'patch', kind: 'A', key: 'b', result: 'changed' }] }), 0).length, 1)
+})
+
+test('equal failures fold, told again whenever their number has doubled', () => {
+  const live = view()
+  const lines = Array.from({ length: 9 }, (_, i) => text(live.lines(failure('no', i + 1), 0)).map((line) => line.trim()))
+  assert.equal(lines[0]!.length, 1)
+  assert.match(lines[0]![0]!, /failed {3}no {2}\(retry 1 in 5 ms\)$/)
+  assert.deepEqual(lines.slice(1), [
+    ['… Foo default/a failed once more, next try in 10 ms'], ['… Foo default/a failed 2 more times, next try in 20 ms'], [],
+    ['… Foo default/a failed 4 more times, next try in 80 ms'], [], [], [], ['… Foo default/a failed 8 more times, next try in 1.3 s'],
+  ])
+})
+
+test('another failure, another key, and a failure after a success are told in full', () => {
+  const live = view()
+  live.lines(failure('no', 1), 0)
+  assert.match(live.lines(failure('never', 2), 0)[0]!, /failed {3}never/)
+  assert.match(live.lines({ ...failure('never', 1), key: 'default/b' }, 0)[0]!, /default\/b .*failed {3}never/)
+  live.lines(report({ count: 3 }), 0)
+  assert.match(live.lines(failure('never', 4), 0)[0]!, /failed {3}never/)
+})
+
+test('a failure shows the innermost frame of the user, and its line', () => {
+  const stack = 'Error: no\n    at inner (/w/node_modules/x/y.js:1:1)\n    at render (/w/operator.ts:24:37)\n    at node:internal/process/task_queues:105:5'
+  assert.deepEqual(text(view().lines(failure('no', 1, stack), 0)).slice(1), ['          operator.ts:24:37  line of /w/operator.ts:24:37'])
+})
+
+const restart = { changed: 'operator.ts', downMs: 90, elects: false }
+
+test('a restart that finds all as it should be is one line', () => {
+  const live = view()
+  live.restarted(restart)
+  assert.deepEqual(live.lines(report({}), 0), [])
+  assert.deepEqual(live.lines(report({ key: 'default/b' }), 0), [])
+  assert.ok(live.restarting)
+  assert.deepEqual(live.settled(true), ['↻ operator.ts changed, restarted in 90 ms (leader election is off in dev; this was also a crash test: 2 keys, converged)'])
+  assert.ok(!live.restarting)
+  assert.deepEqual(live.settled(true), [])
+  assert.equal(live.lines(report({}), 0).length, 1)
+})
+
+test('a restart that finds work is told before the work, and claims nothing', () => {
+  const live = view()
+  live.restarted({ ...restart, elects: true, downMs: undefined, changed: undefined })
+  live.lines(report({}), 0)
+  const lines = text(live.lines(report({ key: 'default/b', writes: [{ verb: 'apply', kind: 'A', key: 'x/y', result: 'changed' }] }), 0))
+  assert.equal(lines[0], '↻ restarted (1 key unchanged so far)')
+  assert.match(lines[1]!, /default\/b .*applied A\/y \(changed\)$/)
+  assert.deepEqual(live.settled(true), [])
+})
+
+test('as data, an error is its message and a duration has one decimal', () => {
+  const fields = reportFields({ ...failure('no', 1), durationMs: 1.2345 })
+  assert.equal(fields['error'], 'no')
+  assert.equal(fields['durationMs'], 1.2)
+  assert.doesNotThrow(() => JSON.stringify(fields))
+})

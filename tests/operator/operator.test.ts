@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineResource, operator, TerminalError, type Client } from 'kubeloop'
+import { ConfigMap, Namespace } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const never = new AbortController().signal
+
+test('an operator without a controller does not start', async () => {
+  await assert.rejects(operator({ name: 'x' }).start(never), /Cannot start operator "x": it has no controller and no task/)
+})
+
+test('a controller without reconcile is refused with the line where it was begun', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap)
+  await assert.rejects(app.start(never), /the controller for ConfigMap has no reconcile; end it with \.reconcile\(…\) \(.*operator\.test\.ts:\d+:\d+\)/)
+})
+
+test('two controllers of one name are refused', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await assert.rejects(app.start(never), /two controllers are called "configmap"/)
+})
+
+test('a second reconcile is refused', () => {
+  const builder = operator({ name: 'x' }).controllerFor(ConfigMap)
+  builder.reconcile(async () => {})
+  assert.throws(() => builder.reconcile(async () => {}), /a second reconcile/)
+})
+
+test('a name that cannot be a Lease is refused', () => {
+  for (const name of ['', 'My Operator', 'a_b']) assert.throws(() => operator({ name }), /Cannot describe an operator/)
+})
+
+test('options that cannot be meant are refused where they are written', () => {
+  const app = operator({ name: 'x' })
+  assert.throws(() => app.controllerFor(ConfigMap, { concurrency: 0 }), /concurrency is 0/)
+  assert.throws(() => app.controllerFor(ConfigMap, { timeout: '5 minutes' as never }), /Cannot read duration "5 minutes"/)
+})
+
+test('one description runs in several worlds at once', async () => {
+  const app = operator({ name: 'labels' })
+  app.controllerFor(ConfigMap).reconcile(async (map, { client }) => void (await client.edit(ConfigMap, map, (draft) => void (draft.data = { seen: 'yes' }))))
+  const worlds = await Promise.all([world(app), world(app)])
+  await worlds[0]!.client.create(ConfigMap, { metadata: ref('a') })
+  for (const w of worlds) await w.settle()
+  assert.deepEqual((await worlds[0]!.client.get(ConfigMap, ref('a')))?.data, { seen: 'yes' })
+  assert.equal(await worlds[1]!.client.get(ConfigMap, ref('a')), undefined)
+  for (const w of worlds) await w.stop()
+})
+
+test('reconcile hears of objects that exist, reconcileKey also of those that are gone', async () => {
+  const heard: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { name: 'objects' }).reconcile(async ({ metadata }) => void heard.push(`object ${metadata.name}`))
+  app.controllerFor(ConfigMap, { name: 'keys' }).reconcileKey(async ({ name }) => void heard.push(`key ${name}`))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual(heard.filter((line) => line.endsWith(' a')).toSorted(), ['key a', 'key a', 'object a'])
+  await w.stop()
+})
+
+test('watches maps the changes of another kind to keys, and may ask the client', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap)
+    .watches(Namespace, async (namespace, { client }) => (await client.list(ConfigMap)).filter((map) => map.data?.['of'] === namespace.metadata.name))
+    .reconcile(async (map) => void runs.push(map.metadata.name))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('one'), data: { of: 'team' } })
+  await w.client.create(ConfigMap, { metadata: ref('two'), data: { of: 'other' } })
+  await w.settle()
+  runs.length = 0
+  await w.client.create(Namespace, { metadata: { name: 'team' } })
+  await w.settle()
+  assert.deepEqual([...new Set(runs)], ['one'])
+  await w.stop()
+})
+
+test('a failing key is tried with growing pauses, a terminal failure is not', async () => {
+  const times: Record<string, number[]> = { fails: [], ends: [] }
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.namespace === 'default' && metadata.name in times }).reconcile(async ({ metadata }) => {
+    times[metadata.name]!.push(w.clock.monotonic())
+    throw metadata.name === 'ends' ? new TerminalError('useless') : new Error('again')
+  })
+  const w = await world(app)
+  for (const name of Object.keys(times)) await w.client.create(ConfigMap, { metadata: ref(name) })
+  await w.advance(200)
+  assert.deepEqual(times['fails']!.slice(0, 5).map((time, i, all) => (i === 0 ? 0 : time - all[i - 1]!)), [0, 5, 10, 20, 40])
+  assert.equal(times['ends']!.length, 1)
+  await w.stop()
+})
+
+test('requeueAfter comes back at its time', async () => {
+  let runs = 0
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' }).reconcile(async () => {
+    runs++
+    return { requeueAfter: '1m' }
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  const before = runs
+  await w.advance('59s')
+  assert.equal(runs, before)
+  await w.advance('1s')
+  assert.equal(runs, before + 1)
+  await w.stop()
+})
+
+test("a run's client ends with the run", async () => {
+  let kept: Client | undefined
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap).reconcile(async (_, { client }) => void (kept = client))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  await assert.rejects(kept!.create(ConfigMap, { metadata: ref('b') }), /has ended/)
+  await w.stop()
+})
+
+test('what the cache hands out is frozen in tests', async () => {
+  let thrown: unknown
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' }).reconcile(async (map) => {
+    try {
+      ;(map as { data?: unknown }).data = {}
+    } catch (error) {
+      thrown = error
+    }
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.ok(thrown instanceof TypeError)
+  await w.stop()
+})
+
+test('a task that fails ends the operator with its error', async () => {
+  const app = operator({ name: 'x' }).add('broken', () => Promise.reject(new Error('no disk')))
+  await assert.rejects(world(app), /no disk/)
+})
+
+const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({ size: z.int32() }) })
+
+test('kinds that are only declared with cache are read from it; nothing is watched that was not named', async () => {
+  const app = operator({ name: 'x' }).cache(ConfigMap, { labels: 'keep=yes' })
+  let seen: string[] = []
+  app.controllerFor(Thing).reconcile(async (_, { client }) => void (seen = (await client.list(ConfigMap)).map(({ metadata }) => metadata.name)))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('kept'), labels: { keep: 'yes' } } })
+  await w.client.create(ConfigMap, { metadata: ref('other') })
+  await w.client.create(Thing, { metadata: ref('t'), spec: { size: 1 } })
+  await w.settle()
+  assert.deepEqual(seen, ['kept'])
+  await w.stop()
+})

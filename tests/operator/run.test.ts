@@ -1,0 +1,141 @@
+/** An operator as a process: what it prints and how it ends. Each case is a process of the runtime that runs this test. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Api, httpTransport } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
+import { createAuthority } from '../../lib/runtime/certificates.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'kubeloop-run-'))
+let served: ServedApi
+before(async () => void (served = await serve(new ApiServer())))
+after(async () => {
+  await served.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Line {
+  readonly level: string
+  readonly message: string
+}
+
+interface Started {
+  /** Settles with the first line whose message matches. */
+  line(pattern: RegExp): Promise<Line>
+  kill(signal: 'SIGTERM' | 'SIGINT'): void
+  readonly ended: Promise<{ code: number | null; lines: Line[]; errors: string }>
+}
+
+/** Runs a file of ./files with nothing in its environment but what is given. */
+function start(file: string, env: Record<string, string>): Started {
+  const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
+  const name = basename(process.execPath)
+  const args = name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []
+  const child = spawn(process.execPath, [...args, path], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let [output, errors] = ['', '']
+  const waiting: { pattern: RegExp; resolve: (line: Line) => void }[] = []
+  const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    for (const { pattern, resolve } of waiting) {
+      const line = lines().find(({ message }) => pattern.test(message))
+      if (line) resolve(line)
+    }
+  })
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, lines: lines(), errors }))
+  return {
+    ended,
+    // Not child.kill(): after it, Deno says that the signal ended the child, however it really ended.
+    kill: (signal) => void process.kill(child.pid!, signal),
+    line: (pattern) =>
+      Promise.race([
+        new Promise<Line>((resolve) => void waiting.push({ pattern, resolve })),
+        ended.then(({ errors }) => Promise.reject(new Error(`the process ended without a line like ${pattern}:\n${output}${errors}`))),
+      ]),
+  }
+}
+
+function kubeconfig(cluster: { server?: string; ca?: string; token?: string } = {}): string {
+  const path = join(folder, `kubeconfig-${Math.random()}`)
+  const { server = served.url, ca = served.ca, token = served.token } = cluster
+  const text = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'test',
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name: 'test', user: { token } }],
+  })
+  writeFileSync(path, text, { mode: 0o600 })
+  return path
+}
+
+/** The process ends with 1 and says why in one line of its log, and nothing else. */
+async function endsWith(file: string, env: Record<string, string>, message: RegExp): Promise<void> {
+  const { code, lines, errors } = await start(file, env).ended
+  assert.equal(errors, '')
+  assert.deepEqual(lines.map(({ level }) => level), ['error'], JSON.stringify(lines))
+  assert.match(lines[0]!.message, message)
+  assert.equal(code, 1)
+}
+
+test('without a configuration it says what was looked for and how to run without a cluster', () =>
+  endsWith('plain.ts', {}, /KUBECONFIG is not set, KUBERNETES_SERVICE_HOST is not set, and .*\.kube\/config does not exist.*kubeloop dev FILE/))
+
+test('a kubeconfig that does not exist is named', () => endsWith('plain.ts', { KUBECONFIG: '/nowhere/config' }, /KUBECONFIG names \/nowhere\/config, which does not exist/))
+
+test('a garbled kubeconfig is named, and not quoted', () => {
+  const path = join(folder, 'garbled')
+  writeFileSync(path, '{"users": [{"user": {"token": "SECRET')
+  return endsWith('plain.ts', { KUBECONFIG: path }, /^(?!.*SECRET).*garbled/)
+})
+
+test('a server that is not there is named', () =>
+  endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ server: 'https://127.0.0.1:1' }) }, /Cannot connect to 127\.0\.0\.1:1: connection refused/))
+
+test('a server of another CA is not trusted', async () => {
+  const { ca } = await createAuthority({ commonName: 'other' })
+  await endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ ca }) }, /127\.0\.0\.1:\d+.*certificate/)
+})
+
+test('a refused token is said, and not shown', () => endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) }, /^(?!.*wrong-token).*Unauthorized/i))
+
+test('a kind whose CRD is not installed is named with what to do', () =>
+  endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig() }, /CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; install it/))
+
+test('a controller without reconcile is refused with its line', () =>
+  endsWith('no_reconcile.ts', { KUBECONFIG: kubeconfig() }, /the controller for ConfigMap has no reconcile.*no_reconcile\.ts:6:\d+/))
+
+test('a signal stops it in order, with 0', async () => {
+  const operator = start('plain.ts', { KUBECONFIG: kubeconfig(), KUBELOOP_LOG: 'debug' })
+  await operator.line(/Controller "configmap" runs/)
+  operator.kill('SIGTERM')
+  const { code, lines, errors } = await operator.ended
+  assert.equal(code, 0, errors)
+  assert.match(lines.at(-1)!.message, /Operator "plain" has stopped/)
+})
+
+test('a second signal ends it at once, with 1', async () => {
+  const api = await serve(new ApiServer())
+  const operator = start('stuck.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
+  await createMap(api, 'held')
+  await operator.line(/stuck at held/)
+  operator.kill('SIGINT')
+  await operator.line(/stopping/)
+  operator.kill('SIGINT')
+  assert.equal((await operator.ended).code, 1)
+  await api.close()
+})
+
+async function createMap(api: ServedApi, name: string): Promise<void> {
+  const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
+  await new Api({ transport }).create({ resource: ConfigMap, namespace: 'default' }, { metadata: { namespace: 'default', name } }, {})
+  transport.close()
+}

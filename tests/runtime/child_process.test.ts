@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { guardProcesses, startProcess } from '../../lib/runtime/child_process.ts'
+
+test('a process writes its output to a file for this user alone, and says how it ended', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'child-'))
+  try {
+    const output = join(folder, 'log')
+    writeFileSync(output, 'before\n', { mode: 0o600 })
+    const child = await startProcess({
+      command: '/bin/sh',
+      args: ['-c', 'echo $GREETING; echo bad >&2; exit 7'],
+      output,
+      env: { GREETING: 'hello' },
+    })
+    assert.deepEqual(await child.ended, { code: 7, signal: null })
+    assert.equal(readFileSync(output, 'utf8'), 'before\nhello\nbad\n')
+    assert.equal(statSync(output).mode & 0o777, 0o600)
+    const sleeper = await startProcess({ command: '/bin/sh', args: ['-c', 'exec sleep 600'], output })
+    sleeper.kill('SIGKILL')
+    assert.deepEqual(await sleeper.ended, { code: null, signal: 'SIGKILL' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a program that does not exist is an error that names it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'child-'))
+  try {
+    await assert.rejects(
+      startProcess({ command: '/nowhere/etcd', args: [], output: join(folder, 'log') }),
+      /^Error: Cannot start "\/nowhere\/etcd": /,
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+for (
+  const [how, last] of [['killed', `process.kill(process.pid, 'SIGKILL')`], ['left by an exception', `throw new Error('x')`], [
+    'exits',
+    'process.exit(0)',
+  ]] as const
+) {
+  test(`what is guarded ends when its process is ${how}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'guard-'))
+    try {
+      const guarded = join(folder, 'guarded')
+      const path = new URL('../../lib/runtime/child_process.ts', import.meta.url).pathname
+      writeFileSync(
+        join(folder, 'script.ts'),
+        `
+        import { mkdirSync } from 'node:fs'
+        import { guardProcesses, startProcess } from '${path}'
+        mkdirSync('${guarded}')
+        const guard = guardProcesses('${guarded}')
+        const child = await startProcess({ command: '/bin/sh', args: ['-c', 'exec sleep 600'], output: '${folder}/log' })
+        guard.watch([child.pid])
+        console.log(child.pid)
+        setTimeout(() => { ${last} }, 50)
+        setTimeout(() => {}, 60000)`,
+      )
+      const script = spawn(process.execPath, [...('Deno' in globalThis ? ['run', '-A', '--no-check'] : []), join(folder, 'script.ts')], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      const pid = await new Promise<number>((resolve) =>
+        script.stdout.setEncoding('utf8').once('data', (text: string) => resolve(Number(text)))
+      )
+      assert.ok(pid > 1)
+      await eventually(() => !isAlive(pid) && !existsSync(guarded))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+}
+
+test('a guard that was released leaves processes and folder alone', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'guard-'))
+  try {
+    const child = await startProcess({ command: '/bin/sh', args: ['-c', 'exec sleep 600'], output: join(folder, 'log') })
+    const guard = guardProcesses(folder)
+    guard.watch([child.pid])
+    await guard.release()
+    assert.ok(existsSync(folder) && isAlive(child.pid))
+    child.kill('SIGKILL')
+    await child.ended
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+/** What a guard does, nobody can await: it acts when its starter is gone. */
+async function eventually(check: () => boolean): Promise<void> {
+  for (let left = 200; !check(); left--) {
+    assert.ok(left > 0, 'it did not happen within 10 s')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    // A killed child whose parent is gone may wait a moment to be collected.
+    return !existsSync(`/proc/${pid}/status`) || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { test } from 'node:test'
+import { env, optionalEnv } from '../../lib/runtime/env.ts'
+import { CommandNotFound, exec } from '../../lib/runtime/exec.ts'
+import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths, writePrivate } from '../../lib/runtime/files.ts'
+
+function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))
+  return body(folder).finally(() => rmSync(folder, { recursive: true, force: true }))
+}
+
+const sh = (script: string, options = {}): ReturnType<typeof exec> => exec('/bin/sh', ['-c', script], options)
+
+test('a program: its output, its error output, its exit code', async () => {
+  assert.deepEqual(await sh('echo out; echo err >&2; exit 3'), { code: 3, stdout: 'out\n', stderr: 'err\n' })
+})
+
+test('variables are added to those of this process', async () => {
+  process.env['KUBELOOP_TEST_INHERITED'] = 'inherited'
+  const { stdout } = await sh('echo "$KUBELOOP_TEST_INHERITED $ADDED"', { env: { ADDED: 'added' } })
+  delete process.env['KUBELOOP_TEST_INHERITED']
+  assert.equal(stdout, 'inherited added\n')
+})
+
+test('input is given, or there is none', async () => {
+  assert.equal((await sh('cat', { stdin: 'input ä' })).stdout, 'input ä')
+  assert.equal((await sh('cat')).stdout, '')
+  assert.equal((await sh('exit 0', { stdin: 'x'.repeat(1_000_000) })).code, 0, 'a program need not read')
+})
+
+test('a program that is not there', async () => {
+  await assert.rejects(exec('kubeloop-no-such-program', []), (error) => {
+    assert.ok(error instanceof CommandNotFound)
+    assert.match(error.message, /^Cannot run "kubeloop-no-such-program": it is not installed/)
+    return true
+  })
+})
+
+test('a program that takes too long is killed, by the clock, though its children hold its output', async () => {
+  let expire: (() => void) | undefined
+  let cleared = 0
+  const after = (ms: number, fire: () => void): () => void => {
+    assert.equal(ms, 5000)
+    expire = fire
+    return () => void cleared++
+  }
+  const clock = { now: () => 0, monotonic: () => 0, after }
+  const run = sh('sleep 60 & sleep 60', { timeoutMs: 5000, clock })
+  expire!()
+  await assert.rejects(run, /^Error: Cannot run "\/bin\/sh": it took longer than 5 s$/)
+  assert.equal(cleared, 1)
+})
+
+test('an abort kills it, with its reason', async () => {
+  const controller = new AbortController()
+  const run = sh('sleep 60', { signal: controller.signal })
+  const reason = new Error('stop')
+  controller.abort(reason)
+  await assert.rejects(run, (error) => error === reason)
+})
+
+test('a program that says too much is ended, and nothing of it is in the error', async () => {
+  await assert.rejects(sh('yes secret', { mostBytes: 10_000 }), (error) => {
+    assert.match(String(error), /it printed more than 10000 bytes/)
+    assert.doesNotMatch(String(error), /secret/)
+    return true
+  })
+})
+
+test('a private file is for its owner alone, and is replaced as a whole', () => inFolder(async (folder) => {
+  const file = join(folder, 'deep', 'kubeconfig')
+  await writePrivate(file, 'one')
+  await writePrivate(file, 'two')
+  assert.equal(readFileSync(file, 'utf8'), 'two')
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  assert.deepEqual(readdirSync(join(folder, 'deep')), ['kubeconfig'])
+}))
+
+test('a file that was open to all is closed by writing it', () => inFolder(async (folder) => {
+  const file = join(folder, 'open')
+  writeFileSync(file, 'old', { mode: 0o644 })
+  await writePrivate(file, 'new')
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+}))
+
+test('a failed write leaves nothing behind', () => inFolder(async (folder) => {
+  await writePrivate(join(folder, 'folder', 'x'), '')
+  await assert.rejects(writePrivate(join(folder, 'folder'), 'text'))
+  assert.deepEqual(readdirSync(folder), ['folder'])
+}))
+
+test('missing files are told from those that cannot be read', () => inFolder(async (folder) => {
+  assert.equal(await readTextIfExists(join(folder, 'none')), undefined)
+  assert.equal(await exists(join(folder, 'none')), false)
+  assert.equal(await exists(folder), true)
+  await assert.rejects(readTextIfExists(folder), (error) => error instanceof Error && 'code' in error && error.code === 'EISDIR')
+  await assert.rejects(readText(join(folder, 'none')), (error) => error instanceof Error && 'code' in error && error.code === 'ENOENT')
+}))
+
+test('paths', () => {
+  assert.equal(resolvePath('/etc/kube', '../ca.crt'), '/etc/ca.crt')
+  assert.equal(resolvePath('/etc/kube', '/ca.crt'), '/ca.crt')
+  assert.equal(resolvePath('.', 'ca.crt'), 'ca.crt')
+  assert.equal(folderOf('/etc/kube/config'), '/etc/kube')
+  assert.deepEqual(splitPaths('/a::/b'), ['/a', '/b'])
+})
+
+test('variables: unset and empty are the same', () => {
+  process.env['KUBELOOP_TEST'] = 'x'
+  assert.deepEqual([env('KUBELOOP_TEST'), optionalEnv('KUBELOOP_TEST')], ['x', 'x'])
+  process.env['KUBELOOP_TEST'] = ''
+  assert.deepEqual([env('KUBELOOP_TEST'), optionalEnv('KUBELOOP_TEST')], [undefined, undefined])
+  delete process.env['KUBELOOP_TEST']
+  assert.equal(env('KUBELOOP_TEST'), undefined)
+})

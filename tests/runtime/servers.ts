@@ -1,0 +1,162 @@
+/** Servers for the transport's tests: real sockets on loopback, with what a test wants to know about them. */
+import http from 'node:http'
+import https from 'node:https'
+import net, { type AddressInfo } from 'node:net'
+import { systemClock } from '../../lib/async/clock.ts'
+import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/certificates.ts'
+import { type ClosableTransport, httpTransport, type TransportOptions } from '../../lib/runtime/transport.ts'
+
+export type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void
+
+/** A server that counts its connections. */
+export interface TestServer {
+  readonly port: number
+  readonly url: string
+  /** How many connections it ever had. */
+  connections(): number
+  /** Closes those that are open, as a restart would. */
+  dropConnections(): void
+  /** Settles when this many connections have been closed. */
+  closedConnections(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+let shared: Promise<{ authority: Authority; server: IssuedCertificate }> | undefined
+
+/** One authority and one server certificate for all tests of a file: keys take time to make. */
+export function certificates(): Promise<{ authority: Authority; server: IssuedCertificate }> {
+  shared ??= (async () => {
+    const authority = await createAuthority()
+    const server = await authority.issue({
+      commonName: 'api',
+      dnsNames: ['localhost', 'api.test'],
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+    })
+    return { authority, server }
+  })()
+  return shared
+}
+
+/** An https server with the shared certificate, unless others are given. */
+export async function serveTls(handler: Handler, options: https.ServerOptions = {}): Promise<TestServer> {
+  const { server } = await certificates()
+  const { cert, key } = server
+  return listen(https.createServer({ cert, key, ...options }, withBody(handler)), 'https')
+}
+
+export function servePlain(handler: Handler): Promise<TestServer> {
+  return listen(http.createServer(withBody(handler)), 'http')
+}
+
+/** Bytes over TCP: for what no http server does. */
+export function serveBytes(onSocket: (socket: net.Socket) => void): Promise<TestServer> {
+  return listen(net.createServer(onSocket), 'http')
+}
+
+/** A proxy that knows CONNECT; it keeps what it was asked. `answer` decides the status. */
+export async function serveProxy(
+  options: { tls?: IssuedCertificate; answer?: (request: http.IncomingMessage) => number } = {},
+): Promise<TestServer & { asked: http.IncomingMessage[] }> {
+  const asked: http.IncomingMessage[] = []
+  const server = options.tls ? https.createServer(options.tls) : http.createServer()
+  server.on('connect', (request: http.IncomingMessage, socket: net.Socket, head: Uint8Array) => {
+    asked.push(request)
+    const status = options.answer?.(request) ?? 200
+    if (status !== 200) return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`)
+    const [host, port] = request.url!.split(':')
+    const upstream = net.connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      upstream.write(head)
+      upstream.pipe(socket).pipe(upstream)
+    })
+    upstream.on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+    socket.on('close', () => upstream.destroy())
+  })
+  return Object.assign(await listen(server, options.tls ? 'https' : 'http'), { asked })
+}
+
+function withBody(handler: Handler): http.RequestListener {
+  return (request, response) => {
+    const chunks: Uint8Array[] = []
+    request.on('data', (chunk: Uint8Array) => chunks.push(chunk))
+    request.on('end', () => handler(request, response, Buffer.concat(chunks).toString()))
+  }
+}
+
+async function listen(server: net.Server, scheme: string): Promise<TestServer> {
+  const sockets = new Set<net.Socket>()
+  let connections = 0
+  let closed = 0
+  let onClosed = (): void => {}
+  server.on('connection', (socket: net.Socket) => {
+    connections++
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      sockets.delete(socket)
+      closed++
+      onClosed()
+    })
+  })
+  server.on('tlsClientError', () => {})
+  // A server that closed idle connections by itself would hide that we forgot to.
+  if ('keepAliveTimeout' in server) server.keepAliveTimeout = 600_000
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const dropConnections = (): void => {
+    for (const socket of [...sockets]) socket.destroy()
+    if (server instanceof http.Server) server.closeAllConnections()
+  }
+  return {
+    port,
+    url: `${scheme}://127.0.0.1:${port}`,
+    connections: () => connections,
+    dropConnections,
+    closedConnections: (count) =>
+      new Promise((resolve) => {
+        onClosed = () => closed >= count && resolve()
+        onClosed()
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        dropConnections()
+      }),
+  }
+}
+
+/** What a test was given to end, ended in its `finally`. */
+export async function ending<T>(body: (keep: <C extends { close(): unknown }>(item: C) => C) => Promise<T>): Promise<T> {
+  const kept: { close(): unknown }[] = []
+  try {
+    return await body((item) => {
+      kept.push(item)
+      return item
+    })
+  } finally {
+    for (const item of kept.reverse()) await item.close()
+  }
+}
+
+/** A transport to a server that trusts the shared authority. */
+export async function transportTo(
+  server: TestServer,
+  config: Partial<ClusterConfig> = {},
+  options: TransportOptions = {},
+): Promise<ClosableTransport> {
+  const { authority } = await certificates()
+  return httpTransport({ server: server.url, ca: authority.ca, ...config }, { clock: systemClock, ...options })
+}
+
+/** The status and the text of an answer. */
+export async function textOf(
+  transport: Transport,
+  request: Partial<HttpRequest> = {},
+): Promise<{ status: number; text: string; headers: Readonly<Record<string, string>> }> {
+  const { status, headers, body } = await transport({ method: 'GET', path: '/', ...request })
+  return { status, headers, text: await body.text() }
+}

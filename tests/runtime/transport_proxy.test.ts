@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
+import { httpTransport } from '../../lib/runtime/transport.ts'
+import { certificates, ending, serveBytes, servePlain, serveProxy, serveTls, textOf, transportTo } from './servers.ts'
+
+function isConnectError(message: RegExp): (error: unknown) => boolean {
+  return (error) => error instanceof NetworkError && error.phase === 'connect' && message.test(error.message)
+}
+
+test('requests go through the proxy, twenty of them through one tunnel', () => ending(async (keep) => {
+  const server = keep(await serveTls((_, response) => response.end('ok')))
+  const proxy = keep(await serveProxy())
+  const transport = keep(await transportTo(server, { proxy: proxy.url, token: 'secret' }))
+  for (let n = 0; n < 20; n++) assert.equal((await textOf(transport)).text, 'ok')
+  assert.deepEqual(proxy.asked.map(({ url }) => url), [`127.0.0.1:${server.port}`])
+  assert.equal(proxy.asked[0]!.headers.authorization, undefined, 'the token is for the server')
+  assert.equal(server.connections(), 1)
+}))
+
+test('user and password of the proxy URL are sent to the proxy, decoded', () => ending(async (keep) => {
+  const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.headers))))
+  const proxy = keep(await serveProxy())
+  const transport = keep(await transportTo(server, { proxy: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
+  const { text } = await textOf(transport)
+  assert.equal(proxy.asked[0]!.headers['proxy-authorization'], `Basic ${Buffer.from('jane:p@ss').toString('base64')}`)
+  assert.doesNotMatch(text, /proxy-authorization/)
+}))
+
+test('the certificate is verified inside the tunnel', () => ending(async (keep) => {
+  const { authority } = await certificates()
+  const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
+  const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+  const proxy = keep(await serveProxy())
+  const transport = keep(await transportTo(server, { proxy: proxy.url }))
+  await assert.rejects(textOf(transport), isConnectError(/for another name/))
+  const named = keep(await transportTo(server, { proxy: proxy.url, serverName: 'other.test' }))
+  assert.equal((await textOf(named)).text, 'ok')
+}))
+
+test('a proxy that refuses is named, with its status and without its password', () => ending(async (keep) => {
+  const cases = [
+    [407, '', /put user and password into the proxy URL/],
+    [407, 'u:hunter2@', /check user and password/],
+    [403, '', /may reach this server/],
+  ] as const
+  for (const [status, user, hint] of cases) {
+    const proxy = keep(await serveProxy({ answer: () => status }))
+    const transport = keep(httpTransport({ server: 'https://api.test:6443', proxy: `http://${user}127.0.0.1:${proxy.port}` }))
+    await assert.rejects(textOf(transport), (error) => {
+      assert.ok(error instanceof NetworkError, String(error))
+      assert.equal(error.phase, 'connect')
+      const start = `Cannot connect to api.test:6443 through proxy 127.0.0.1:${proxy.port}: the proxy answered CONNECT with ${status}; `
+      assert.equal(error.message.slice(0, start.length), start)
+      assert.match(error.message, hint)
+      assert.doesNotMatch(error.message, /hunter2/)
+      return true
+    })
+  }
+}))
+
+test('a server that does not know CONNECT, and a proxy that is not there', () => ending(async (keep) => {
+  const noProxy = keep(await servePlain((_, response) => response.writeHead(400).end()))
+  const wrong = keep(httpTransport({ server: 'https://api.test', proxy: noProxy.url }))
+  await assert.rejects(textOf(wrong), isConnectError(/through proxy/))
+  const gone = await servePlain(() => {})
+  await gone.close()
+  const dead = keep(httpTransport({ server: 'https://api.test', proxy: gone.url }))
+  await assert.rejects(textOf(dead), isConnectError(/through proxy .*connection refused/))
+}))
+
+test('a proxy may speak TLS itself', () => ending(async (keep) => {
+  const { server: leaf } = await certificates()
+  const server = keep(await serveTls((_, response) => response.end('ok')))
+  const proxy = keep(await serveProxy({ tls: leaf }))
+  const transport = keep(await transportTo(server, { proxy: proxy.url }))
+  assert.equal((await textOf(transport)).text, 'ok')
+  assert.equal(proxy.asked.length, 1)
+}))
+
+test('a plain server is reached through a tunnel as well', () => ending(async (keep) => {
+  const server = keep(await servePlain((_, response) => response.end('ok')))
+  const proxy = keep(await serveProxy())
+  const transport = keep(await transportTo(server, { proxy: proxy.url }))
+  assert.equal((await textOf(transport)).text, 'ok')
+  assert.equal(proxy.asked.length, 1)
+}))
+
+test('an abort while the proxy thinks', () => ending(async (keep) => {
+  const asked = Promise.withResolvers<void>()
+  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+  const transport = keep(httpTransport({ server: 'https://api.test', proxy: `http://127.0.0.1:${silent.port}` }))
+  const controller = new AbortController()
+  const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
+  await asked.promise
+  const reason = new Error('stop')
+  controller.abort(reason)
+  await assert.rejects(answer, (error) => error === reason)
+}))
+
+test('servers and proxies that are no URL are refused at once, without their password', () => {
+  for (const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, { server: 'https://x', proxy: 'socks5://u:hunter2@x' }]) {
+    assert.throws(() => httpTransport(config), (error) => error instanceof ConfigError && !/hunter2/.test(error.message))
+  }
+})

@@ -1,0 +1,45 @@
+/** Expressions in RE2's words. Those with a value were compiled by a real API server (tests/tools/shapes.ts). */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { toRe2 } from '../../lib/schema/pattern.ts'
+
+const same = [/^[a-z]+$/, /a{2,3}?|b*/, /[^\d\w-]/, /\bx\B/, /(?:a)(b)/, /[\]\\^-]/, /\x41\.\*/, /a{,5}/, /^$/]
+
+for (const regex of same) {
+  test(`${String(regex)} stays`, () => assert.deepEqual(toRe2(regex), { pattern: regex.source }))
+}
+
+const translated: readonly (readonly [RegExp, string])[] = [
+  [/abc/im, '(?im)abc'],
+  [/abc/gd, 'abc'],
+  [/a\/b/, 'a/b'],
+  [new RegExp('a/b'), 'a/b'],
+  [/(?<year>\d+)/, '(?P<year>\\d+)'],
+  [/[[:a]/, '[\\[:a]'],
+  [/[^]/, '[\\x{0}-\\x{10FFFF}]'],
+  [/\u00e9/, '\\x{00e9}'],
+  [/\u{1F600}/u, '\\x{1F600}'],
+  [/\ud83d\ude00/u, '\\x{1f600}'],
+  [/\cA\0[\b]/, '\\x01\\x00[\\x08]'],
+  [/\p{L}\P{Lu}\p{Script=Greek}/u, '\\p{L}\\P{Lu}\\p{Greek}'],
+  [new RegExp('\\a\\A\\z\\Q\\pL\\u{3}'), 'aAzQpLu{3}'],
+]
+
+for (const [regex, pattern] of translated) {
+  test(`${String(regex)} becomes ${pattern}`, () => assert.deepEqual(toRe2(regex), { pattern }))
+}
+
+const refused: readonly (readonly [RegExp, RegExp])[] = [
+  [/(?=a)/, /looks around/], [/(?!a)/, /looks around/], [/(?<=a)/, /looks around/], [/(?<!a)/, /looks around/],
+  [/(a)\1/, /backreference/], [/(?<a>b)\k<a>/, /backreference/],
+  [/[]/, /empty class/], [/a{1001}/, /more than 1000/], [/a{2,2000}/, /more than 1000/],
+  [/\ud83d/, /surrogate/], [/\p{Emoji}/u, /\\p\{Emoji\}/], [/a/v, /v flag/], [/a/y, /sticky/],
+]
+
+for (const [regex, reason] of refused) {
+  test(`${String(regex)} is refused`, () => {
+    const answer = toRe2(regex)
+    assert.ok('refused' in answer, JSON.stringify(answer))
+    assert.match(answer.refused, reason)
+  })
+}

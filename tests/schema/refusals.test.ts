@@ -1,0 +1,84 @@
+/** What a CRD cannot say is refused when the resource is defined, with its path and a way out. */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import * as z from 'zod'
+import * as mini from 'zod/mini'
+import { defineResource } from '../../lib/schema/define_resource.ts'
+import type { $ZodType } from 'zod/v4/core'
+
+interface Tree {
+  readonly children: readonly Tree[]
+}
+const recursive: z.ZodType<Tree> = z.object({ get children() { return z.array(recursive) } })
+const lazily: z.ZodType = z.lazy(() => z.array(lazily))
+
+const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
+  ['a transform', z.string().transform(Number), /spec\.at is a transform, which a CRD schema cannot express; parse where it is used/],
+  ['a mini transform', mini.pipe(mini.string(), mini.transform(Number)), /spec\.at is a transform/],
+  ['a codec', z.stringbool(), /spec\.at is a transform/],
+  ['preprocessing', z.preprocess(String, z.string()), /spec\.at is a transform/],
+  ['a coercion', z.coerce.number(), /spec\.at is coerced/],
+  ['a Date', z.date(), /spec\.at is a Date, .*; use z\.iso\.datetime\(\)/],
+  ['a bigint', z.bigint(), /spec\.at is a bigint/],
+  ['a refinement', z.string().refine((s) => s === s.trim()), /spec\.at is a refinement, .*x-kubernetes-validations/],
+  ['a refinement of an object', z.object({}).superRefine(() => undefined), /spec\.at is a refinement/],
+  ['a mini refinement', mini.string().check(mini.refine(() => true)), /spec\.at is a refinement/],
+  ['a refinement below another\'s rules', z.array(z.string().refine(() => true)).meta({ 'x-kubernetes-validations': [{ rule: 'true' }] }),
+    /spec\.at\[\] is a refinement/],
+  ['trimming', z.string().trim(), /spec\.at is changed when it is read/],
+  ['a catch', z.string().catch('x'), /spec\.at is a catch/],
+  ['a tuple', z.tuple([z.string()]), /spec\.at is a tuple/],
+  ['a map', z.map(z.string(), z.string()), /spec\.at is a map/],
+  ['a set', z.set(z.string()), /spec\.at is a set/],
+  ['a class', z.instanceof(URL), /spec\.at is checked by a function/],
+  ['never', z.never(), /spec\.at is a never/],
+  ['only null', z.null(), /spec\.at is nothing but null/],
+  ['a literal undefined', z.literal([undefined]), /spec\.at is a literal undefined/],
+  ['several types of values', z.literal(['a', 1]), /spec\.at is a set of values of several types \(string, number\)/],
+  ['a union of types', z.union([z.string(), z.boolean()]), /spec\.at is a union of strings and booleans/],
+  ['a union of numbers and strings', z.union([z.number(), z.string()]),
+    /spec\.at is a union of numbers and strings, .*a field has one type, or is an integer or a string/],
+  ['an exclusive union', z.xor([z.string(), z.int()]), /spec\.at is an exclusive union/],
+  ['a field of two types', z.union([z.object({ a: z.string() }), z.object({ a: z.int() })]),
+    /spec\.at\.a is a union of strings and integers/],
+  ['a default in one alternative', z.union([z.object({ a: z.string() }), z.object({ b: z.int().default(1) })]),
+    /spec\.at\.b is a default in one alternative only/],
+  ['checked keys', z.record(z.string().min(2), z.string()), /spec\.at is a record whose keys are checked/],
+  ['numeric keys', z.record(z.number(), z.string()), /spec\.at is a record with keys of type number/],
+  ['a typed catchall beside fields', z.object({ a: z.string() }).catchall(z.int()),
+    /spec\.at is an object with typed fields and a typed catchall/],
+  ['recursion by a getter', recursive, /spec\.at\.children\[\] is recursive/],
+  ['recursion by lazy', lazily, /spec\.at(\[\])+ is recursive/],
+  ['a lookahead', z.string().regex(/^(?!x)/), /spec\.at is a regular expression that looks around/],
+  ['a backreference', z.string().regex(/(a)\1/), /spec\.at is a regular expression with a backreference/],
+  ['a checksum', z.iban(), /spec\.at is a string of format "iban"/],
+  ['a format by function', z.stringFormat('even', (s) => s.length % 2 === 0),
+    /spec\.at is a string of format "even" checked by a function/],
+  ['a multiple of zero', z.number().multipleOf(0), /spec\.at is a multiple of 0/],
+  ['a random default', z.number().default(() => Math.random()), /spec\.at is given a default that changes from call to call/],
+  ['a default that is not JSON', z.number().default(NaN), /spec\.at is given a default that is not JSON/],
+  ['a default that does not fit', z.string().min(3).default('a'), /the default of spec\.at does not fit its own schema: Too small/],
+]
+
+for (const [name, at, message] of refused) {
+  test(`${name} is refused`, () => {
+    assert.throws(() => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ at: at as z.ZodType }) }),
+      (error: unknown) => {
+      assert.ok(error instanceof TypeError)
+      assert.match(error.message, /^Cannot define resource "Foo": /)
+      assert.match(error.message, message)
+      return true
+    })
+  })
+}
+
+test('a spec must be an object', () => {
+  const spec = z.string()
+  assert.throws(() => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec }),
+    /spec is not an object, .*; begin with z\.object\(\)/)
+})
+
+test('a status is checked as well', () => {
+  const definition = { group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}), status: z.object({ at: z.date() }) }
+  assert.throws(() => defineResource(definition), /status\.at is a Date/)
+})

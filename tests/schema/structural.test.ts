@@ -1,0 +1,51 @@
+/** Every shape, in memory: the schema is structural, and takes and refuses what zod does. tests/tools/shapes.ts asks a real server. */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import * as z from 'zod'
+import { safeParse } from 'zod/v4/core'
+import { structuralSchema } from '../../lib/schema/structural.ts'
+import { isValid, stored, structuralFaults } from './json_schema.ts'
+import { shapes } from './shapes.ts'
+
+for (const { name, schema, takes, refuses } of shapes) {
+  test(`a field of the shape "${name}"`, () => {
+    const whole = z.object({ v: schema })
+    const crd = structuralSchema(whole, { kind: 'Shape', path: 'spec' }) as Record<string, unknown>
+    assert.deepEqual(structuralFaults(crd), [])
+    for (const [values, expected] of [[takes, true], [refuses, false]] as const) {
+      for (const v of values) {
+        assert.equal(safeParse(whole, { v }).success, expected, `zod, of ${JSON.stringify(v)}`)
+        assert.equal(isValid(crd, stored(crd, { v })), expected, `the CRD, of ${JSON.stringify(v)}: ${JSON.stringify(crd)}`)
+      }
+    }
+  })
+}
+
+/** The whole schema, where its words matter and not only its meaning. */
+const texts: readonly (readonly [string, z.ZodType, object])[] = [
+  ['int32 with limits and a default', z.int32().min(0).max(10).default(1),
+    { type: 'integer', format: 'int32', minimum: 0, maximum: 10, default: 1 }],
+  ['exclusive limits', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
+  ['safe integers', z.int(), { type: 'integer', format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }],
+  ['a date has the format that kubectl and CEL know', z.iso.date(),
+    { type: 'string', format: 'date', pattern: z.iso.date()._zod.def.pattern!.source }],
+  ['descriptions and list types', z.array(z.object({ name: z.string().describe('which') })).meta({ 'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['name'], description: 'all', id: 'no', deprecated: true }),
+    { type: 'array', description: 'all', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'],
+      items: { type: 'object', required: ['name'], properties: { name: { type: 'string', description: 'which' } } } }],
+  ['the outer description wins', z.string().describe('inner').optional().describe('outer'), { type: 'string', description: 'outer' }],
+  ['rules of a wrapper join those inside',
+    z.string().meta({ 'x-kubernetes-validations': [{ rule: 'a' }] }).optional().meta({ 'x-kubernetes-validations': [{ rule: 'b' }] }),
+    { type: 'string', 'x-kubernetes-validations': [{ rule: 'a' }, { rule: 'b' }] }],
+  ['an object with defaults', z.object({ a: z.string().default('x') }).prefault({}),
+    { type: 'object', properties: { a: { type: 'string', default: 'x' } }, default: {} }],
+  ['alternatives', z.discriminatedUnion('t', [z.object({ t: z.literal('a') }), z.object({ t: z.literal('b'), n: z.string().min(1) })]),
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] }, n: { type: 'string' } }, required: ['t'],
+      anyOf: [{ properties: { t: { enum: ['a'] } } }, { properties: { t: { enum: ['b'] }, n: { minLength: 1 } }, required: ['n'] }] }],
+]
+
+for (const [name, schema, expected] of texts) {
+  test(`the words of ${name}`, () => {
+    assert.deepEqual(structuralSchema(schema, { kind: 'Words', path: 'spec' }), expected)
+  })
+}

@@ -1,0 +1,152 @@
+/** The rules between the parts, as a pure function of the files: DESIGN's table, and what goes where. */
+import { type ImportFact, readFacts, type SourceFacts } from './source_facts.ts'
+
+/** Row by row, from the ground. A file imports from its own folder and from lower rows. */
+const ROWS: readonly (readonly string[])[] = [
+  ['core'],
+  ['async', 'observe', 'kinds'],
+  ['queue', 'client', 'runtime'],
+  ['cache', 'config', 'events', 'schema'],
+  ['controller', 'leader', 'webhook'],
+  ['manager', 'operator'],
+  ['apiserver'],
+  ['cli', 'testing', 'simcluster'],
+]
+
+/** Folders that may use less than what is below them, and why. */
+const NARROWER: Readonly<Record<string, readonly string[]>> = {
+  // Descriptors and types: whoever imports the kinds gets nothing else with them.
+  kinds: ['core'],
+  // It must not lean on the client that it checks.
+  apiserver: ['core', 'async', 'observe', 'runtime'],
+}
+
+/** Neighbours in one row that one may import from the other, and why. */
+const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
+  // The operator is assembled from the manager's parts and from nothing else.
+  operator: ['manager'],
+  // The commands and the worlds of tests run the control loops.
+  cli: ['simcluster', 'testing'],
+  testing: ['simcluster'],
+}
+
+/** What the top row may import by the package's name, so that in the bundles a class exists once. */
+const OWN_NAMES: Readonly<Record<string, string>> = {
+  'kubeloop': 'mod.ts',
+  'kubeloop/kinds': 'lib/kinds/mod.ts',
+  'kubeloop/apiserver': 'lib/apiserver/mod.ts',
+  'kubeloop/testing': 'lib/testing/mod.ts',
+}
+
+/** Other packages: all but zod's core are loaded when they are needed. */
+const PACKAGES: Readonly<Record<string, ImportFact['how']>> = { 'zod/v4/core': 'static', 'js-yaml': 'dynamic' }
+
+/** Plain JavaScript that says what is wrong on a Node too old to load anything of lib/runtime. */
+const LAUNCHER = 'lib/cli/bin.js'
+
+const RUNTIME_GLOBALS = ['process', 'Buffer', 'Deno', 'Bun', '__dirname', '__filename', 'require', 'global']
+const TIME = ['setTimeout', 'setInterval', 'setImmediate', 'Date.now', 'performance.now', 'new Date()', 'AbortSignal.timeout']
+
+/** Files by path from the top, such as `lib/core/errors.ts`, and what is in them. Answers one line per violation. */
+export function checkLayers(files: ReadonlyMap<string, string>): string[] {
+  const facts = new Map([...files].map(([path, text]) => [path, readFacts(path, text)]))
+  const problems: string[] = []
+  for (const [path, fact] of facts) {
+    const say = (line: number, what: string): void => void problems.push(`${path}:${line} ${what}`)
+    for (const each of fact.imports) checkImport(path, each, files, say)
+    for (const use of fact.uses) checkUse(path, use, say)
+    if (path !== 'mod.ts' && !path.endsWith('/mod.ts') && fact.exports.includes('*')) say(1, 'exports *: a barrel')
+  }
+  return [...problems, ...cycles(facts), ...checkMod(facts.get('mod.ts'))]
+}
+
+export const MOST_NAMES = 60
+
+/** mod.ts exports names and does nothing else. */
+function checkMod(mod: SourceFacts | undefined): string[] {
+  if (!mod) return ['mod.ts is missing']
+  const problems: string[] = []
+  if (mod.statements > 0) problems.push(`mod.ts has ${mod.statements} statements besides exports of names`)
+  if (mod.exports.includes('*')) problems.push('mod.ts exports *: each name is named')
+  if (mod.exports.length > MOST_NAMES) problems.push(`mod.ts exports ${mod.exports.length} names, more than ${MOST_NAMES}`)
+  const twice = mod.exports.filter((name, at) => mod.exports.indexOf(name) !== at)
+  if (twice.length > 0) problems.push(`mod.ts exports twice: ${twice.join(', ')}`)
+  return problems
+}
+
+function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, string>, say: (line: number, what: string) => void): void {
+  const { specifier, line, how } = fact
+  if (specifier === undefined) {
+    // Computed, so that no bundler follows it: client-node and the files a user names.
+    if (!['config', 'runtime', 'cli', 'testing'].includes(folderOf(path))) say(line, 'imports a computed name')
+    return
+  }
+  if (specifier.startsWith('node:')) {
+    if (folderOf(path) !== 'runtime' && path !== LAUNCHER) say(line, `imports ${specifier}: node modules are for lib/runtime`)
+    return
+  }
+  if (specifier in OWN_NAMES) {
+    if (rowOf(folderOf(path)) !== ROWS.length - 1) say(line, `imports "${specifier}" by name: only ${ROWS.at(-1)?.join(', ')} may`)
+    if (OWN_NAMES[specifier] === `lib/${folderOf(path)}/mod.ts`) say(line, `imports its own folder as "${specifier}"`)
+    return
+  }
+  if (!specifier.startsWith('.')) {
+    const allowed = PACKAGES[specifier]
+    if (how === 'type' && folderOf(path) === 'config' && specifier === '@kubernetes/client-node') return
+    if (allowed === undefined) say(line, `imports the package "${specifier}"`)
+    else if (allowed === 'dynamic' && how === 'static') say(line, `imports "${specifier}" at once: it is loaded when needed`)
+    return
+  }
+  const target = resolve(path, specifier)
+  if (!/\.(ts|js)$/.test(specifier)) return say(line, `imports "${specifier}" without its extension`)
+  if (!files.has(target)) return say(line, `imports ${target}, which does not exist`)
+  const [from, to] = [folderOf(path), folderOf(target)]
+  if (path === 'mod.ts') {
+    if (rowOf(to) >= ROWS.findIndex((row) => row.includes('apiserver'))) say(line, `mod.ts imports ${target}: that is a subpath of its own`)
+    return
+  }
+  if (target === 'mod.ts') return say(line, 'imports mod.ts by path: the top row imports it by name')
+  if (from === to || SIDEWAYS[from]?.includes(to)) return
+  const narrower = NARROWER[from]
+  if (narrower && !narrower.includes(to)) say(line, `${from} imports ${target}: it may use ${narrower.join(', ')} only`)
+  else if (rowOf(to) >= rowOf(from)) say(line, `${from} (row ${rowOf(from)}) imports ${target} (row ${rowOf(to)})`)
+}
+
+function checkUse(path: string, { name, line }: { name: string; line: number }, say: (line: number, what: string) => void): void {
+  const folder = folderOf(path)
+  if (folder === 'runtime' || path === LAUNCHER) return
+  if (RUNTIME_GLOBALS.includes(name)) say(line, `uses ${name}: runtime globals are for lib/runtime`)
+  if (TIME.includes(name) && path !== 'lib/async/clock.ts') say(line, `uses ${name}: time is a parameter (Clock)`)
+  if (name === 'AbortSignal.any') say(line, 'uses AbortSignal.any: it leaks, see async/abort.ts')
+}
+
+/** Circles among the files, types included, each named once. */
+function cycles(facts: ReadonlyMap<string, SourceFacts>): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const visit = (path: string, way: readonly string[]): void => {
+    const at = way.indexOf(path)
+    if (at >= 0) return void found.push(`cycle: ${[...way.slice(at), path].join(' → ')}`)
+    if (done.has(path)) return
+    for (const { specifier } of facts.get(path)?.imports ?? []) {
+      const target = specifier === undefined ? undefined : specifier.startsWith('.') ? resolve(path, specifier) : OWN_NAMES[specifier]
+      if (target !== undefined && facts.has(target)) visit(target, [...way, path])
+    }
+    done.add(path)
+  }
+  for (const path of facts.keys()) visit(path, [])
+  return found
+}
+
+function folderOf(path: string): string {
+  return /^lib\/([^/]+)\//.exec(path)?.[1] ?? ''
+}
+
+function rowOf(folder: string): number {
+  const row = ROWS.findIndex((each) => each.includes(folder))
+  return row < 0 ? Infinity : row
+}
+
+function resolve(from: string, specifier: string): string {
+  return new URL(specifier, `file:///${from}`).pathname.slice(1)
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkLayers, MOST_NAMES } from './layer_rules.ts'
+import { readFacts } from './source_facts.ts'
+import { readTree } from '../tools/tree.ts'
+
+test('mod.ts and lib keep the layers', () => {
+  const files = readTree(['mod.ts', 'lib'], /\.(ts|js)$/)
+  assert.ok(files.size > 20, `only ${files.size} files were found`)
+  assert.deepEqual(checkLayers(files), [])
+})
+
+test('a folder imports from itself and from lower rows', () => {
+  assert.deepEqual(
+    check({
+      'lib/queue/a.ts': `import { b } from './b.ts'\nimport type { c } from '../core/c.ts'`,
+      'lib/queue/b.ts': '',
+      'lib/core/c.ts': '',
+    }),
+    [],
+  )
+  assert.deepEqual(check({ 'lib/core/a.ts': `import type { b } from '../queue/b.ts'`, 'lib/queue/b.ts': '' }), [
+    'lib/core/a.ts:1 core (row 0) imports lib/queue/b.ts (row 2)',
+  ])
+  assert.deepEqual(check({ 'lib/queue/a.ts': `\nexport { b } from '../client/b.ts'`, 'lib/client/b.ts': '' }), [
+    'lib/queue/a.ts:2 queue (row 2) imports lib/client/b.ts (row 2)',
+  ])
+  assert.deepEqual(check({ 'lib/core/a.ts': `type B = import('../async/b.ts').B`, 'lib/async/b.ts': '' }), [
+    'lib/core/a.ts:1 core (row 0) imports lib/async/b.ts (row 1)',
+  ])
+  assert.deepEqual(check({ 'lib/core/a.ts': `await import('../async/b.ts')`, 'lib/async/b.ts': '' }), [
+    'lib/core/a.ts:1 core (row 0) imports lib/async/b.ts (row 1)',
+  ])
+})
+
+test('an operator is assembled from the manager, never the other way', () => {
+  assert.deepEqual(check({ 'lib/operator/a.ts': `import '../manager/b.ts'`, 'lib/manager/b.ts': '' }), [])
+  assert.deepEqual(check({ 'lib/manager/a.ts': `import '../operator/b.ts'`, 'lib/operator/b.ts': '' }), [
+    'lib/manager/a.ts:1 manager (row 5) imports lib/operator/b.ts (row 5)',
+  ])
+})
+
+test('the embedded API and the kinds use less than what is below them', () => {
+  const api = 'it may use core, async, observe, runtime only'
+  assert.deepEqual(check({ 'lib/apiserver/a.ts': `import '../client/b.ts'`, 'lib/client/b.ts': '' }), [
+    `lib/apiserver/a.ts:1 apiserver imports lib/client/b.ts: ${api}`,
+  ])
+  assert.deepEqual(check({ 'lib/kinds/a.ts': `import '../async/b.ts'`, 'lib/async/b.ts': '' }), [
+    'lib/kinds/a.ts:1 kinds imports lib/async/b.ts: it may use core only',
+  ])
+})
+
+test('node modules and runtime globals stay in lib/runtime', () => {
+  assert.deepEqual(check({ 'lib/runtime/a.ts': `import 'node:fs'\nprocess.exit()\nBuffer.from('')` }), [])
+  assert.deepEqual(check({ 'lib/core/a.ts': `import 'node:fs'` }), ['lib/core/a.ts:1 imports node:fs: node modules are for lib/runtime'])
+  for (const name of ['process', 'Buffer', 'Deno', 'Bun', '__dirname', 'globalThis.process']) {
+    const text = `const x = ${name}.y`
+    assert.deepEqual(check({ 'lib/core/a.ts': text }), [
+      `lib/core/a.ts:1 uses ${name.replace('globalThis.', '')}: runtime globals are for lib/runtime`,
+    ], text)
+  }
+  assert.deepEqual(check({ 'lib/core/a.ts': `type X = typeof process` }).length, 1)
+  for (
+    const text of [
+      'x.process()',
+      'const x = { process: 1 }',
+      'interface X { process: string }',
+      'function f(process: () => void) { process() }',
+      '// process.exit()',
+      `'process'`,
+    ]
+  ) {
+    assert.deepEqual(check({ 'lib/core/a.ts': text }), [], text)
+  }
+})
+
+test('the launcher alone is free of that: it runs before lib/runtime can be loaded', () => {
+  const text = `import fs from 'node:fs'\nprocess.exit()`
+  assert.deepEqual(check({ 'lib/cli/bin.js': text }), [])
+  assert.equal(check({ 'lib/cli/main.ts': text }).length, 2)
+})
+
+test('time is a parameter', () => {
+  for (const call of ['setTimeout(f)', 'Date.now()', 'performance.now()', 'new Date()', 'AbortSignal.timeout(1)']) {
+    assert.equal(check({ 'lib/core/a.ts': call }).length, 1, call)
+    assert.equal(check({ 'lib/async/clock.ts': call }).length, 0, call)
+  }
+  assert.deepEqual(check({ 'lib/core/a.ts': 'new Date(ms)\nclock.now()' }), [])
+  assert.match(check({ 'lib/core/a.ts': 'AbortSignal.any([])' })[0] ?? '', /it leaks/)
+})
+
+test('other packages come when they are needed', () => {
+  assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod/v4/core'`, 'lib/config/a.ts': `await import('js-yaml')` }), [])
+  assert.deepEqual(check({ 'lib/config/a.ts': `import yaml from 'js-yaml'` }), [
+    'lib/config/a.ts:1 imports "js-yaml" at once: it is loaded when needed',
+  ])
+  assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod'` }), ['lib/schema/a.ts:1 imports the package "zod"'])
+  assert.deepEqual(check({ 'lib/config/a.ts': `const name = '@kubernetes/' + 'client-node'\nawait import(name)` }), [])
+  assert.deepEqual(check({ 'lib/core/a.ts': `await import(name)` }), ['lib/core/a.ts:1 imports a computed name'])
+})
+
+test('only the top row imports the package by its name', () => {
+  const parts = { 'lib/apiserver/mod.ts': '', 'lib/testing/mod.ts': '' }
+  assert.deepEqual(check({ ...parts, 'lib/cli/a.ts': `import { x } from 'kubeloop'\nimport 'kubeloop/apiserver'` }), [])
+  assert.deepEqual(check({ ...parts, 'lib/operator/a.ts': `import { x } from 'kubeloop/apiserver'` }), [
+    'lib/operator/a.ts:1 imports "kubeloop/apiserver" by name: only cli, testing, simcluster may',
+  ])
+  assert.match(check({ 'lib/testing/mod.ts': '', 'lib/testing/a.ts': `import 'kubeloop/testing'` })[0] ?? '', /its own folder/)
+})
+
+test('a circle is found, through types and through the package name too', () => {
+  assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'`, 'lib/core/b.ts': `import type { A } from './a.ts'` }), [
+    'cycle: lib/core/a.ts → lib/core/b.ts → lib/core/a.ts',
+  ])
+  const byName = { 'lib/cli/a.ts': `import 'kubeloop/testing'`, 'lib/testing/mod.ts': `import '../cli/a.ts'` }
+  assert.ok(check(byName).some((problem) => problem.startsWith('cycle: ')))
+})
+
+test('paths are whole and point at something', () => {
+  assert.deepEqual(check({ 'lib/core/a.ts': `import './b'` }), [`lib/core/a.ts:1 imports "./b" without its extension`])
+  assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'` }), ['lib/core/a.ts:1 imports lib/core/b.ts, which does not exist'])
+  assert.deepEqual(
+    check({ 'lib/unheard_of/a.ts': `import '../core/a.ts'`, 'lib/core/a.ts': `import '../unheard_of/b.ts'`, 'lib/unheard_of/b.ts': '' })
+      .length,
+    1,
+  )
+})
+
+test('mod.ts is a list of names', () => {
+  const files = { 'lib/core/a.ts': '' }
+  assert.deepEqual(
+    check({ ...files, 'mod.ts': `export { a, type b } from './lib/core/a.ts'\nexport type { c } from './lib/core/a.ts'` }),
+    [],
+  )
+  assert.deepEqual(check({ ...files, 'mod.ts': `export * from './lib/core/a.ts'` }), ['mod.ts exports *: each name is named'])
+  assert.deepEqual(check({ ...files, 'mod.ts': `export const a = 1` }), ['mod.ts has 1 statements besides exports of names'])
+  const many = Array.from({ length: MOST_NAMES + 1 }, (_, at) => `n${at}`).join(', ')
+  assert.deepEqual(check({ ...files, 'mod.ts': `export { ${many} } from './lib/core/a.ts'` }), [
+    `mod.ts exports ${MOST_NAMES + 1} names, more than ${MOST_NAMES}`,
+  ])
+  assert.deepEqual(check({ ...files, 'mod.ts': `export { a } from './lib/core/a.ts'\nexport { b as a } from './lib/core/a.ts'` }), [
+    'mod.ts exports twice: a',
+  ])
+  assert.deepEqual(checkLayers(new Map()), ['mod.ts is missing'])
+})
+
+test('names that imports take are read', () => {
+  const { imports } = readFacts(
+    'a.ts',
+    `import { a, type B, c as d } from './x.ts'\nimport { type E } from './y.ts'\nimport * as f from './z.ts'`,
+  )
+  assert.deepEqual(imports.map(({ how, names }) => [how, names.join()]), [['static', 'a,c'], ['type', ''], ['static', '']])
+})
+
+function check(files: Readonly<Record<string, string>>): string[] {
+  return checkLayers(new Map(Object.entries({ 'mod.ts': '', ...files })))
+}

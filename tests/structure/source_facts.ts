@@ -1,0 +1,151 @@
+/** What a source file depends on: its imports, and the globals and declarations that the rules ask about. */
+import ts from 'typescript'
+
+export interface ImportFact {
+  /** Undefined when it is computed at run time. */
+  readonly specifier: string | undefined
+  readonly line: number
+  /** `static`, `dynamic` (`import()`), or `type`: gone before anything runs. */
+  readonly how: 'static' | 'dynamic' | 'type'
+  /** The names it takes; empty for a namespace, a side effect or a dynamic import. */
+  readonly names: readonly string[]
+}
+
+export interface SourceFacts {
+  readonly imports: readonly ImportFact[]
+  /** Free names and calls: `process`, `Date.now`, … with the line of each use. */
+  readonly uses: readonly { readonly name: string; readonly line: number }[]
+  /** The names a file exports, as written, and `*` for `export * from`. */
+  readonly exports: readonly string[]
+  /** Statements other than imports and exports of names. */
+  readonly statements: number
+  /** It makes a class, a symbol or an empty map at its top level: what must exist once. */
+  readonly identity: boolean
+}
+
+/** Globals worth reporting; what a file declares itself under such a name is its own. */
+const WATCHED = new Set([
+  'process',
+  'Buffer',
+  'Deno',
+  'Bun',
+  '__dirname',
+  '__filename',
+  'require',
+  'global',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+])
+const WATCHED_MEMBERS = new Set(['Date.now', 'performance.now', 'AbortSignal.any', 'AbortSignal.timeout'])
+
+export function readFacts(path: string, text: string): SourceFacts {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const imports: ImportFact[] = []
+  const found: { name: string; line: number }[] = []
+  const declared = new Set<string>()
+  const lineOf = (node: ts.Node): number => source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) imports.push(importFact(node, lineOf(node)))
+    else if (ts.isExportDeclaration(node) && node.moduleSpecifier) imports.push(exportFact(node, lineOf(node)))
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+      imports.push({ specifier: textOf(node.argument.literal), line: lineOf(node), how: 'type', names: [] })
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      imports.push({ specifier: textOf(node.arguments[0]), line: lineOf(node), how: 'dynamic', names: [] })
+    } else if (ts.isNewExpression(node) && node.expression.getText() === 'Date' && !node.arguments?.length) {
+      found.push({ name: 'new Date()', line: lineOf(node) })
+    } else if (ts.isPropertyAccessExpression(node) && WATCHED_MEMBERS.has(node.getText())) {
+      found.push({ name: node.getText(), line: lineOf(node) })
+    } else if (ts.isIdentifier(node) && WATCHED.has(node.text)) {
+      if (declares(node)) declared.add(node.text)
+      else if (isUse(node)) found.push({ name: node.text, line: lineOf(node) })
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return {
+    imports,
+    uses: found.filter(({ name }) => !declared.has(name)),
+    exports: source.statements.flatMap(exportedNames),
+    statements: source.statements.filter((each) => !ts.isImportDeclaration(each) && !ts.isExportDeclaration(each)).length,
+    identity: source.statements.some(makesIdentity),
+  }
+}
+
+function importFact(node: ts.ImportDeclaration, line: number): ImportFact {
+  const clause = node.importClause
+  const bindings = clause?.namedBindings
+  const named = bindings && ts.isNamedImports(bindings) ? [...bindings.elements] : []
+  const values = named.filter((element) => !element.isTypeOnly)
+  const onlyTypes = clause !== undefined && (isTypeOnly(clause) || (clause.name === undefined && named.length > 0 && values.length === 0))
+  return {
+    specifier: textOf(node.moduleSpecifier),
+    line,
+    how: onlyTypes ? 'type' : 'static',
+    names: values.map((each) => (each.propertyName ?? each.name).text),
+  }
+}
+
+function isTypeOnly(clause: ts.ImportClause): boolean {
+  return clause.phaseModifier === ts.SyntaxKind.TypeKeyword
+}
+
+function exportFact(node: ts.ExportDeclaration, line: number): ImportFact {
+  const named = node.exportClause && ts.isNamedExports(node.exportClause) ? [...node.exportClause.elements] : []
+  const values = named.filter((element) => !element.isTypeOnly)
+  const onlyTypes = node.isTypeOnly || (named.length > 0 && values.length === 0)
+  return {
+    specifier: textOf(node.moduleSpecifier),
+    line,
+    how: onlyTypes ? 'type' : 'static',
+    names: values.map((each) => (each.propertyName ?? each.name).text),
+  }
+}
+
+function exportedNames(statement: ts.Statement): string[] {
+  if (ts.isExportDeclaration(statement)) {
+    const clause = statement.exportClause
+    if (!clause) return ['*']
+    return ts.isNamedExports(clause) ? clause.elements.map((element) => element.name.text) : [clause.name.text]
+  }
+  const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) ?? [] : []
+  if (!modifiers.some((each) => each.kind === ts.SyntaxKind.ExportKeyword)) return []
+  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map((each) => each.name.getText())
+  return 'name' in statement && statement.name ? [(statement.name as ts.Identifier).text] : ['default']
+}
+
+function makesIdentity(statement: ts.Statement): boolean {
+  if (ts.isClassDeclaration(statement)) return true
+  if (!ts.isVariableStatement(statement)) return false
+  return statement.declarationList.declarations.some(({ initializer }) =>
+    initializer !== undefined &&
+    (ts.isClassExpression(initializer) || /^(Symbol\(|new Weak(Map|Set)\b|new (Map|Set)(<.*>)?\(\))/s.test(initializer.getText()))
+  )
+}
+
+function textOf(node: ts.Node | undefined): string | undefined {
+  return node && ts.isStringLiteralLike(node) ? node.text : undefined
+}
+
+function declares(node: ts.Identifier): boolean {
+  const parent = node.parent
+  return (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isFunctionDeclaration(parent) || ts.isBindingElement(parent) ||
+    ts.isImportSpecifier(parent) || ts.isImportClause(parent) || ts.isNamespaceImport(parent)) && parent.name === node
+}
+
+/** A name that is looked up, not one that names a member, a property or a label. */
+function isUse(node: ts.Identifier): boolean {
+  const parent = node.parent
+  if (ts.isPropertyAccessExpression(parent)) {
+    return parent.expression === node || parent.expression.getText() === 'globalThis'
+  }
+  if (ts.isQualifiedName(parent)) return parent.left === node
+  if (
+    ts.isPropertyAssignment(parent) || ts.isMethodDeclaration(parent) || ts.isPropertySignature(parent) || ts.isMethodSignature(parent) ||
+    ts.isPropertyDeclaration(parent) || ts.isGetAccessorDeclaration(parent) || ts.isNamedTupleMember(parent) || ts.isJsxAttribute(parent)
+  ) {
+    return parent.name !== node
+  }
+  return true
+}

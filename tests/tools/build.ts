@@ -1,0 +1,221 @@
+/**
+ * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
+ *
+ * mod.js is one self-contained file, so that a copy of it beside an operator is enough; zod stays outside. The
+ * other entries take from `kubeloop` itself what must exist once: classes, and module-level maps and symbols.
+ * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
+ *
+ * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
+ * and those who bundle an operator minify then. Comments are left to the declarations.
+ */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build as tsup, type Options } from 'tsup'
+import { readFacts } from '../structure/source_facts.ts'
+import { ROOT } from './tree.ts'
+
+type Plugin = NonNullable<Options['esbuildPlugins']>[number]
+
+/** The entries whose names users import, by their file in dist. */
+export const ENTRIES: Readonly<Record<string, string>> = {
+  mod: 'mod.ts',
+  kinds: 'lib/kinds/mod.ts',
+  testing: 'lib/testing/mod.ts',
+  apiserver: 'lib/apiserver/mod.ts',
+}
+
+/** What the bundles leave to the one who installs them. client-node is imported by a computed name, which is outside by itself. */
+const OUTSIDE = [/^zod($|\/)/, /^kubeloop($|\/)/, /^node:/]
+
+/** What may be in several bundles although mod.js has it, and why. */
+const MAY_BE_TWICE: Readonly<Record<string, string>> = {
+  CommandNotFound: 'thrown and caught within the bundle that runs a command',
+  Heap: 'a data structure inside others; nobody asks what it is an instance of',
+}
+
+export async function build(folder: string = join(ROOT, 'dist')): Promise<void> {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const common: Options = {
+    config: false,
+    silent: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2023',
+    outDir: folder,
+    tsconfig: join(ROOT, 'tsconfig.json'),
+    external: OUTSIDE,
+    noExternal: [/^(?!zod|kubeloop|node:)/],
+    skipNodeModulesBundle: false,
+    removeNodeProtocol: false,
+    minify: false,
+    metafile: true,
+    clean: false,
+    // js-yaml is in mod.js but evaluated at its first import(); `splitting` would put it into a file of its own.
+    splitting: false,
+    treeshake: false,
+    outExtension: () => ({ js: '.js', dts: '.d.ts' }),
+  }
+  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [onlyWhatIsTaken('js-yaml')] })
+  const ownedByMod = new Set(inputsOf(folder))
+  await tsup({
+    ...common,
+    splitting: true,
+    esbuildPlugins: [onceOnly(ownedByMod), onlyWhatIsTaken('js-yaml')],
+    entry: {
+      kinds: join(ROOT, 'lib/kinds/mod.ts'),
+      testing: join(ROOT, 'lib/testing/mod.ts'),
+      apiserver: join(ROOT, 'lib/apiserver/mod.ts'),
+      cli_main: join(ROOT, 'lib/cli/main.ts'),
+    },
+  })
+  rmSync(join(folder, 'metafile-esm.json'), { force: true })
+  await writeDeclarations(common)
+  writeLauncher(folder)
+  writePackage(folder)
+  const twice = madeTwice(folder, ownedByMod)
+  if (twice.length > 0) {
+    const remedy = 'export them from mod.ts, or take what needs them by the name of the package'
+    throw new Error(`Cannot build: these would exist twice; ${remedy}:\n${twice.join('\n')}`)
+  }
+}
+
+/**
+ * What another entry takes from a file that mod.js has too, and whose classes must exist once, is taken from
+ * `kubeloop` as far as mod.ts exports it. The rest is bundled again: `madeTwice` looks at what that made.
+ */
+function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
+  const mod = readFacts('mod.ts', readFileSync(join(ROOT, 'mod.ts'), 'utf8'))
+  const exportedFrom = (file: string): readonly string[] =>
+    mod.imports.filter((each) => each.specifier === `./${file}`).flatMap((each) => each.names)
+  return {
+    name: 'once-only',
+    setup(bundler) {
+      bundler.onResolve({ filter: /^\.\.?\// }, ({ path, importer, kind, namespace }) => {
+        const target = new URL(path, `file://${importer}`).pathname
+        const file = target.slice(ROOT.length + 1)
+        if (kind === 'entry-point' || namespace !== 'file' || !ownedByMod.has(file)) return undefined
+        if (!readFacts(file, readFileSync(target, 'utf8')).identity) return undefined
+        return { path: file, namespace: 'once', pluginData: { target, file, path, importer }, suffix: `?${importer}` }
+      })
+      bundler.onLoad({ filter: /.*/, namespace: 'once' }, ({ pluginData }) => {
+        const { target, file, path, importer } = pluginData as { target: string; file: string; path: string; importer: string }
+        const imports = readFacts(importer, readFileSync(importer, 'utf8')).imports
+          .filter((each) => each.specifier === path && each.how !== 'type')
+        const taken = new Set(imports.flatMap((each) => each.names))
+        const shared = exportedFrom(file).filter((name) => taken.has(name))
+        const own = [...taken].filter((name) => !shared.includes(name))
+        const contents = [
+          shared.length > 0 ? `export { ${shared.join(', ')} } from 'kubeloop'` : '',
+          own.length > 0 ? `export { ${own.join(', ')} } from ${JSON.stringify(target)}` : '',
+          taken.size === 0 ? `export * from ${JSON.stringify(target)}` : '',
+        ]
+        return { contents: contents.join('\n'), loader: 'ts', resolveDir: ROOT }
+      })
+    },
+  }
+}
+
+/** The classes, symbols and registries of mod.js that another bundle makes again: what is left after esbuild dropped the unused. */
+function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
+  const found: string[] = []
+  for (const bundle of readdirSync(folder).filter((name) => name.endsWith('.js') && name !== 'mod.js')) {
+    // esbuild writes each module's path above its code.
+    const [, ...parts] = readFileSync(join(folder, bundle), 'utf8').split(/^\/\/ (?:.*\/)?(lib\/[\w/]+\.ts)$/m)
+    for (let at = 0; at < parts.length; at += 2) {
+      const [file = '', code = ''] = parts.slice(at, at + 2)
+      if (!ownedByMod.has(file)) continue
+      for (const [, name = ''] of code.matchAll(MAKES_IDENTITY)) {
+        if (!(name in MAY_BE_TWICE)) found.push(`${name} of ${file}, in ${bundle}`)
+      }
+    }
+  }
+  return found
+}
+
+/** esbuild turns the classes at the top into `var Name = class …`. */
+const MAKES_IDENTITY = /^var (\w+) = (?:\/\* @__PURE__ \*\/ )?(?:class\b|Symbol\(|new (?:Weak)?(?:Map|Set)\(\))/gm
+
+/** `const { a } = await import('package')` takes the whole package, for all that esbuild knows; this makes it take `a`. */
+function onlyWhatIsTaken(name: string): Plugin {
+  return {
+    name: `only-what-is-taken-of-${name}`,
+    setup(bundler) {
+      bundler.onResolve({ filter: new RegExp(`^${name}$`) }, ({ importer, kind }) => {
+        if (kind !== 'dynamic-import') return undefined
+        const taken = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(readFileSync(importer, 'utf8'))?.[1]
+        return taken === undefined ? undefined : { path: name, namespace: 'taken', pluginData: taken, suffix: `?${taken}` }
+      })
+      bundler.onLoad(
+        { filter: /.*/, namespace: 'taken' },
+        ({ pluginData }) => ({ contents: `export { ${String(pluginData)} } from '${name}'`, resolveDir: ROOT }),
+      )
+    },
+  }
+}
+
+/** The files of lib that went into the bundle built last, from the top. */
+function inputsOf(folder: string): string[] {
+  const { inputs } = JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as { inputs: Record<string, unknown> }
+  return Object.keys(inputs).map((path) => join(process.cwd(), path)).filter((path) => path.startsWith(ROOT)).map((path) =>
+    path.slice(ROOT.length + 1)
+  )
+}
+
+/** One run for all entries: what two of them declare is in a shared file, so that a class is one type. */
+async function writeDeclarations(common: Options): Promise<void> {
+  const entry = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)]))
+  await tsup({
+    ...common,
+    metafile: false,
+    noExternal: [],
+    entry,
+    dts: { only: true, compilerOptions: { noEmit: false, types: ['node'] } },
+  })
+}
+
+/** cli.js is bin.js as it stands, plain enough for the oldest Node; only the name of what it loads is another. */
+function writeLauncher(folder: string): void {
+  const source = readFileSync(join(ROOT, 'lib/cli/bin.js'), 'utf8')
+  const parts = source.split('./main.ts')
+  if (parts.length !== 2) throw new Error(`Cannot build cli.js: lib/cli/bin.js names "./main.ts" ${parts.length - 1} times instead of once`)
+  writeFileSync(join(folder, 'cli.js'), parts.join('./cli_main.js'), { mode: 0o755 })
+}
+
+/** The published package.json: what users need to know, pointing at JavaScript. The one at the top is private: it points at sources. */
+function writePackage(folder: string): void {
+  const source = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>
+  const { name, version, description, license, type, engines, peerDependencies, peerDependenciesMeta, keywords, repository } = source
+  const entry = (file: string): unknown => ({ types: `./${file}.d.ts`, default: `./${file}.js` })
+  const exports = Object.fromEntries(Object.keys(ENTRIES).map((file) => [file === 'mod' ? '.' : `./${file}`, entry(file)]))
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify(
+      {
+        name,
+        version,
+        description,
+        keywords,
+        license,
+        repository,
+        type,
+        engines,
+        exports: { ...exports, './package.json': './package.json' },
+        types: './mod.d.ts',
+        bin: { kubeloop: './cli.js' },
+        sideEffects: false,
+        peerDependencies,
+        peerDependenciesMeta,
+      },
+      null,
+      2,
+    ) + '\n',
+  )
+  for (const file of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, file), join(folder, file))
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const started = performance.now()
+  await build(process.argv[2])
+  console.log(`dist is built (${((performance.now() - started) / 1000).toFixed(1)} s)`)
+}

@@ -1,0 +1,59 @@
+/** Reads the JUnit reports of Node, Bun and Deno; plain JavaScript, for tests/run.js. */
+
+/**
+ * The tests in a report, without the suites around them.
+ *
+ * @param {string} xml
+ * @returns {{ name: string, result: 'passed' | 'failed' | 'skipped', line: number, reason: string | undefined }[]}
+ */
+export function readReport(xml) {
+  // A comment may hold anything, and so may the text of a failure, once it is unescaped: tags are read first.
+  const text = xml.replaceAll(/<!--[\s\S]*?-->/g, '')
+  const tests = []
+  const suites = []
+  for (
+    const [, closing, tag, attributes, selfClosing] of text.matchAll(
+      /<(\/?)(testsuites?|testcase|failure|error|skipped)\b((?:\s+[\w-]+="[^"]*"|\s+[\w-]+='[^']*')*)\s*(\/?)>/g,
+    )
+  ) {
+    const attribute = (name) => unescape(new RegExp(`\\s${name}="([^"]*)"`).exec(attributes)?.[1] ?? '')
+    if (tag === 'testsuite') {
+      if (closing) suites.pop()
+      else if (!selfClosing) suites.push(attribute('name'))
+    } else if (tag === 'testcase' && !closing) {
+      // Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
+      const inside = suites.slice(isFileSuite(suites[0]) ? 1 : 0)
+      tests.push({ name: [...inside, attribute('name')].join(' > '), result: 'passed', line: Number(attribute('line')), reason: undefined })
+    } else if (!closing && tests.length > 0) {
+      const test = tests[tests.length - 1]
+      if (tag === 'failure' || tag === 'error') test.result = 'failed'
+      if (tag === 'skipped') {
+        test.result = 'skipped'
+        const reason = attribute('message')
+        test.reason = reason === '' || reason === 'true' ? undefined : reason
+      }
+    }
+  }
+  // Deno reports a suite as a test beside its tests; it counts only when it failed without one of them failing.
+  return tests.filter((test) => {
+    const inside = tests.filter((other) => other.name.startsWith(`${test.name} > `))
+    return inside.length === 0 || (test.result === 'failed' && inside.every(({ result }) => result !== 'failed'))
+  })
+}
+
+/** The outermost suite of Bun and Deno is the file. */
+function isFileSuite(name) {
+  return name !== undefined && /\.(test\.)?ts$/.test(name)
+}
+
+function unescape(text) {
+  return text.replaceAll(
+    /&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi,
+    (_, decimal, hex, name) =>
+      decimal
+        ? String.fromCodePoint(Number(decimal))
+        : hex
+        ? String.fromCodePoint(parseInt(hex, 16))
+        : { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }[name] ?? '',
+  )
+}

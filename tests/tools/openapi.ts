@@ -1,0 +1,199 @@
+/**
+ * Writes lib/apiserver/builtin_schemas.ts from a real API server's /openapi/v3: types, required fields, defaults,
+ * enums, list topology and strategic merge keys of the kinds that the embedded API serves, one line a definition.
+ *
+ * What OpenAPI does not say comes from the Go sources of the same version: which fields are held by value, so that
+ * their zero is left out or, for times, written as null.
+ *
+ * Run: node tests/tools/openapi.ts https://127.0.0.1:6443 TOKEN CA.pem GOMODCACHE/k8s.io
+ */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
+
+const GROUPS: readonly string[] = [
+  'api/v1', 'apis/apps/v1', 'apis/batch/v1', 'apis/coordination.k8s.io/v1', 'apis/events.k8s.io/v1', 'apis/networking.k8s.io/v1',
+  'apis/rbac.authorization.k8s.io/v1', 'apis/apiextensions.k8s.io/v1', 'apis/autoscaling/v1', 'apis/policy/v1',
+  'apis/scheduling.k8s.io/v1', 'apis/storage.k8s.io/v1', 'apis/discovery.k8s.io/v1',
+]
+
+/** The kinds whose definitions are kept, with all that they refer to. */
+const ROOTS: readonly string[] = [
+  ...['Namespace', 'ConfigMap', 'Secret', 'Service', 'ServiceAccount', 'Pod', 'Event', 'Endpoints', 'Node', 'PersistentVolumeClaim',
+    'PersistentVolume', 'ResourceQuota', 'LimitRange'].map((kind) => `core.v1.${kind}`),
+  ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'ControllerRevision'].map((kind) => `apps.v1.${kind}`),
+  'batch.v1.Job', 'batch.v1.CronJob', 'coordination.v1.Lease', 'events.v1.Event', 'networking.v1.NetworkPolicy', 'networking.v1.Ingress',
+  'networking.v1.IngressClass', 'policy.v1.PodDisruptionBudget', 'scheduling.v1.PriorityClass', 'storage.v1.StorageClass',
+  'discovery.v1.EndpointSlice', 'autoscaling.v1.Scale',
+  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac.v1.${kind}`),
+  'apiextensions.v1.CustomResourceDefinition', 'meta.v1.DeleteOptions', 'meta.v1.Status',
+]
+
+/** Definitions that have a letter of their own. */
+const ATOMS: Readonly<Record<string, string>> = {
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': 'quantity',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime': 'microtime',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.Time': 'time',
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': 'intorstring',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1': 'any',
+  'io.k8s.apimachinery.pkg.runtime.RawExtension': 'any',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON': 'any',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray': 'any',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool': 'any',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray': 'any',
+}
+
+interface Property {
+  type?: string
+  format?: string
+  default?: unknown
+  enum?: string[]
+  allOf?: { $ref: string }[]
+  $ref?: string
+  items?: Property
+  additionalProperties?: Property
+  'x-kubernetes-list-type'?: string
+  'x-kubernetes-map-type'?: string
+  'x-kubernetes-list-map-keys'?: string[]
+  'x-kubernetes-patch-merge-key'?: string
+  'x-kubernetes-patch-strategy'?: string
+}
+
+interface Definition extends Property {
+  required?: string[]
+  properties?: Record<string, Property>
+}
+
+function shortName(ref: string): string {
+  return ref.replace('#/components/schemas/', '').replace(/^io\.k8s\.(api|apimachinery\.pkg\.apis|apiextensions-apiserver\.pkg\.apis)\./, '')
+}
+
+function typeOf(property: Property): string {
+  const ref = property.$ref ?? property.allOf?.[0]?.$ref
+  if (ref) {
+    const atom = ATOMS[ref.replace('#/components/schemas/', '')]
+    if (atom) return atom
+    const isStruct = JSON.stringify(property.default) === '{}'
+    return `@${shortName(ref)}${isStruct ? '+' : ''}`
+  }
+  if (property.type === 'array') return `[]${typeOf(property.items!).replace(/\+$/, '')}`
+  if (property.type === 'object') return property.additionalProperties ? `{}${typeOf(property.additionalProperties).replace(/\+$/, '')}` : 'any'
+  switch (`${property.type}/${property.format ?? ''}`) {
+    case 'string/': return 'string'
+    case 'string/byte': return 'byte'
+    case 'boolean/': return 'bool'
+    case 'integer/int32': return 'int32'
+    case 'integer/int64': return 'int64'
+    case 'integer/': return 'int64'
+    case 'number/double': return 'double'
+    default: throw new Error(`Cannot write a property: ${JSON.stringify(property)} is of no known type`)
+  }
+}
+
+/** How Go holds a field, by `definition/field`. */
+type Holdings = ReadonlyMap<string, { readonly type: string; readonly omits: boolean; readonly omitsZero: boolean }>
+
+const GO_STRUCT = /^type (\w+) struct \{\n([\s\S]*?)^\}/gm
+const GO_FIELD = /^\t\w+\s+(\S+)\s+`json:"(\w+)([^"]*)"/gm
+
+/** Reads the structs of the API packages. */
+async function readHoldings(root: string): Promise<Holdings> {
+  const holdings = new Map<string, { type: string; omits: boolean; omitsZero: boolean }>()
+  const versions = await readdir(root)
+  const folder = (name: string): string => `${root}/${versions.find((each) => each.startsWith(`${name}@`))}`
+  const packages = new Map<string, string>([
+    ['meta.v1', `${folder('apimachinery')}/pkg/apis/meta/v1`], ['apiextensions.v1', `${folder('apiextensions-apiserver')}/pkg/apis/apiextensions/v1`],
+    ...['core', 'apps', 'batch', 'coordination', 'events', 'networking', 'policy', 'rbac', 'scheduling', 'storage', 'discovery', 'autoscaling']
+      .map((group): [string, string] => [`${group}.v1`, `${folder('api')}/${group}/v1`]),
+  ])
+  for (const [prefix, path] of packages) {
+    for (const file of ['types.go', 'types_jsonschema.go']) {
+      const text = await readFile(`${path}/${file}`, 'utf8').catch(() => '')
+      for (const [, struct, body] of text.matchAll(GO_STRUCT)) {
+        for (const [, type, name, options] of body!.matchAll(GO_FIELD)) {
+          holdings.set(`${prefix}.${struct}/${name}`, { type: type!, omits: /omitempty|omitzero/.test(options!), omitsZero: options!.includes('omitzero') })
+        }
+      }
+    }
+  }
+  return holdings
+}
+
+/** `*` a string behind a pointer, kept when empty; `-` a number or flag by value, left out when zero; `+` a time by value. */
+function holdingOf(type: string, held: { type: string; omits: boolean; omitsZero: boolean } | undefined): string {
+  if (!held) return ''
+  const isPointer = held.type.startsWith('*')
+  if (type === 'string') return isPointer ? '*' : ''
+  if (['bool', 'int32', 'int64', 'double'].includes(type)) return !isPointer && held.omits ? '-' : ''
+  if (type === 'time' || type === 'microtime') return isPointer || held.omitsZero ? '' : '+'
+  return ''
+}
+
+function line(name: string, definition: Definition, holdings: Holdings): string {
+  const required = new Set(definition.required)
+  const fields = Object.entries(definition.properties ?? {}).map(([field, property]) => {
+    const type = typeOf(property)
+    let text = `${field}${required.has(field) ? '!' : ''}:${type}${holdingOf(type, holdings.get(`${name}/${field}`))}`
+    if (property['x-kubernetes-list-type'] === 'map') text += `%map(${property['x-kubernetes-list-map-keys']!.join(',')})`
+    else if (property['x-kubernetes-list-type'] === 'set') text += '%set'
+    if (property['x-kubernetes-map-type'] === 'atomic') text += '%atomic'
+    const strategy = property['x-kubernetes-patch-strategy']
+    if (strategy) text += `~${strategy}(${property['x-kubernetes-patch-merge-key'] ?? ''})`
+    if (property.enum) text += `|${property.enum.join('|')}`
+    const usual = ['{}', '""', '0', 'false', 'null', undefined].includes(JSON.stringify(property.default))
+    if (!usual) text += `=${JSON.stringify(property.default)}`
+    return text
+  })
+  return (definition['x-kubernetes-map-type'] === 'atomic' ? '%atomic ' : '') + fields.join(' ')
+}
+
+function refsOf(definition: Definition): string[] {
+  return [...JSON.stringify(definition).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]!)
+}
+
+async function fetchJson(server: string, path: string, token: string, ca: Buffer): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    request(new URL(path, server), { ca, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')))
+        else reject(new Error(`Cannot read ${path}: ${response.statusCode}`))
+      })
+    }).on('error', reject).end()
+  })
+}
+
+async function main(server: string, token: string, caPath: string, sources: string): Promise<void> {
+  const ca = await readFile(caPath)
+  const holdings = await readHoldings(sources)
+  const definitions = new Map<string, Definition>()
+  for (const group of GROUPS) {
+    const document = await fetchJson(server, `/openapi/v3/${group}`, token, ca) as { components: { schemas: Record<string, Definition> } }
+    for (const [name, definition] of Object.entries(document.components.schemas)) definitions.set(name, definition)
+  }
+  const { gitVersion } = await fetchJson(server, '/version', token, ca) as { gitVersion: string }
+  const kept = new Map<string, string>()
+  const queue = [...definitions.keys()].filter((name) => ROOTS.includes(shortName(name)))
+  for (const name of queue) {
+    if (ATOMS[name] || kept.has(shortName(name))) continue
+    kept.set(shortName(name), line(shortName(name), definitions.get(name)!, holdings))
+    queue.push(...refsOf(definitions.get(name)!))
+  }
+  const lines = [...kept].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, text]) => `${name} ${text}`.trimEnd())
+  const text = `/**
+ * The schemas of the built-in kinds, one definition a line: its name, then its fields as
+ * \`name[!]:type[*+-][%topology][~patchStrategy(mergeKey)][|enum…][=default]\`. Read by builtin_schema.ts.
+ *
+ * Generated by tests/tools/openapi.ts from kube-apiserver ${gitVersion}; do not edit.
+ */
+export const BUILTIN_SCHEMAS: string = \`
+${lines.join('\n')}
+\`
+`
+  await writeFile(new URL('../../lib/apiserver/builtin_schemas.ts', import.meta.url), text)
+  console.log(`${lines.length} definitions, ${text.length} bytes`)
+}
+
+const [server, token, caPath, sources] = process.argv.slice(2)
+if (!server || !token || !caPath || !sources) throw new TypeError('Cannot generate schemas: say SERVER TOKEN CA.pem GOMODCACHE/k8s.io')
+await main(server, token, caPath, sources)

@@ -1,0 +1,73 @@
+/** A mistake in an operator is told in a line or two, not in a page of types. */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const FILE = `${ROOT}tests/types/mistake.ts`
+const MOST_CHARACTERS = 400
+
+const PREAMBLE = `
+import { defineResource, operator, type Client, type Desired } from 'kubeloop'
+import { ConfigMap, Deployment, NetworkPolicy, Pod } from 'kubeloop/kinds'
+import * as z from 'zod'
+declare const client: Client
+const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ size: z.int32() }),
+  status: z.object({ ok: z.boolean() }) })
+const app = operator({ name: 'x' })
+export { ConfigMap, Deployment, Foo, NetworkPolicy, Pod, app, client }
+export type { Desired }
+`
+
+/** A mistake, and what its message must mention. */
+const mistakes: readonly (readonly [string, string])[] = [
+  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { replica: 3 } })", "'replica' does not exist"],
+  ["void client.create(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ nam: 'c' }] } } } })",
+    "'nam' does not exist"],
+  ["export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { replica: 3 } })",
+    "'replica' does not exist"],
+  ["void client.apply(NetworkPolicy, { metadata: { name: 'n' }, spec: { ingress: [{ _from: [] }] } })", "'_from' does not exist"],
+  ["void client.apply(Foo, { metadata: { name: 'f' }, spec: { sise: 3 } })", "'sise' does not exist"],
+  ["void client.apply(Foo, { metadata: { name: 'f' }, spec: { size: '3' } })", "'string' is not assignable to type 'number'"],
+  ["void client.edit(Deployment, { namespace: 'a', name: 'b' }, (d) => { d.spec!.replica = 3 })", "'replica' does not exist"],
+  ["void client.get(ConfigMap, { name: 'b' })", "'{ name: string; }' is not assignable"],
+  ["void client.setStatus(Foo, { namespace: 'a', name: 'b' }, { okay: true })", "'okay' does not exist"],
+  ["app.controllerFor(Pod).reconcile(async (pod) => { pod.spec!.containers[0]!.image = 'x' })", 'read-only property'],
+]
+
+const messages = compile()
+
+for (const [i, [mistake, mention]] of mistakes.entries()) {
+  test(`a short message for ${mistake}`, () => {
+    const [message = '', ...others] = messages.get(i) ?? []
+    assert.deepEqual(others, [], 'one mistake, one message')
+    assert.ok(message.includes(mention), message)
+    assert.ok(message.length < MOST_CHARACTERS, `${message.length} characters: ${message}`)
+  })
+}
+
+test('nothing but the mistakes is wrong', () => {
+  assert.deepEqual(messages.get(-1) ?? [], [])
+})
+
+/** The compiler's messages by mistake; those of other lines at -1. */
+function compile(): ReadonlyMap<number, readonly string[]> {
+  const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
+  const text = [PREAMBLE.trim(), ...mistakes.map(([mistake]) => mistake)].join('\n')
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists } = host
+  host.fileExists = (path) => path === FILE || fileExists(path)
+  host.getSourceFile = (path, version, ...rest) => path === FILE ? ts.createSourceFile(path, text, version) : getSourceFile(path, version,
+    ...rest)
+  const program = ts.createProgram([FILE], options, host)
+  const source = program.getSourceFile(FILE)!
+  const first = PREAMBLE.trim().split('\n').length
+  const found = new Map<number, string[]>()
+  for (const diagnostic of [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]) {
+    const mistake = Math.max(source.getLineAndCharacterOfPosition(diagnostic.start ?? 0).line - first, -1)
+    found.set(mistake, [...found.get(mistake) ?? [], ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n')])
+  }
+  return found
+}
