@@ -1,5 +1,5 @@
 /** Request bodies: JSON, its media type, and the object in it. */
-import { type ApiObject, isObject, type Json, type JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject } from './json.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from './status.ts'
 import { duplicateFields } from './strict_json.ts'
 import type { Kind } from './kinds.ts'
@@ -66,13 +66,6 @@ export function bodyText(call: Call): string {
   const bytes = typeof body === 'string' ? body.length : body.byteLength
   if (bytes > MOST_BODY_BYTES) throw tooLarge(MOST_BODY_BYTES)
   return typeof body === 'string' ? body : new TextDecoder().decode(body)
-}
-
-/** The body as an object with metadata; its apiVersion and kind may be missing. */
-export function asObject(value: Json): ApiObject {
-  if (!isObject(value)) throw badRequest('the body of the request must be a JSON object')
-  const metadata = isObject(value['metadata']) ? value['metadata'] : {}
-  return { ...value, metadata } as ApiObject
 }
 
 /** The options in the body of a delete; empty when there is none. */

@@ -55,11 +55,6 @@ const LINES: ReadonlyMap<string, string> = new Map(BUILTIN_SCHEMAS.trim().split(
 
 const parsed = new Map<string, Schema>()
 
-/** The names of all built-in definitions. */
-export function definitionNames(): IterableIterator<string> {
-  return LINES.keys()
-}
-
 /** A built-in definition, such as `apps.v1.Deployment`. */
 export function definition(name: string): Schema {
   let schema = parsed.get(name)

@@ -1,5 +1,5 @@
 /**
- * Label and field selectors, in the grammar of the API server.
+ * Label selectors, in the grammar of the API server.
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
  */
@@ -32,15 +32,6 @@ export function formatLabels(labels: string | Labels): string {
 export function parseLabelSelector(text: string | Labels): Selector {
   const requirements = new LabelParser(formatLabels(text)).parse()
   return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
-}
-
-/** Parses a field selector: `path=value` and `path!=value`, joined by commas; `\` takes the meaning from `,`, `=` and itself. */
-export function parseFieldSelector(text: string): readonly { readonly path: string; readonly value: string; readonly equal: boolean }[] {
-  return (text.match(/(?:\\.|[^\\,]|\\$)+/gs) ?? []).map((part) => {
-    const match = /^([^=!]+)(==|=|!=)((?:\\[\\,=]|[^\\=])*)$/s.exec(part.trim())
-    if (!match) throw new TypeError(`Cannot read field selector "${text}": "${part}" is not path=value or path!=value`)
-    return { path: match[1]!, value: match[3]!.replace(/\\(.)/gs, '$1'), equal: match[2] !== '!=' }
-  })
 }
 
 type Token = { readonly kind: 'word' | 'symbol' | 'end'; readonly text: string }

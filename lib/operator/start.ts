@@ -10,7 +10,7 @@ import { httpTransport } from '../runtime/transport.ts'
 import { Api } from '../client/api.ts'
 import { KubeClient } from '../client/kube_client.ts'
 import { retrying } from '../client/retry.ts'
-import { loadConfig } from '../config/load.ts'
+import { describeConfig, loadConfig } from '../config/load.ts'
 import { Cache } from '../cache/cache.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
@@ -63,7 +63,7 @@ interface Foundation {
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
   const { clock = systemClock, log = silentLog } = options
   const { name } = description.options
-  const cluster = options.transport ? undefined : (options.cluster ?? (await loadConfig({ log })).cluster)
+  const cluster = options.transport ? undefined : (options.cluster ?? (await findCluster(log)))
   const connection = cluster && httpTransport(cluster, { clock, log, userAgent: `${name} kubeloop` })
   try {
     const transport = retrying((options.transport ?? connection)!, { clock, log })
@@ -78,6 +78,12 @@ export async function startOperator(description: OperatorDescription, signal: Ab
   } finally {
     connection?.close()
   }
+}
+
+async function findCluster(log: Log): Promise<ClusterConfig> {
+  const found = await loadConfig({ log })
+  log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)
+  return found.cluster
 }
 
 async function prepareCrds(description: OperatorDescription, dependencies: Parameters<typeof installCrds>[1], options: StartOptions, signal: AbortSignal): Promise<void> {

@@ -38,11 +38,12 @@ export function operatorWasStarted(): boolean {
 }
 
 /**
- * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, so it is kept alive
- * unless it `mustEnd`; the others outlive it. Never settles.
+ * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, and Deno's loses a
+ * change that comes while the program ends, so there it is kept alive unless it `mustEnd`. Never settles.
  */
 export function waitForChange(code: number, mustEnd = false): Promise<never> {
-  if (!process.versions['bun'] || mustEnd) process.exit(code)
+  const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string }
+  if ((!bun && !deno) || mustEnd) process.exit(code)
   setInterval(() => {}, LONGEST_TIMER_MS)
   return new Promise(() => {})
 }

@@ -84,8 +84,3 @@ export function fileName(file: string): string {
 export function absolutePath(...parts: readonly string[]): string {
   return path.resolve(...parts)
 }
-
-/** How to get from a folder to a file. */
-export function relativePath(folder: string, file: string): string {
-  return path.relative(folder, file)
-}

@@ -23,8 +23,6 @@ export interface Command {
   readonly pid: number
   /** The first line, past or to come, that is like this; rejects when the command ends before. Each line is found once. */
   line(what: string, like: (line: Line) => boolean): Promise<Line>
-  /** Settles when this text was printed, by whomever; rejects when the command ends before. */
-  printed(text: string): Promise<void>
   /** Everything that was printed so far. */
   output(): string
   kill(signal: NodeJS.Signals): void
@@ -94,25 +92,18 @@ function command(child: ChildProcess): Command {
     })
   })
   const output = (): string => text.join('\n')
-  const next = (): Promise<void> => new Promise((resolve) => (waiting = [...waiting, resolve]))
   return {
     pid: child.pid!,
     output,
     ended,
     // Deno's child.kill() makes it forget the exit code.
     kill: (signal) => void (over || process.kill(child.pid!, signal)),
-    async printed(wanted) {
-      while (!output().includes(wanted)) {
-        if (over) throw new Error(`the command ended without printing "${wanted}"\n${output()}`)
-        await next()
-      }
-    },
     async line(what, like) {
       for (;;) {
         const at = lines.findIndex(like)
         if (at >= 0) return lines.splice(at, 1)[0]!
         if (over) throw new Error(`the command ended without a line like: ${what}\n${output()}`)
-        await next()
+        await new Promise<void>((resolve) => (waiting = [...waiting, resolve]))
       }
     },
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { labelSelector } from '../../lib/apiserver/label_selector.ts'
-import { formatLabels, parseFieldSelector, parseLabelSelector } from '../../lib/core/selectors.ts'
+import { formatLabels, parseLabelSelector } from '../../lib/core/selectors.ts'
 
 /** Whether labels satisfy a selector, or 'refused'. */
 function verdict(parse: (text: string) => (labels: Record<string, string>) => boolean, text: string, labels: Record<string, string>): boolean | 'refused' {
@@ -94,16 +94,4 @@ test('labels as an object select by equality, and cannot smuggle in another sele
   assert.throws(() => formatLabels({ '!app': 'a' }), TypeError)
   assert.throws(() => formatLabels({ app: undefined as unknown as string }), TypeError)
   assert.equal(parseLabelSelector({ app: 'a' })({ app: 'a', b: 'c' }), true)
-})
-
-test('a field selector is path=value terms, with the API escapes', () => {
-  assert.deepEqual(parseFieldSelector('metadata.name=a,status.phase!=Running'), [
-    { path: 'metadata.name', value: 'a', equal: true },
-    { path: 'status.phase', value: 'Running', equal: false },
-  ])
-  assert.deepEqual(parseFieldSelector('a==b'), [{ path: 'a', value: 'b', equal: true }])
-  assert.deepEqual(parseFieldSelector('a=x\\,y\\=z\\\\'), [{ path: 'a', value: 'x,y=z\\', equal: true }])
-  assert.deepEqual(parseFieldSelector(''), [])
-  assert.deepEqual(parseFieldSelector('a='), [{ path: 'a', value: '', equal: true }])
-  for (const text of ['a', '=b', 'a=b=c', 'a=\\x', 'a=b\\']) assert.throws(() => parseFieldSelector(text), /^TypeError: Cannot read field selector /, text)
 })

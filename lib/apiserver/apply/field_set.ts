@@ -84,10 +84,6 @@ export function isEmpty(set: FieldSet): boolean {
   return true
 }
 
-export function setsEqual(a: FieldSet, b: FieldSet): boolean {
-  return isEmpty(combine(a, b, (inA, inB) => inA !== inB))
-}
-
 /** The members, in the order in which they are printed: those of a level before those below them. */
 export function paths(set: FieldSet, prefix: readonly string[] = []): (readonly string[])[] {
   const sorted = [...set].sort(([a], [b]) => (a < b ? -1 : 1))
