@@ -21,6 +21,8 @@ export interface ExchangeOptions {
   readonly clock: Clock
   /** How long a connection may take to stand. */
   readonly connectTimeoutMs: number
+  /** How long the head of the answer may take, once the request is sent. */
+  readonly answerTimeoutMs: number
   /** Called once, when no more bytes can come or go. */
   readonly onEnd: () => void
 }
@@ -59,10 +61,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     headers,
     agent,
   })
-  const stopWaiting = clock.after(options.connectTimeoutMs, () => {
-    const error = new Error(`it took longer than ${options.connectTimeoutMs / 1000} s`)
-    fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), 'connect', address.authority))
-  })
+  let stopWaiting = limit('connect', options.connectTimeoutMs)
   client.once('socket', (socket) => {
     isKept = client.reusedSocket
     // Deno sends a request on a kept connection a second time by itself, even one that was aborted (denoland/deno#36786),
@@ -77,6 +76,13 @@ export function exchange(options: ExchangeOptions): Exchange {
   signal?.addEventListener('abort', onAbort)
   return { result, abort }
 
+  function limit(what: Phase, ms: number): () => void {
+    return clock.after(ms, () => {
+      const error = new Error(`it took longer than ${ms / 1000} s`)
+      fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), what, address.authority))
+    })
+  }
+
   function send(socket: Socket): void {
     if (isOver) return
     stopWaiting()
@@ -87,11 +93,13 @@ export function exchange(options: ExchangeOptions): Exchange {
       return abort(error)
     }
     phase = 'response'
+    stopWaiting = limit('response', options.answerTimeoutMs)
     client.end(request.body)
   }
 
   function answered(answer: IncomingMessage): void {
     if (isOver) return
+    stopWaiting()
     phase = 'body'
     body = openBody(answer, {
       explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),

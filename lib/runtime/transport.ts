@@ -26,6 +26,11 @@ export interface TransportOptions {
   readonly log?: Log | undefined
   /** How long a connection may take to stand, TLS included. Default: 30 s, as in client-go. */
   readonly connectTimeoutMs?: number | undefined
+  /**
+   * How long the head of an answer may take. Default: 75 s. The API server itself ends after 60 s what is not a watch, and
+   * accepts a watch at once: a connection that is silent for longer is dead.
+   */
+  readonly answerTimeoutMs?: number | undefined
 }
 
 /** A transport that holds connections. */
@@ -43,7 +48,7 @@ export type ClosableTransport = Transport & {
  * @throws ConfigError when the server or the proxy is not a URL.
  */
 export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
-  const { clock = systemClock, userAgent = 'kubeloop', log = silentLog, connectTimeoutMs = 30_000 } = options
+  const { clock = systemClock, userAgent = 'kubeloop', log = silentLog, connectTimeoutMs = 30_000, answerTimeoutMs = 75_000 } = options
   const address = parseServer(config.server)
   const pool = new AgentPool({
     address,
@@ -83,7 +88,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       request.signal?.throwIfAborted()
       if (closed) throw closedError()
       const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
-      const started: Exchange = exchange({ request, headers, address, agent, clock, connectTimeoutMs, onEnd: () => open.delete(started) })
+      const started: Exchange = exchange({ request, headers, address, agent, clock, connectTimeoutMs, answerTimeoutMs, onEnd: () => open.delete(started) })
       open.add(started)
       const result = await started.result
       if (result.kind === 'answered') return result.response

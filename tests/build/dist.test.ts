@@ -41,6 +41,16 @@ test('a class exists once: what mod.js exports is made in no other file', async 
   }
 })
 
+test('an error that comes out of one entry is an instance of the class in another', async () => {
+  const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
+  const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
+  const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
+  const app = operator({ name: 'idle' }).add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+  const w = await world(app)
+  await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
+  await w.stop()
+})
+
 test('mod.js is one file that needs zod alone, and js-yaml waits in it until it is asked for', () => {
   const { imports } = factsOf('mod.js')
   const specifiers = [...new Set(imports.map(({ specifier }) => specifier))].filter((each) =>

@@ -105,6 +105,41 @@ test('a connection that does not stand in time is given up, by the clock', () =>
   })
 }))
 
+test('an answer that does not begin in time is given up, by the clock', () => ending(async (keep) => {
+  const received = Promise.withResolvers<void>()
+  const server = keep(await serveTls(() => received.resolve()))
+  const timers = new Map<number, () => void>()
+  const after = (ms: number, fire: () => void): () => void => {
+    timers.set(ms, fire)
+    return () => void timers.delete(ms)
+  }
+  const transport = keep(await transportTo(server, {}, { clock: { now: () => 0, monotonic: () => 0, after } }))
+  const answer = textOf(transport)
+  await received.promise
+  assert.deepEqual([...timers.keys()], [75_000])
+  timers.get(75_000)!()
+  await assert.rejects(answer, (error) => {
+    assert.ok(error instanceof NetworkError)
+    assert.deepEqual([error.phase, error.code], ['response', 'ETIMEDOUT'])
+    assert.match(error.message, /^Cannot get an answer from 127\.0\.0\.1:\d+: no answer in time/)
+    return true
+  })
+  assert.equal(timers.size, 0)
+}))
+
+test('a body may take as long as it likes: a watch does', () => ending(async (keep) => {
+  const server = keep(await serveTls((_, response) => void response.write('a')))
+  let timers = 0
+  const after = (): (() => void) => {
+    timers++
+    return () => void timers--
+  }
+  const transport = keep(await transportTo(server, {}, { clock: { now: () => 0, monotonic: () => 0, after } }))
+  const { body } = await transport({ method: 'GET', path: '/' })
+  assert.equal(timers, 0)
+  body.cancel()
+}))
+
 test('beforeSend is called before the first byte, on new and on kept connections', () => ending(async (keep) => {
   const order: string[] = []
   const server = keep(await serveTls((request, response) => {
