@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Api, httpTransport, isReason, KubeClient, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
+import { Api, httpTransport, KubeClient, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { Foo } from '../../examples/sample_controller.ts'
 import { startOperatorProcess } from './operator_process.ts'
@@ -93,7 +93,7 @@ function lifeOfAFoo(signIn: string): Case {
         let operator = startOperatorProcess(options)
         try {
           await withServer(target.configs[signIn]!, async ({ client, foos, deployments }) => {
-            await whenServed(client)
+            await foos.served
             await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
             const created = await deployments.until(OWNED, 'created', replicas(1))
             assert.deepEqual(created?.metadata.ownerReferences?.map(({ kind, name, controller }) => ({ kind, name, controller })), [{ kind: 'Foo', name: 'example', controller: true }])
@@ -121,19 +121,6 @@ function lifeOfAFoo(signIn: string): Case {
   }
 }
 
-/** The operator installs the CRD of its kind; until then the server does not know it. */
-async function whenServed(client: KubeClient): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    try {
-      await client.list(Foo)
-      return
-    } catch (error) {
-      if (!isReason(error, 'NotFound') || tries > 300) throw error
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  }
-}
-
 const serverCrash: Case = {
   name: 'the API server is killed and started again while the operator runs: it catches up without a storm',
   async run(target, sample) {
@@ -151,8 +138,8 @@ const serverCrash: Case = {
       },
     })
     try {
-      await withServer(config!, async ({ client, deployments }) => {
-        await whenServed(client)
+      await withServer(config!, async ({ client, foos, deployments }) => {
+        await foos.served
         await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
         await deployments.until(OWNED, 'created', replicas(1))
         const before = requests

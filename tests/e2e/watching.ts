@@ -6,6 +6,8 @@ import { silentLog } from '../../lib/observe/log.ts'
 
 /** Objects of a kind as they come and go. */
 export interface Watching {
+  /** Settles when the server serves the kind: an operator installs its CRD when it starts. */
+  readonly served: Promise<void>
   /** Settles with the object when the condition holds; `undefined` stands for an object that does not exist. */
   until(key: string, what: string, condition: (object: KubeObject | undefined) => boolean): Promise<KubeObject | undefined>
   get(key: string): KubeObject | undefined
@@ -32,5 +34,7 @@ export function watching(transport: Transport, resource: AnyResource, signal: Ab
       const remove = informer.addHandler(look)
       void informer.synced(signal).then(look, () => reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
     })
-  return { watching: { until, get: (key) => informer.store.get(key) }, ended: informer.start(signal) }
+  const served = informer.synced(signal)
+  served.catch(() => {}) // the case may end before it asks
+  return { watching: { served, until, get: (key) => informer.store.get(key) }, ended: informer.start(signal) }
 }
