@@ -30,7 +30,7 @@ const ESTABLISH_MS = 30_000
 export async function installCrds(resources: readonly AnyResource[], { api, clock, log, fieldManager }: Dependencies, signal: AbortSignal): Promise<void> {
   for (const crd of crdOf(resources)) {
     const target = { resource: CRD, name: crd.metadata.name }
-    const before = await current(api, crd.metadata.name, signal)
+    const before = await find(api, crd.metadata.name, signal)
     const { object } = await api.patch(target, 'apply', crd, { fieldManager, force: true }, signal)
     await established(crd, api, clock, signal)
     const change = !before ? 'Installed' : before.metadata.generation === object.metadata.generation ? undefined : 'Updated'
@@ -43,26 +43,26 @@ export async function verifyCrds(resources: readonly AnyResource[], { api, log }
   for (const crd of crdOf(resources)) {
     const { name } = crd.metadata
     const remedy = `install it (crds: 'install' does that at start)`
-    let current: Crd
+    let found: Crd | undefined
     try {
-      current = (await api.get({ resource: CRD, name }, signal)) as Crd
+      found = await find(api, name, signal)
     } catch (error) {
-      if (isMissingObject(error)) throw new Error(`Cannot start: CustomResourceDefinition "${name}" is not installed in this cluster; ${remedy}`, { cause: error })
       if (!isReason(error, 'Forbidden')) throw error
       log.warn(`Cannot verify CustomResourceDefinition "${name}": ${messageOf(error)}; starting all the same`)
       continue
     }
-    const [first] = crdDifferences(crd, current as unknown as CustomResourceDefinition)
+    if (!found) throw new Error(`Cannot start: CustomResourceDefinition "${name}" is not installed in this cluster; ${remedy}`)
+    const [first] = crdDifferences(crd, found)
     if (first) throw new Error(`Cannot start: CustomResourceDefinition "${name}" in this cluster is not the one this operator was written for: ${first}; ${remedy}`)
   }
 }
 
-/** The definition as it is in the cluster; undefined also where we may write definitions but not read them. */
-async function current(api: Api, name: string, signal: AbortSignal): Promise<Crd | undefined> {
+/** The definition as it is in the cluster, if it is there. */
+async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | undefined> {
   try {
     return (await api.get({ resource: CRD, name }, signal)) as Crd
   } catch (error) {
-    if (isMissingObject(error) || isReason(error, 'Forbidden')) return undefined
+    if (isMissingObject(error)) return undefined
     throw error
   }
 }

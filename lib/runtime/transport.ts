@@ -88,7 +88,10 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       request.signal?.throwIfAborted()
       if (closed) throw closedError()
       const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
-      const started: Exchange = exchange({ request, headers, address, agent, clock, connectTimeoutMs, answerTimeoutMs, onEnd: () => open.delete(started) })
+      const started: Exchange = exchange({
+        request, headers, address, agent, clock, connectTimeoutMs, answerTimeoutMs,
+        onEnd: () => open.delete(started),
+      })
       open.add(started)
       const result = await started.result
       if (result.kind === 'answered') return result.response
