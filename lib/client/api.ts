@@ -1,5 +1,6 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
 import { isReason } from '../core/errors.ts'
+import type { Fence } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
@@ -17,7 +18,8 @@ export interface ApiOptions {
   readonly transport: Transport
   /** Ends every call of this Api. */
   readonly signal?: AbortSignal | undefined
-  readonly beforeSend?: (() => void) | undefined
+  /** Around every write of this Api; reads pass. */
+  readonly fence?: Fence | undefined
 }
 
 /** An object that was written, and whether the write made it. */
@@ -36,6 +38,11 @@ export class Api {
   /** The same, for one run: its calls end with the signal. */
   bound(signal: AbortSignal): Api {
     return new Api({ ...this.#options, signal })
+  }
+
+  /** The same, for what works in the name of a lease: its writes begin only while the fence stands, and end when it falls. */
+  fenced(fence: Fence): Api {
+    return new Api({ ...this.#options, fence })
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
@@ -124,14 +131,18 @@ export class Api {
     return await this.#exchange(request, signal, (response) => readJson(response, action))
   }
 
-  /** Sends, and reads the whole answer, while neither the call's signal nor the client's is aborted. */
+  /** Sends, and reads the whole answer, while no signal that ends it is aborted. */
   async #exchange<T>(request: HttpRequest, signal: AbortSignal | undefined, read: (response: HttpResponse) => Promise<T>): Promise<T> {
-    const { transport, signal: own, beforeSend } = this.#options
+    const { transport, signal: own } = this.#options
+    const fence = request.method === 'GET' ? undefined : this.#options.fence
     // Not every transport looks at a signal that was aborted before; an abandoned run must not write on any.
     own?.throwIfAborted()
     signal?.throwIfAborted()
-    if (!signal || !own || signal === own) return await read(await transport({ ...request, signal: signal ?? own, beforeSend }))
-    const scope = abortScope(own, signal)
+    fence?.check()
+    const beforeSend = fence && (() => fence.check())
+    const ends = [...new Set([own, signal, fence?.signal].filter((end) => end !== undefined))]
+    if (ends.length < 2) return await read(await transport({ ...request, signal: ends[0], beforeSend }))
+    const scope = abortScope(...ends)
     try {
       return await read(await transport({ ...request, signal: scope.signal, beforeSend }))
     } finally {

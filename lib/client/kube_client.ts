@@ -1,6 +1,7 @@
 /** The Client: the API's verbs, with what a reconciler wants around them — owners, no-op writes left out, retries on conflict. */
 import { ApiError, isReason } from '../core/errors.ts'
 import { asJson, jsonEqual } from '../core/equal.ts'
+import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/index.ts'
 import { draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed } from '../core/objects.ts'
 import type { AnyResource, Resource } from '../core/resource.ts'
@@ -51,6 +52,11 @@ export class KubeClient implements Client {
   bound(signal: AbortSignal, onWrite?: (write: WriteRecord) => void): KubeClient {
     const api = this.#api.bound(signal)
     return new KubeClient({ ...this.#options, applied: this.#applied, api, onWrite: onWrite ?? this.#options.onWrite })
+  }
+
+  /** The same client for what works in the name of a lease: no write begins once the fence has fallen. */
+  fenced(fence: Fence): KubeClient {
+    return new KubeClient({ ...this.#options, applied: this.#applied, api: this.#api.fenced(fence) })
   }
 
   get live(): Client {

@@ -7,4 +7,16 @@ export interface Runnable {
   start(signal: AbortSignal): Promise<void>
   /** Settles when it is of use to others. Default: at once. */
   ready?(signal: AbortSignal): Promise<void>
+  /**
+   * Begins on every replica before the election is won, and is not waited for; {@link start} comes with the lease, and has
+   * to wait by itself for a warm-up that is under way. The signal ends with the manager.
+   */
+  warmup?(signal: AbortSignal): Promise<void>
+  /** What it is to others, which decides when it starts and stops. Default: work. */
+  readonly role?: RunnableRole | undefined
+  /** Whether it runs on the leader only. Default: true for work, as in controller-runtime, and false for what has a role. */
+  readonly leaderOnly?: boolean | undefined
 }
+
+/** A server answers others, a webhook the API server, work reads from a cache, a recorder writes down what the rest tells. */
+export type RunnableRole = 'server' | 'webhook' | 'cache' | 'recorder'

@@ -107,13 +107,28 @@ test('either signal ends a call, also while its body is read, and none is listen
   assert.equal(listeners, 0)
 })
 
-test('what must be done before a request is sent is handed to the transport', async () => {
+test('a fence is asked before every write and again on the socket, ends writes that are open, and lets reads pass', async () => {
   const seen: HttpRequest[] = []
-  const beforeSend = (): void => {}
-  const api = new Api({ transport: (request) => (seen.push(request), Promise.resolve(answer(200, {}))), beforeSend })
+  const fallen = new AbortController()
+  const fence = { check: (): void => fallen.signal.throwIfAborted(), signal: fallen.signal }
+  const open = Promise.withResolvers<HttpResponse>()
+  const transport = (request: HttpRequest): Promise<HttpResponse> => {
+    seen.push(request)
+    request.signal?.addEventListener('abort', () => open.reject(request.signal?.reason))
+    return request.method === 'PATCH' ? open.promise : Promise.resolve(answer(200, {}))
+  }
+  const api = new Api({ transport }).fenced(fence)
   await api.get(TARGET)
   await api.bound(new AbortController().signal).update(TARGET, {}, {}, new AbortController().signal)
-  assert.deepEqual(seen.map((request) => request.beforeSend), [beforeSend, beforeSend])
+  assert.deepEqual(seen.map((request) => typeof request.beforeSend), ['undefined', 'function'])
+  seen[1]!.beforeSend!()
+  const writing = api.patch(TARGET, 'merge', {}, {})
+  fallen.abort(new Error('the lease is lost'))
+  await assert.rejects(writing, /^Error: the lease is lost$/)
+  assert.throws(() => seen[1]!.beforeSend!(), /^Error: the lease is lost$/)
+  await assert.rejects(api.delete(TARGET, {}), /^Error: the lease is lost$/)
+  await api.get(TARGET)
+  assert.deepEqual(seen.map(({ method }) => method), ['GET', 'PUT', 'PATCH', 'GET'])
 })
 
 test('live reads: one object or none, lists by namespace and selector, an index by looking at all', async () => {

@@ -1,0 +1,57 @@
+/** A Meter in memory, for tests: what was measured, by `name{label="value"}`. */
+import type { LabelValues, Meter, MetricDefinition, Series } from '../../lib/observe/metrics.ts'
+
+export interface MemoryMeter extends Meter {
+  /** A counter's or gauge's value; the number of observations of a histogram. Undefined for a series that does not exist. */
+  value(name: string, labels?: LabelValues): number | undefined
+  /** What a histogram was told, in order. */
+  observed(name: string, labels?: LabelValues): readonly number[]
+  /** Every series there is, such as `workqueue_depth{controller="foo",name="foo"}`. */
+  series(): string[]
+  /** Asks those who want to be asked before a scrape. */
+  scrape(): void
+}
+
+export function memoryMeter(): MemoryMeter {
+  const numbers = new Map<string, number>()
+  const observations = new Map<string, number[]>()
+  const updates = new Set<() => void>()
+  const idOf = (name: string, labels: LabelValues = {}): string => {
+    const pairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
+    return `${name}{${pairs.map(([label, value]) => `${label}="${value}"`).join(',')}}`
+  }
+  const seriesOf = <M>({ name, labels: known }: MetricDefinition, open: (id: string) => M): Series<M> => ({
+    with(labels) {
+      const given = Object.keys(labels).sort().join(), wanted = [...known].sort().join()
+      if (given !== wanted) throw new TypeError(`Cannot measure ${name} by "${given}": its labels are "${wanted}"`)
+      return open(idOf(name, labels))
+    },
+    remove(labels) {
+      numbers.delete(idOf(name, labels))
+      observations.delete(idOf(name, labels))
+    },
+  })
+  const number = (id: string): { set(value: number): void; inc(by?: number): void; dec(by?: number): void } => {
+    if (!numbers.has(id)) numbers.set(id, 0)
+    const add = (by: number): void => void numbers.set(id, (numbers.get(id) ?? 0) + by)
+    return { set: (value) => void numbers.set(id, value), inc: (by = 1) => add(by), dec: (by = 1) => add(-by) }
+  }
+  const scrape = (): void => updates.forEach((update) => update())
+  return {
+    counter: (definition) => seriesOf(definition, number),
+    gauge: (definition) => seriesOf(definition, number),
+    histogram: (definition) =>
+      seriesOf(definition, (id) => {
+        if (!observations.has(id)) observations.set(id, [])
+        return { observe: (value) => void observations.get(id)?.push(value) }
+      }),
+    onScrape(update) {
+      updates.add(update)
+      return () => void updates.delete(update)
+    },
+    value: (name, labels) => numbers.get(idOf(name, labels)) ?? observations.get(idOf(name, labels))?.length,
+    observed: (name, labels) => observations.get(idOf(name, labels)) ?? [],
+    series: () => [...numbers.keys(), ...observations.keys()].sort(),
+    scrape,
+  }
+}
