@@ -1,6 +1,6 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
 import { isReason } from '../core/errors.ts'
-import type { Fence } from '../core/fence.ts'
+import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
@@ -139,14 +139,22 @@ export class Api {
     own?.throwIfAborted()
     signal?.throwIfAborted()
     fence?.check()
-    const beforeSend = fence && (() => fence.check())
-    const ends = [...new Set([own, signal, fence?.signal].filter((end) => end !== undefined))]
-    if (ends.length < 2) return await read(await transport({ ...request, signal: ends[0], beforeSend }))
-    const scope = abortScope(...ends)
+    const end = fence?.opened?.()
+    let outcome: WriteEnd = 'unsent'
+    const beforeSend = fence && (() => {
+      fence.check()
+      outcome = 'unknown'
+    })
+    const ends = [...new Set([own, signal, fence?.signal].filter((each) => each !== undefined))]
+    const scope = ends.length < 2 ? undefined : abortScope(...ends)
     try {
-      return await read(await transport({ ...request, signal: scope.signal, beforeSend }))
+      const response = await transport({ ...request, signal: scope?.signal ?? ends[0], beforeSend })
+      // A server that is in trouble, or a proxy that gave it up, may carry out even so what it does not answer for.
+      if (response.status < 500) outcome = 'answered'
+      return await read(response)
     } finally {
-      scope[Symbol.dispose]()
+      scope?.[Symbol.dispose]()
+      end?.(outcome)
     }
   }
 }

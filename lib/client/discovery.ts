@@ -24,21 +24,27 @@ export async function discoverKinds(api: Api, verbs: readonly string[], signal: 
   return lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb))).map(({ resource }) => resource)
 }
 
-async function kindsOf(
-  api: Api,
-  groupVersion: string,
-  signal: AbortSignal,
-): Promise<{ resource: AnyResource; verbs: readonly string[] }[]> {
-  const [group, version] = groupVersion.includes('/') ? (groupVersion.split('/') as [string, string]) : (['', groupVersion] as const)
-  const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
-  let list: ResourceList
+async function kindsOf(api: Api, groupVersion: string, signal: AbortSignal): Promise<ServedKind[]> {
   try {
-    list = (await api.raw({ method: 'GET', path, headers: ACCEPT }, `list the kinds of ${groupVersion}`, signal)) as ResourceList
+    return await readKinds(api, groupVersion, signal)
   } catch (error) {
     // A group may vanish between the two requests, and an aggregated API may be down: the others are still there.
     if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable')) return []
     throw error
   }
+}
+
+/** A kind, and what can be done with its objects. */
+export interface ServedKind {
+  readonly resource: AnyResource
+  readonly verbs: readonly string[]
+}
+
+/** The kinds of one version of a group, such as `v1` or `apps/v1`. Rejects with NotFound when the server does not have it. */
+export async function readKinds(api: Api, groupVersion: string, signal?: AbortSignal): Promise<ServedKind[]> {
+  const [group, version] = groupVersion.includes('/') ? (groupVersion.split('/') as [string, string]) : (['', groupVersion] as const)
+  const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
+  const list = (await api.raw({ method: 'GET', path, headers: ACCEPT }, `list the kinds of ${groupVersion}`, signal)) as ResourceList
   return list.resources
     .filter(({ name }) => !name.includes('/'))
     .map(({ name, kind, namespaced, verbs }) => ({

@@ -2,8 +2,22 @@
 import { messageOf, TerminalError } from '../core/errors.ts'
 import { toMs, type Duration } from '../core/duration.ts'
 
-/** What a reconcile returns: nothing, or when to come back. Throw to be retried with back-off. */
-export type Result = void | { readonly requeueAfter: Duration }
+/**
+ * What a reconcile returns: nothing, or when to come back. Throw to be retried with back-off. The key keeps the priority that it
+ * has in the queue, unless `priority` says another: higher ones are worked on first, news has 0 and what a first list brings −100.
+ */
+export type Result = void | { readonly requeueAfter: Duration; readonly priority?: number }
+
+/** Thrown by a reconcile that wants to be tried again at another priority than its key has. Other errors keep it. */
+export class RetryError extends Error {
+  override readonly name = 'RetryError'
+  readonly priority: number
+
+  constructor(message: string, options: { priority: number; cause?: unknown }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.priority = options.priority
+  }
+}
 
 export type Outcome =
   | { readonly kind: 'returned'; readonly result: Result }
@@ -13,10 +27,10 @@ export type Outcome =
 export type Disposition =
   /** Success: failures are forgotten. */
   | { readonly kind: 'forget'; readonly label: 'success' }
-  /** Come back in `ms`; not rate limited, and failures are forgotten. */
-  | { readonly kind: 'later'; readonly ms: number; readonly label: 'requeue_after' }
-  /** Try again with back-off. */
-  | { readonly kind: 'retry'; readonly error: unknown; readonly label: 'error' }
+  /** Come back in `ms`; not rate limited, and failures are forgotten. Without a priority the key keeps its own. */
+  | { readonly kind: 'later'; readonly ms: number; readonly priority: number | undefined; readonly label: 'requeue_after' }
+  /** Try again with back-off. Without a priority the key keeps its own. */
+  | { readonly kind: 'retry'; readonly error: unknown; readonly priority: number | undefined; readonly label: 'error' }
   /** Trying again is useless: wait for the next event. */
   | { readonly kind: 'drop'; readonly error: unknown; readonly label: 'error' }
 
@@ -24,15 +38,24 @@ export function disposition(outcome: Outcome): Disposition {
   if (outcome.kind === 'threw') return fail(outcome.error)
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
   try {
-    const ms = toMs(outcome.result.requeueAfter)
-    return ms > 0 ? { kind: 'later', ms, label: 'requeue_after' } : { kind: 'forget', label: 'success' }
+    const { requeueAfter, priority } = outcome.result
+    const ms = toMs(requeueAfter)
+    if (priority !== undefined && !isPriority(priority)) throw new RangeError(`${String(priority)} is no priority: that is a finite number`)
+    return ms > 0 ? { kind: 'later', ms, priority, label: 'requeue_after' } : { kind: 'forget', label: 'success' }
   } catch (error) {
     // A result that cannot be read is a mistake of the reconcile, to be seen and retried like any other.
-    const message = `Cannot use what the reconcile returned (nothing, or { requeueAfter }): ${messageOf(error)}`
+    const message = `Cannot use what the reconcile returned (nothing, or { requeueAfter, priority }): ${messageOf(error)}`
     return fail(new TypeError(message, { cause: error }))
   }
 }
 
 function fail(error: unknown): Disposition {
-  return { kind: error instanceof TerminalError ? 'drop' : 'retry', error, label: 'error' }
+  if (error instanceof TerminalError) return { kind: 'drop', error, label: 'error' }
+  // A priority that is none must not cost the retry.
+  const priority = error instanceof RetryError && isPriority(error.priority) ? error.priority : undefined
+  return { kind: 'retry', error, priority, label: 'error' }
+}
+
+function isPriority(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
 }

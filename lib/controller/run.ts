@@ -29,20 +29,29 @@ export interface RunLimits {
   readonly abandon: AbortSignal | undefined
 }
 
+export interface RunEnd {
+  readonly outcome: Outcome
+  /** Whether its own deadline came, and nothing else ended it before. */
+  readonly timedOut: boolean
+}
+
 /**
  * Runs it once. Never rejects: what was thrown is the outcome. An aborted run is asked to end, not left alone:
  * a key must not be in two hands.
  */
-export async function runOnce(reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>, limits: RunLimits): Promise<Outcome> {
+export async function runOnce(reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>, limits: RunLimits): Promise<RunEnd> {
   const { what, clock, timeoutMs, abandon } = limits
   const scope = abortScope(abandon)
+  let timedOut = false
   const stopTimer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => {
+    timedOut = !scope.signal.aborted
     scope.abort(new DOMException(`Cannot finish the reconcile of ${what}: it took longer than ${formatMs(timeoutMs)}`, 'TimeoutError'))
   })
   try {
-    return { kind: 'returned', result: await reconcile({ ...run, signal: scope.signal }) }
+    const result = await reconcile({ ...run, signal: scope.signal })
+    return { outcome: { kind: 'returned', result }, timedOut }
   } catch (error) {
-    return { kind: 'threw', error }
+    return { outcome: { kind: 'threw', error }, timedOut }
   } finally {
     stopTimer?.()
     // What the run left behind must not write on.

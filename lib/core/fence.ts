@@ -12,4 +12,12 @@ export interface Fence {
   check(): void
   /** Aborted when the fence falls, with what {@link check} throws from then on. */
   readonly signal: AbortSignal
+  /**
+   * Told of each write before it is handed to the transport, so that a lease is not given back over a write that may still be
+   * carried out. What it returns is called once, when the write has ended. Whoever wraps a fence passes it on.
+   */
+  opened?(): (end: WriteEnd) => void
 }
+
+/** How a write ended for the one who sent it: nothing of it was sent, the server answered, or nobody knows. */
+export type WriteEnd = 'unsent' | 'answered' | 'unknown'

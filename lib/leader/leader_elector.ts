@@ -1,28 +1,21 @@
-/** Holds a Lease: tries to get it, keeps it renewed, and gives it back when the work has ended. */
+/** Holds a Lease: tries to get it, keeps it renewed, fences what is done in its name, and gives it back when the work has ended. */
 import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
-import type { KubeObject } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
 import { formatMs } from '../core/duration.ts'
+import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { sleep, type Clock } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
-import { isMissingObject } from '../client/codec.ts'
 import type { Log } from '../observe/log.ts'
-import {
-  ACQUIRE_JITTER, checkTimings, claim, leftMs, mayTake, observe, patienceMs, released,
-  type LeaseRecord, type LeaseTimings, type Moment, type Observation,
-} from './lease_state.ts'
-
-interface Lease extends KubeObject {
-  readonly spec?: LeaseRecord
-}
-
-const LEASE: Resource<Lease> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
-
-/** Whoever else writes the Lease meanwhile writes its metadata, or it is a late write of our own: a few tries are plenty. */
-const RELEASE_TRIES = 5
+import type { Meter } from '../observe/metrics.ts'
+import { Announcements, type ElectionCallbacks } from './announcements.ts'
+import { Follower } from './follower.ts'
+import { LeaseLock } from './lease_lock.ts'
+import { checkTimings, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
+import { StallWatch } from './stall.ts'
+import { TermFence } from './term_fence.ts'
 
 export interface LeaderElectorOptions {
+  /** Not fenced: it is what holds the lease. */
   readonly api: Api
   /** The Lease's name and namespace. */
   readonly lease: string
@@ -32,6 +25,10 @@ export interface LeaderElectorOptions {
   readonly timings: LeaseTimings
   readonly clock: Clock
   readonly log: Log
+  /** Laid over those that the Lease has. Default: none. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly callbacks?: ElectionCallbacks | undefined
+  readonly meter?: Meter | undefined
   readonly random?: (() => number) | undefined
 }
 
@@ -44,14 +41,14 @@ export interface ElectionOptions {
 export class LeaderElector {
   readonly #options: LeaderElectorOptions
   readonly #title: string
-  /** The Lease as we last wrote or read it. */
-  #lease: Lease | undefined
-  #observed: Observation | undefined
-  /** When the write was sent that made or keeps us leader; undefined while we are not. */
-  #renewed: Moment | undefined
-  /** A write with our name was sent, and nobody else was seen to hold the lease since. */
-  #claimed = false
+  readonly #lock: LeaseLock
+  readonly #announce: Announcements
+  readonly #stall: StallWatch
+  #fence: TermFence
   #running = false
+  #leading = false
+  /** Why the lease could not be renewed since the last success. */
+  #failure: unknown
 
   /** Throws a RangeError for timings that cannot work, a TypeError for a name that is missing. */
   constructor(options: LeaderElectorOptions) {
@@ -61,195 +58,198 @@ export class LeaderElector {
     }
     this.#options = options
     this.#title = `lease "${options.namespace}/${options.lease}"`
+    const announce = (this.#announce = new Announcements(options))
+    this.#stall = new StallWatch(options.clock)
+    this.#fence = this.#newFence()
+    this.#lock = new LeaseLock({ ...options, onObserved: (record) => announce.observed(record), onSlowPath: () => announce.slowPath() })
   }
 
   /** Whether the lease is ours beyond doubt: it ends by itself when it could not be renewed in time. */
   get isLeader(): boolean {
-    return this.#renewed !== undefined && leftMs(this.#renewed, this.#moment(), this.#options.timings) > 0
+    return this.#fence.stands()
   }
 
   /**
-   * Waits until the lease is ours, calls `lead`, and renews until the signal is aborted; then gives the lease back.
-   * The signal must be aborted only when the work has ended, or another one begins beside it; else say so by `mayRelease`.
-   * Rejects with LeadershipLost when the lease could not be renewed in time or is somebody else's.
+   * The fence of one term: of the one that {@link start} is about, or of the next before it is called. Every start has another,
+   * and a fence that has fallen stays down, so a client made for one term cannot write in the next. The clients of what
+   * runs on the leader only are made with it; those of others, and the elector's own requests, are not fenced.
    */
-  async start(signal: AbortSignal, lead: () => void, { mayRelease = () => true }: ElectionOptions = {}): Promise<void> {
+  get fence(): Fence {
+    return this.#fence
+  }
+
+  /**
+   * For a health check: throws if we think that we lead and the last renewal is older than the lease lasts and `toleranceMs`.
+   * That is a process whose election has got stuck, so that it should be restarted. Default: 0.
+   */
+  checkHealthy(toleranceMs = 0): void {
+    const agoMs = this.#fence.renewedAgoMs
+    if (!this.#leading || agoMs === undefined || agoMs <= this.#options.timings.durationMs + toleranceMs) return
+    throw new Error(`Cannot vouch for the ${this.#title}: we lead, and have not renewed it for ${formatMs(agoMs)}`)
+  }
+
+  /**
+   * Waits until the lease is ours, calls `lead` with the fence of this term, and renews until the signal is aborted; then lets the
+   * fence fall, and gives the lease back if nothing written in its name can be under way any more.
+   * The signal must be aborted only when the work has ended, or another one begins beside it; else say so by `mayRelease`.
+   * Rejects with LeadershipLost when the lease could not be renewed in time or is somebody else's: what runs must end.
+   */
+  async start(signal: AbortSignal, lead: (fence: Fence) => void, { mayRelease = () => true }: ElectionOptions = {}): Promise<void> {
     if (this.#running) throw new Error(`Cannot start the elector of ${this.#title}: it runs already`)
     this.#running = true
-    this.#claimed = false
     try {
-      this.#renewed = await this.#acquire(signal)
-      signal.throwIfAborted()
-      this.#options.log.info(`Leading: the ${this.#title} is ours`, { identity: this.#options.identity })
-      lead()
-      await this.#keep(signal)
-    } catch (error) {
-      if (!signal.aborted || error !== signal.reason) throw error
+      if (this.#fence.signal.aborted) this.#fence = this.#newFence()
+      await this.#campaign(this.#fence, signal, lead, mayRelease)
     } finally {
-      this.#renewed = undefined
-      // Also when the abort came into the middle of a write: the server may have carried it out.
-      if (signal.aborted && this.#claimed) {
-        if (mayRelease()) await this.#release()
-        else this.#options.log.warn(`Keeping the ${this.#title} until it expires: the work in its name has not ended`)
-      }
+      await this.#patiently((patience) => this.#announce.ended(patience))
       this.#running = false
     }
   }
 
-  /** Tries at once, then with pauses, until the lease is ours; then says when that was sent. */
-  async #acquire(signal: AbortSignal): Promise<Moment> {
-    const { clock, timings, random = Math.random, log } = this.#options
-    let holder: string | undefined
-    for (;;) {
-      try {
-        const sent = await this.#try(patienceMs(timings), signal)
-        if (sent) return sent
-        const current = this.#observed?.record.holderIdentity
-        if (current !== holder) log.info(`Waiting for the ${this.#title}, which "${current}" holds`)
-        holder = current
-      } catch (error) {
-        if (signal.aborted) throw signal.reason
-        // Losing a race against another candidate is the ordinary case.
-        log[isLostRace(error) ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
-      }
-      await sleep(clock, timings.retryPeriodMs * (1 + ACQUIRE_JITTER * random()), signal)
+  async #campaign(fence: TermFence, signal: AbortSignal, lead: (fence: Fence) => void, mayRelease: () => boolean): Promise<void> {
+    this.#failure = undefined
+    this.#lock.begin()
+    try {
+      await this.#acquire(fence, signal)
+      signal.throwIfAborted()
+      this.#leading = true
+      this.#options.log.info(`Leading: the ${this.#title} is ours`, { identity: this.#options.identity })
+      this.#announce.startedLeading()
+      lead(fence)
+      await this.#keep(fence, signal)
+    } catch (error) {
+      if (error instanceof LeadershipLost) fence.fall(error)
+      if (!signal.aborted || error !== signal.reason) throw error
+    } finally {
+      const { settled } = fence // what is open is aborted when the fence falls, and may still be carried out
+      fence.fall(new LeadershipLost(`Cannot write in the name of the ${this.#title}: its term has ended`))
+      if (this.#leading) this.#announce.stoppedLeading()
+      this.#leading = false
+      // Also when the abort came into the middle of a write: the server may have carried it out.
+      if (signal.aborted && this.#lock.claimed) await this.#release(mayRelease() ? settled ? undefined : LATE_WRITE : UNFINISHED_WORK)
     }
   }
 
-  /** Renews until told to stop. No try and no pause goes beyond the time that is left since the last success. */
-  async #keep(signal: AbortSignal): Promise<void> {
+  /** Tries at once, then whenever it may succeed, until the lease is ours. */
+  async #acquire(fence: TermFence, signal: AbortSignal): Promise<void> {
+    const { timings, log, random = Math.random } = this.#options
+    const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
+    let holder: string | undefined
+    try {
+      for (;;) {
+        let isRead = false
+        try {
+          const sent = await this.#try(patienceMs(timings), false, signal)
+          // A process that stood still meanwhile has something in its hands that has run out.
+          if (sent && fence.renew(sent)) return
+          isRead = sent === undefined
+          const current = this.#lock.observed?.record.holderIdentity
+          if (isRead && current !== holder) log.info(`Waiting for the ${this.#title}, which "${current}" holds`)
+          holder = current
+        } catch (error) {
+          if (signal.aborted) throw signal.reason
+          // Losing a race against another candidate is the ordinary case.
+          log[isLostRace(error) ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
+        }
+        await follower.wait(isRead)
+      }
+    } finally {
+      await follower.end()
+    }
+  }
+
+  /** Renews until told to stop, or until the fence falls. */
+  async #keep(fence: TermFence, signal: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
-    let triedMs = this.#renewed!.monotonicMs
-    let failure: unknown
-    for (;;) {
-      const pauseMs = triedMs + timings.retryPeriodMs - clock.monotonic()
-      await sleep(clock, Math.max(0, Math.min(pauseMs, this.#leftMs())), signal)
-      const left = this.#leftMs()
-      if (left <= 0) {
-        const why = failure === undefined ? 'the process stood still' : messageOf(failure)
-        throw new LeadershipLost(`Cannot renew ${this.#title} for ${formatMs(timings.renewDeadlineMs)}: ${why}`, { cause: failure })
+    const scope = abortScope(signal, fence.signal)
+    let triedMs = clock.monotonic()
+    try {
+      for (;;) {
+        const pauseMs = Math.max(0, triedMs + timings.retryPeriodMs - clock.monotonic())
+        this.#stall.expect(pauseMs)
+        await sleep(clock, pauseMs, scope.signal)
+        if (!fence.stands()) throw fence.signal.reason
+        this.#warnOfStall(fence)
+        triedMs = clock.monotonic()
+        const patience = patienceMs(timings)
+        this.#stall.expect(patience)
+        try {
+          const sent = await this.#try(patience, true, scope.signal)
+          if (!sent) throw new LeadershipLost(`Cannot renew ${this.#title}: "${this.#announce.holder}" holds it now`)
+          if (!fence.renew(sent)) throw fence.signal.reason
+          this.#failure = undefined
+        } catch (error) {
+          if (scope.signal.aborted) throw scope.signal.reason
+          if (error instanceof LeadershipLost) throw error
+          this.#failure = error
+          log.warn(`Cannot renew ${this.#title}: ${messageOf(error)}; trying again`)
+        }
       }
-      triedMs = clock.monotonic()
-      try {
-        const sent = await this.#try(Math.min(left, patienceMs(timings)), signal)
-        if (!sent) throw new LeadershipLost(`Cannot renew ${this.#title}: "${this.#observed?.record.holderIdentity}" holds it now`)
-        this.#renewed = sent
-        failure = undefined
-      } catch (error) {
-        if (signal.aborted) throw signal.reason
-        if (error instanceof LeadershipLost) throw error
-        failure = error
-        log.warn(`Cannot renew ${this.#title}: ${messageOf(error)}; trying again`)
-      }
+    } finally {
+      scope[Symbol.dispose]()
     }
   }
 
   /** One try: when the write was sent that the server took, or undefined when another holds the lease. Ends after `withinMs`. */
-  async #try(withinMs: number, signal: AbortSignal): Promise<Moment | undefined> {
+  async #try(withinMs: number, leading: boolean, signal: AbortSignal): Promise<Moment | undefined> {
     signal.throwIfAborted()
+    return await this.#within(withinMs, (patience) => this.#lock.take(leading, patience), signal)
+  }
+
+  /** Gives the lease back, unless something speaks against it. Then, and when it fails, others wait for its end. */
+  async #release(against: string | undefined): Promise<void> {
+    const { log } = this.#options
+    if (against !== undefined) return log.warn(`Keeping the ${this.#title} until it expires: ${against}`)
+    await this.#patiently(async (patience) => {
+      try {
+        if (await untilAborted(this.#lock.giveBack(patience), patience)) log.info(`Released the ${this.#title}`)
+      } catch (error) {
+        log.warn(`Cannot release ${this.#title}: ${messageOf(error)}; others wait for its end`)
+      }
+    })
+  }
+
+  /** Does what ends the election, within the renew deadline. */
+  async #patiently(act: (patience: AbortSignal) => Promise<void>): Promise<void> {
+    await this.#within(this.#options.timings.renewDeadlineMs, act)
+  }
+
+  /** Bounds what waits for others. What a leader believes must not hang on a transport that is deaf to its signal. */
+  async #within<T>(ms: number, act: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const scope = abortScope(signal)
-    const stopTimer = this.#options.clock.after(withinMs, () => scope.abort(this.#timeout(withinMs)))
+    const late = new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
+    const stopTimer = this.#options.clock.after(ms, () => scope.abort(late))
     try {
-      // What a leader believes must not hang on a transport that is deaf to its signal.
-      return await untilAborted(this.#take(scope.signal), scope.signal)
+      return await (signal ? untilAborted(act(scope.signal), scope.signal) : act(scope.signal))
     } finally {
       stopTimer()
       scope[Symbol.dispose]()
     }
   }
 
-  async #take(signal: AbortSignal): Promise<Moment | undefined> {
-    // While we lead, what we wrote last is most likely still there: one request instead of two.
-    if (this.#renewed && this.#lease) {
-      try {
-        return await this.#write(this.#lease, signal)
-      } catch (error) {
-        if (!isReason(error, 'Conflict') && !isMissingObject(error)) throw error
-      }
-    }
-    const { api, identity, clock, timings } = this.#options
-    const target = this.#target()
-    let current: Lease
-    try {
-      current = (await api.get(target, signal)) as Lease
-    } catch (error) {
-      if (!isMissingObject(error)) throw error
-      const { namespace, name } = target
-      const spec = claim(undefined, identity, clock.now(), timings)
-      return await this.#send(() => api.create(target, { metadata: { namespace, name }, spec }, {}, signal))
-    }
-    this.#remember(current)
-    if (!mayTake(this.#observed!, identity, clock.monotonic())) {
-      this.#claimed = false
-      return undefined
-    }
-    return await this.#write(current, signal)
+  #warnOfStall(fence: TermFence): void {
+    const { timings, log } = this.#options
+    const stall = this.#stall.ended(timings.retryPeriodMs / 2)
+    if (!stall) return
+    const left = formatMs(timings.renewDeadlineMs - (fence.renewedAgoMs ?? 0))
+    log.warn(`Renewing the ${this.#title} late: ${stall}; it would have been lost in ${left}`)
   }
 
-  async #write(lease: Lease, signal: AbortSignal): Promise<Moment> {
-    const { api, identity, clock, timings } = this.#options
-    const spec = claim(lease.spec ?? {}, identity, clock.now(), timings)
-    return await this.#send(() => api.update(this.#target(), { ...lease, spec }, {}, signal))
+  #newFence(): TermFence {
+    const { clock, timings } = this.#options
+    return new TermFence({ clock, timings, title: this.#title, expired: () => this.#expired() })
   }
 
-  async #send(write: () => Promise<{ readonly object: KubeObject }>): Promise<Moment> {
-    const sent = this.#moment()
-    this.#claimed = true
-    this.#remember((await write()).object as Lease)
-    return sent
-  }
-
-  /** Gives the lease back, unless it is not ours any more: the record that was fetched decides. */
-  async #release(): Promise<void> {
-    const { clock, timings, log } = this.#options
-    const scope = abortScope()
-    const stopTimer = clock.after(timings.renewDeadlineMs, () => scope.abort(this.#timeout(timings.renewDeadlineMs)))
-    try {
-      const given = await untilAborted(this.#giveBack(scope.signal), scope.signal)
-      if (given) log.info(`Released the ${this.#title}`)
-    } catch (error) {
-      log.warn(`Cannot release ${this.#title}: ${messageOf(error)}; others wait for its end`)
-    } finally {
-      stopTimer()
-    }
-  }
-
-  async #giveBack(signal: AbortSignal): Promise<boolean> {
-    const { api, identity, clock } = this.#options
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const current = (await api.get(this.#target(), signal)) as Lease
-        if (current.spec?.holderIdentity !== identity) return false
-        await api.update(this.#target(), { ...current, spec: released(current.spec, clock.now()) }, {}, signal)
-        return true
-      } catch (error) {
-        if (isMissingObject(error)) return false
-        if (!isReason(error, 'Conflict') || attempt >= RELEASE_TRIES) throw error
-      }
-    }
-  }
-
-  #remember(lease: Lease): void {
-    this.#lease = lease
-    this.#observed = observe(this.#observed, lease.spec ?? {}, this.#options.clock.monotonic())
-  }
-
-  #leftMs(): number {
-    return leftMs(this.#renewed!, this.#moment(), this.#options.timings)
-  }
-
-  #moment(): Moment {
-    return { monotonicMs: this.#options.clock.monotonic(), wallMs: this.#options.clock.now() }
-  }
-
-  #timeout(ms: number): DOMException {
-    return new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
-  }
-
-  #target(): { resource: typeof LEASE; namespace: string; name: string } {
-    return { resource: LEASE, namespace: this.#options.namespace, name: this.#options.lease }
+  #expired(): LeadershipLost {
+    const { renewDeadlineMs, retryPeriodMs } = this.#options.timings
+    const failure = this.#failure === undefined ? 'the server did not answer' : messageOf(this.#failure)
+    const why = this.#stall.ended(retryPeriodMs / 2) ?? failure
+    return new LeadershipLost(`Cannot renew ${this.#title} for ${formatMs(renewDeadlineMs)}: ${why}`, { cause: this.#failure })
   }
 }
+
+const UNFINISHED_WORK = 'the work in its name has not ended'
+const LATE_WRITE = 'a write in its name was under way until now, or ended without an answer, and may still be carried out'
 
 /** Another candidate was faster, at the update or at the create. */
 function isLostRace(error: unknown): boolean {

@@ -4,11 +4,13 @@
  * The rules are client-go's. Clocks of different machines are never compared: a lease is expired when its record has
  * not changed for as long as the record itself says, by the local clock, since it was first seen.
  *
- * What this holds up without fencing: a leader believes in itself until `renewDeadlineMs` after it sent its last successful
- * write; others see that write no earlier than it was sent, and wait `durationMs` from then. So no two believe at once, as
- * long as nobody else writes the Lease and clocks do not run faster than another by more than the ratio of the two.
+ * What this holds up: a leader believes in itself until `renewDeadlineMs` after it sent its last successful write; others see
+ * that write no earlier than it was sent, and wait `durationMs` from then. So no two believe at once, as long as nobody else
+ * writes the Lease and no clock runs faster than another by more than the ratio of the two. What it does not hold up by
+ * itself is in term_fence.ts.
  */
 import { jsonEqual } from '../core/equal.ts'
+import type { Clock } from '../async/clock.ts'
 
 /** The spec of a coordination.k8s.io/v1 Lease. */
 export interface LeaseRecord {
@@ -19,6 +21,9 @@ export interface LeaseRecord {
   readonly acquireTime?: string
   readonly renewTime?: string
   readonly leaseTransitions?: number
+  /** Of coordinated election: kept as they are found. */
+  readonly strategy?: string
+  readonly preferredHolder?: string
 }
 
 /** A record as it was last seen to change. */
@@ -32,6 +37,10 @@ export interface Observation {
 export interface Moment {
   readonly monotonicMs: number
   readonly wallMs: number
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonic(), wallMs: clock.now() }
 }
 
 export interface LeaseTimings {
@@ -73,11 +82,45 @@ export function observe(before: Observation | undefined, record: LeaseRecord, no
 }
 
 /**
+ * The time since a moment, as it was seen to pass: never less than what either clock says, and never less than before.
+ *
+ * - The monotonic clock counts in any case; it stands still while a machine is suspended.
+ * - The wall clock counts where it moved further. That was a suspension, or the clock was set forward: the two cannot be
+ *   told apart, so a clock that is set forward by more than what is left ends a term, needlessly and safely.
+ * - A wall clock that was set back is taken from there, if anybody looked in between: it neither prolongs anything nor hides the
+ *   suspension that follows. Set back and suspended between two looks, for as long, is what stays hidden.
+ * - Slewing (NTP's up to 500 ppm) is as nothing against the margin between deadline and duration.
+ */
+export interface Elapsed {
+  readonly since: Moment
+  /** How far the wall clock was behind the monotonic one at most, compared with the beginning: it was set back by so much. */
+  readonly behindMs: number
+  /** How far it has run ahead from there at most. */
+  readonly aheadMs: number
+}
+
+export function elapsedSince(since: Moment): Elapsed {
+  return { since, behindMs: 0, aheadMs: 0 }
+}
+
+/** The same, after a look at both clocks. */
+export function look({ since, behindMs, aheadMs }: Elapsed, now: Moment): Elapsed {
+  const gapMs = now.wallMs - since.wallMs - (now.monotonicMs - since.monotonicMs)
+  const behind = Math.max(behindMs, -gapMs)
+  return { since, behindMs: behind, aheadMs: Math.max(aheadMs, gapMs + behind) }
+}
+
+/** How much it was at the last look, or at a later moment of the monotonic clock. */
+export function elapsedMs({ since, aheadMs }: Elapsed, monotonicMs: number): number {
+  return monotonicMs - since.monotonicMs + aheadMs
+}
+
+/**
  * How long a leader may still believe in itself: until the renew deadline after its last successful write was sent, by
  * whichever clock moved further. The answer's time does not count: it may have been under way for long.
  */
 export function leftMs(sent: Moment, now: Moment, { renewDeadlineMs }: LeaseTimings): number {
-  return renewDeadlineMs - Math.max(now.monotonicMs - sent.monotonicMs, now.wallMs - sent.wallMs)
+  return renewDeadlineMs - elapsedMs(look(elapsedSince(sent), now), now.monotonicMs)
 }
 
 /** How long one try may take: half the deadline, so that a request that hangs leaves time for another; a second, if there is one. */
@@ -86,9 +129,14 @@ export function patienceMs({ renewDeadlineMs }: LeaseTimings): number {
 }
 
 /** Whether we may write ourselves in: it is ours, nobody's, or has expired by its own duration. */
-export function mayTake({ record, sinceMs }: Observation, identity: string, nowMs: number): boolean {
-  if (!record.holderIdentity || record.holderIdentity === identity) return true
-  return nowMs >= sinceMs + (record.leaseDurationSeconds ?? 0) * 1000
+export function mayTake(observation: Observation, identity: string, nowMs: number): boolean {
+  const { holderIdentity } = observation.record
+  return !holderIdentity || holderIdentity === identity || nowMs >= expiresAtMs(observation)
+}
+
+/** When a record expires that does not change any more. */
+export function expiresAtMs({ record, sinceMs }: Observation): number {
+  return sinceMs + (record.leaseDurationSeconds ?? 0) * 1000
 }
 
 /** The record that makes or keeps us leader. Renewing keeps the time of acquisition; taking over counts a transition. */

@@ -1,19 +1,22 @@
 /** Decides when each part may start, and in which order they stop. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
+import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope, type AbortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
-import { START_ORDER, STOP_ORDER, type Phase } from './phases.ts'
-import { aggregate, RunnableGroup } from './runnable_group.ts'
+import { firstToFall, signalFence } from './fences.ts'
+import { classify, START_ORDER, STEPS, STOP_ORDER, type Phase } from './phases.ts'
+import { aggregate, asRunnable, RunnableGroup, type RunnableFunction } from './runnable_group.ts'
+import { ManagerStopping, stopReason } from './stopping.ts'
 
 export interface ManagerOptions {
   readonly clock: Clock
   readonly log: Log
-  /** Without one, leader runnables start like the others. */
+  /** For this manager alone. Without one, the leader's runnables start like the others. */
   readonly elector?: LeaderElector | undefined
   /** How long to wait for what runs, once told to stop: 0 is not at all, Infinity for ever. Default: 30 s. */
   readonly graceMs?: number | undefined
@@ -26,6 +29,7 @@ export class Manager {
   readonly #abandon = new AbortController()
   /** Aborted when nobody is waited for any more. */
   readonly #deadline = new AbortController()
+  readonly #fence: Fence
   readonly #errors: unknown[] = []
   /** Set by the start; ends with its signal or with the first failure. */
   #stop: AbortScope | undefined
@@ -34,16 +38,27 @@ export class Manager {
 
   /** Throws a RangeError for a grace period that is none. */
   constructor(options: ManagerOptions) {
-    const { graceMs = 0 } = options
+    const { elector, graceMs = 0 } = options
     if (!(graceMs >= 0)) throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
     this.#options = options
+    const own = signalFence(this.#abandon.signal)
+    this.#fence = elector ? firstToFall(own, elector.fence) : own
     const onError = (error: unknown, { name }: Runnable): void => this.#fail(error, `"${name}"`)
-    this.#groups = new Map(START_ORDER.map((phase) => [phase, new RunnableGroup(phase, onError)]))
+    const phases = STEPS.flatMap(({ step }) => (step === 'election' ? [] : [step]))
+    this.#groups = new Map(phases.map((phase) => [phase, new RunnableGroup(phase, onError)]))
   }
 
-  /** Opens when the leader's runnables are ready; without an election, when everything is. */
+  /**
+   * Opens when the leader's runnables are launched and ready; without an election, when everything is. It stays closed in a
+   * manager that stops before that.
+   */
   get elected(): Promise<void> {
     return this.#elected.opened
+  }
+
+  /** Whether {@link elected} has opened. It stays so after a stop. */
+  get isElected(): boolean {
+    return this.#elected.isOpen
   }
 
   /** Aborted when the grace period is over or the lease is lost: what still runs then must not write any more. */
@@ -51,16 +66,28 @@ export class Manager {
     return this.#abandon.signal
   }
 
-  /** Before the start it is queued, afterwards launched in its turn. Throws when the manager is stopping. */
-  add(phase: Phase, runnable: Runnable): void {
-    if (this.#stop?.signal.aborted) throw new Error(`Cannot add "${runnable.name}": the manager is stopping`)
-    this.#groups.get(phase)!.add(runnable)
+  /** For the clients of the leader's runnables: falls with the elector's, and with {@link abandon}. */
+  get fence(): Fence {
+    return this.#fence
+  }
+
+  /**
+   * Takes a runnable into the group that its role and leaderOnly say; a plain function is the leader's work. Before the start it
+   * is queued, afterwards launched in its turn. Throws ManagerStopping when the manager is stopping.
+   */
+  add(what: Runnable | RunnableFunction): void {
+    const runnable = asRunnable(what)
+    const { name } = runnable
+    if (this.#stop?.signal.aborted) throw new ManagerStopping(`Cannot add "${name}": the manager is stopping`)
+    const phase = classify(runnable)
+    if (runnable.warmup) this.#group('warmup').add({ name: `${name} (warm-up)`, start: (signal) => runnable.warmup!(signal) })
+    this.#group(phase).add(runnable)
   }
 
   /**
    * Runs until the signal is aborted, then stops everything in order and resolves when all has ended.
-   * Rejects with the first error of a runnable, with LeadershipLost, or with what did not stop in time; an AggregateError
-   * of them where there are several. After LeadershipLost the process should end: runnables may still be at work.
+   * Rejects with the first error of a runnable, with LeadershipLost, or with the StopTimeout of what did not end in time; an
+   * AggregateError of them where there are several. After LeadershipLost the process should end: runnables may still be at work.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#stop) throw new Error('Cannot start the manager: it was started already')
@@ -68,8 +95,10 @@ export class Manager {
     const campaign = new AbortController()
     let election: Promise<void> | undefined
     try {
-      for (const phase of START_ORDER) if (phase !== 'leader') await this.#groups.get(phase)!.start(stop.signal)
-      election = this.#elect(campaign.signal, stop.signal)
+      for (const step of START_ORDER) {
+        if (step === 'election') election = this.#elect(campaign.signal, stop.signal)
+        else if (step !== 'leader') await this.#group(step).start(stop.signal)
+      }
       await aborted(stop.signal)
     } catch (error) {
       if (error !== stop.signal.reason) this.#fail(error, 'the start')
@@ -82,8 +111,9 @@ export class Manager {
   /** Settles when the elector has. */
   async #elect(signal: AbortSignal, stop: AbortSignal): Promise<void> {
     const { elector } = this.#options
-    const leader = this.#groups.get('leader')!
+    const leader = this.#group('leader')
     const lead = (): void => {
+      // A lease that comes when we are stopping: what waits for it is never launched.
       if (stop.aborted) return
       leader.start(stop).then(() => this.#elected.open(), (error: unknown) => {
         if (error !== stop.reason) this.#fail(error, 'the start of the leader')
@@ -102,26 +132,36 @@ export class Manager {
   }
 
   async #stopAll(campaign: AbortController, election: Promise<void> | undefined): Promise<void> {
-    const { clock, graceMs = 30_000, log } = this.#options
+    const { clock, graceMs = 30_000 } = this.#options
     // Who does not lead has nothing to keep the lease for, and must not win it now.
-    if (!this.#groups.get('leader')!.started) campaign.abort(stopping())
-    const isHasty = (): boolean => this.#lost || graceMs === 0
+    if (!this.#group('leader').started) campaign.abort(stopReason())
     const end = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))
     let stopTimer: (() => void) | undefined
     if (graceMs === 0) end()
     else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, end)
-    for (const phase of STOP_ORDER) {
-      try {
-        await this.#groups.get(phase)!.stopAndWait(this.#deadline.signal)
-      } catch (error) {
-        if (isHasty()) log.warn(messageOf(error))
-        else this.#errors.push(error)
+    const beside = this.#stopGroup('warmup')
+    for (const step of STOP_ORDER) {
+      if (step !== 'election') {
+        await this.#stopGroup(step)
+        continue
       }
+      await beside
+      campaign.abort(stopReason())
+      // Bounded by the elector's own deadline.
+      await election
     }
     stopTimer?.()
-    // Last: the lease is renewed as long as anybody works in its name. The elector's end is bounded by its own deadline.
-    campaign.abort(stopping())
-    await election
+  }
+
+  /** Never rejects. */
+  async #stopGroup(phase: Phase): Promise<void> {
+    try {
+      await this.#group(phase).stopAndWait(this.#deadline.signal)
+    } catch (error) {
+      const isHasty = this.#lost || this.#options.graceMs === 0
+      if (isHasty) this.#options.log.warn(messageOf(error))
+      else this.#errors.push(error)
+    }
   }
 
   #endGrace(reason: Error): void {
@@ -140,8 +180,8 @@ export class Manager {
       this.#options.log.error(`${who} failed while the manager was stopping: ${messageOf(error)}`, { error })
     }
   }
-}
 
-function stopping(): DOMException {
-  return new DOMException('The manager is stopping', 'AbortError')
+  #group(phase: Phase): RunnableGroup {
+    return this.#groups.get(phase)!
+  }
 }

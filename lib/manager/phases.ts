@@ -1,23 +1,46 @@
-/** In which order a manager starts and stops what it runs: one row for each sort of runnable, with the reason. */
+/** In which order a manager starts and stops what it runs: one row for each step, with the reason; and which step is whose. */
+import type { Runnable } from '../core/runnable.ts'
 
-export type Phase = 'servers' | 'webhooks' | 'caches' | 'others' | 'leader'
+/** The groups of runnables. */
+export type Phase = 'servers' | 'webhooks' | 'recorder' | 'caches' | 'others' | 'warmup' | 'leader'
+
+/** What is started and stopped in order: the groups, and the election between them. */
+export type Step = Phase | 'election'
 
 interface Row {
-  readonly phase: Phase
+  readonly step: Step
   /** Lower starts earlier. */
   readonly start: number
-  /** Lower stops earlier. It is not the reverse of the start. */
+  /** Lower stops earlier. It is not the reverse of the start. What has 0 is told at once and stops beside the others. */
   readonly stop: number
   readonly reason: string
 }
 
-export const PHASES: readonly Row[] = [
-  { phase: 'servers', start: 1, stop: 5, reason: 'probes and metrics answer from the first moment to the last' },
-  { phase: 'webhooks', start: 2, stop: 4, reason: "the API server may need our conversion webhook to answer the caches' own lists" },
-  { phase: 'caches', start: 3, stop: 3, reason: 'everything below reads from them, and still does while it drains' },
-  { phase: 'others', start: 4, stop: 1, reason: 'needs no leadership, so nothing of the leader may depend on it' },
-  { phase: 'leader', start: 5, stop: 2, reason: 'begins with the lease; the lease is given back only when all of these have ended' },
+export const STEPS: readonly Row[] = [
+  { step: 'servers', start: 1, stop: 5, reason: 'probes and metrics answer from first to last; a port in use ends the start at once' },
+  { step: 'webhooks', start: 2, stop: 4, reason: "the API server may need our conversion webhook to answer the caches' own lists" },
+  { step: 'recorder', start: 3, stop: 7, reason: 'takes what the others tell while they drain, and sends the rest when they have ended' },
+  { step: 'caches', start: 4, stop: 3, reason: 'everything below reads from them, and still does while it drains' },
+  { step: 'others', start: 5, stop: 1, reason: 'needs no leadership, so nothing of the leader may depend on it' },
+  { step: 'warmup', start: 6, stop: 0, reason: 'fills what the leader will need; no start waits for it, and after a stop nobody needs it' },
+  { step: 'election', start: 7, stop: 6, reason: 'begins when all is ready to lead; the lease is renewed while anybody works in its name' },
+  { step: 'leader', start: 8, stop: 2, reason: 'begins with the lease; the lease is given back only when all of these have ended' },
 ]
 
-export const START_ORDER: readonly Phase[] = PHASES.toSorted((a, b) => a.start - b.start).map(({ phase }) => phase)
-export const STOP_ORDER: readonly Phase[] = PHASES.toSorted((a, b) => a.stop - b.stop).map(({ phase }) => phase)
+export const START_ORDER: readonly Step[] = STEPS.toSorted((a, b) => a.start - b.start).map(({ step }) => step)
+export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).toSorted((a, b) => a.stop - b.stop).map(({ step }) => step)
+
+/**
+ * The group of a runnable: what has a role has its group; work is the leader's unless it says that it is not. Only a server
+ * may have a role and be the leader's.
+ *
+ * @throws TypeError for a cache, webhook or recorder of the leader's: those serve what runs on every replica.
+ */
+export function classify({ name, role, leaderOnly }: Pick<Runnable, 'name' | 'role' | 'leaderOnly'>): Phase {
+  if (role === undefined) return leaderOnly === false ? 'others' : 'leader'
+  if (role === 'server') return leaderOnly === true ? 'leader' : 'servers'
+  if (leaderOnly === true) throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and leaderOnly is true`)
+  return PHASE_OF_ROLE[role]
+}
+
+const PHASE_OF_ROLE = { webhook: 'webhooks', cache: 'caches', recorder: 'recorder' } as const

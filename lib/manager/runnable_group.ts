@@ -3,6 +3,10 @@ import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { nextTurn } from '../runtime/turn.ts'
+import { ManagerStopping, stopReason, StopTimeout } from './stopping.ts'
+
+/** A function that is run: it is called by its name, and by `anonymous` where it has none. */
+export type RunnableFunction = (signal: AbortSignal) => Promise<void>
 
 export class RunnableGroup {
   readonly name: string
@@ -11,9 +15,10 @@ export class RunnableGroup {
   readonly #running = new Map<Promise<void>, Runnable>()
   readonly #scope = abortScope()
   #started = false
-  #stopped = false
+  /** Set by the first stop. */
+  #stopping: Promise<void> | undefined
 
-  /** `onError` hears of each runnable that rejects. */
+  /** `onError` hears of each runnable that rejects, and of each that was added after the start and cannot become ready. */
   constructor(name: string, onError: (error: unknown, runnable: Runnable) => void) {
     this.name = name
     this.#onError = onError
@@ -29,11 +34,13 @@ export class RunnableGroup {
     return this.#running.size
   }
 
-  /** Queues a runnable, or launches it at once in a group that was started. Throws when the group is stopping. */
-  add(runnable: Runnable): void {
-    if (this.#stopped) throw new Error(`Cannot add "${runnable.name}" to the group "${this.name}": it is stopping`)
-    if (this.#started) this.#launch(runnable)
-    else this.#queued.push(runnable)
+  /** Queues a runnable, or launches it at once in a group that was started. Throws ManagerStopping when the group is stopping. */
+  add(what: Runnable | RunnableFunction): void {
+    const runnable = asRunnable(what)
+    if (this.#stopping) throw new ManagerStopping(`Cannot add "${runnable.name}" to the group "${this.name}": it is stopping`)
+    if (!this.#started) return void this.#queued.push(runnable)
+    this.#launch(runnable)
+    if (runnable.ready) this.#becomeReady(runnable).catch((error: unknown) => this.#failed(error, runnable))
   }
 
   /**
@@ -41,31 +48,40 @@ export class RunnableGroup {
    * signal's reason as soon as that is aborted; what was launched then runs on until the group is stopped.
    */
   async start(signal: AbortSignal): Promise<void> {
-    if (this.#stopped) throw new Error(`Cannot start the group "${this.name}": it is stopping`)
+    if (this.#stopping) throw new ManagerStopping(`Cannot start the group "${this.name}": it is stopping`)
     if (this.#started) throw new Error(`Cannot start the group "${this.name}": it was started already`)
     signal.throwIfAborted()
     this.#started = true
     const launched = this.#queued.splice(0)
     for (const runnable of launched) this.#launch(runnable)
-    const ready = Promise.all(launched.map(async (runnable) => await runnable.ready?.(this.#scope.signal)))
+    const ready = Promise.all(launched.map((runnable) => this.#becomeReady(runnable)))
     // A runnable may abort the signal while it is launched; what is not waited for must not become an unhandled rejection.
     ready.catch(() => {})
     await untilAborted(ready, signal)
   }
 
-  /** Aborts every runnable and waits until all have ended, or until `deadline`; then it rejects, naming those that are left. */
-  async stopAndWait(deadline: AbortSignal): Promise<void> {
-    this.#stopped = true
+  /**
+   * Aborts every runnable and waits until all have ended, or until `deadline`; then it rejects with StopTimeout, naming those
+   * that are left. A group that never started launches nothing any more. A second stop is the first one.
+   */
+  stopAndWait(deadline: AbortSignal): Promise<void> {
+    // Before anything else of the stop: what is told of the abort may try to add, and is refused.
+    this.#stopping ??= Promise.resolve().then(() => this.#untilEnded(deadline))
     this.#queued.length = 0
-    this.#scope.abort(new DOMException('The manager is stopping', 'AbortError'))
+    this.#scope.abort(stopReason())
+    return this.#stopping
+  }
+
+  async #untilEnded(deadline: AbortSignal): Promise<void> {
     // Whoever was told only now that the time is over may still end at once.
     if (deadline.aborted && this.#running.size > 0) await nextTurn()
     if (this.#running.size === 0) return
     try {
       await untilAborted(Promise.all(this.#running.keys()), deadline)
     } catch (cause) {
-      const left = [...this.#running.values()].map(({ name }) => `"${name}"`).join(', ')
-      throw new Error(`Cannot stop the group "${this.name}" in time: ${messageOf(cause)}; still running: ${left}`, { cause })
+      const running = [...this.#running.values()].map(({ name }) => name)
+      const left = running.map((name) => `"${name}"`).join(', ')
+      throw new StopTimeout(`Cannot stop the group "${this.name}" in time: ${messageOf(cause)}; still running: ${left}`, { running, cause })
     }
   }
 
@@ -76,14 +92,28 @@ export class RunnableGroup {
 
   /** Never rejects. */
   async #run(runnable: Runnable): Promise<void> {
-    const { signal } = this.#scope
     try {
-      await runnable.start(signal)
+      await runnable.start(this.#scope.signal)
     } catch (error) {
-      // Being told to stop is no failure, in whatever way a runnable says so.
-      if (!(signal.aborted && isAbort(error, signal))) this.#onError(error, runnable)
+      this.#failed(error, runnable)
     }
   }
+
+  /** Settles with the readiness; a throw is a rejection. */
+  async #becomeReady(runnable: Runnable): Promise<void> {
+    await runnable.ready?.(this.#scope.signal)
+  }
+
+  #failed(error: unknown, runnable: Runnable): void {
+    const { signal } = this.#scope
+    // Being told to stop is no failure, in whatever way a runnable says so.
+    if (!(signal.aborted && isAbort(error, signal))) this.#onError(error, runnable)
+  }
+}
+
+/** A function as a runnable: work, as any other. */
+export function asRunnable(what: Runnable | RunnableFunction): Runnable {
+  return typeof what === 'function' ? { name: what.name || 'anonymous', start: what } : what
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

@@ -1,23 +1,48 @@
 /** What a reconcile is given, and what the builder of a controller takes: the words of an operator file. */
 import type { Duration } from '../core/duration.ts'
 import type { KubeObject, ObjectKey, Ref } from '../core/objects.ts'
-import type { AnyResource, Resource } from '../core/resource.ts'
+import type { Resource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { Client } from '../client/client.ts'
+import type { Recorder } from '../events/recorder.ts'
+import type { RateLimiter } from '../queue/rate_limiter.ts'
 import type { Predicate } from '../controller/predicate.ts'
 import type { Result } from '../controller/result.ts'
 
-export interface Context {
+/** Another cluster than the operator's own, as `app.cluster(…)` named it. Each start connects to it anew. */
+export interface OtherCluster {
+  readonly name: string
+}
+
+/** What everything that works in an operator is given. */
+export interface WorkContext {
+  /**
+   * Its calls end when the work has ended, or when nobody waits for that any more. With leader election on, the writes of
+   * what only the leader does are fenced by the lease.
+   */
+  readonly client: Client
+  /** The same for another cluster of the operator. */
+  clientOf(cluster: OtherCluster): Client
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+export interface Context extends WorkContext {
   readonly key: ObjectKey
   /** Bound to this run: its calls end with it, so that an abandoned reconcile cannot write on. */
   readonly client: Client
-  /** Every line has the controller, the key and the run's number. */
+  /** Every line has the controller, the key and the run's id. */
   readonly log: Log
+  /** Tells about an object, for `kubectl describe`; never waits, never fails. Its source is `operator/controller`. */
+  readonly events: Recorder
   /** Aborted when the run times out, has ended, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
   /** 1 at first, and one more after each failure in a row. */
   readonly attempt: number
 }
+
+/** What map functions and sources are given. */
+export type MapContext = WorkContext
 
 export interface ControllerOptions<T extends KubeObject> {
   /** In logs and metrics; unique within the operator. Default: the kind in lower case. */
@@ -26,29 +51,59 @@ export interface ControllerOptions<T extends KubeObject> {
   concurrency?: number
   /** Which changes of the controller's own kind are worth a reconcile. Default: all. */
   when?: Predicate<T>
+  /** Which changes of any kind that it watches are, beside what is said of each. Default: all. */
+  filter?: Predicate
   /** Aborts a run's signal, and with it its client. Default: none. */
   timeout?: Duration
-  /** Run also where this replica does not lead. Default: false. */
+  /** Run also where this replica does not lead, and without its fence. Default: false. */
   everyReplica?: boolean
+  /** List, watch and fill the queue before this replica leads, so that it takes over at once. Default: false. */
+  warmup?: boolean
   /** How long a failing key waits: `first`, doubled each time, at most `most`. Default: 5 ms … 1000 s. */
   backoff?: { first?: Duration; most?: Duration }
+  /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
+  limiter?: () => RateLimiter<string>
+  /** How long the first lists may take. Default: 2 minutes. */
+  syncTimeout?: Duration
+  /** Where its own kind lives. Default: the operator's own cluster. */
+  cluster?: OtherCluster
 }
 
-/** What a map function is given beside the object. */
-export interface MapContext {
-  readonly client: Client
+export interface OwnsOptions<W extends KubeObject> {
+  /** Which changes are worth a reconcile. Default: all. */
+  when?: Predicate<W>
+  /** Reconcile every owner of our kind, not only the controlling one. Default: false. */
+  anyOwner?: boolean
+}
+
+export interface WatchOptions<W extends KubeObject> {
+  /** Which changes are worth a reconcile. Default: all. */
+  when?: Predicate<W>
+  /** Where the kind is watched. Default: the operator's own cluster. */
+  cluster?: OtherCluster
 }
 
 export interface ControllerBuilder<T extends KubeObject, Operator> {
   /** Reconciles the owner when an object of this kind, controlled by it, changes. */
-  owns(resource: AnyResource): this
+  // deno-lint-ignore no-explicit-any -- watching does not depend on what is written
+  owns<W extends KubeObject>(resource: Resource<W, any>, options?: OwnsOptions<NoInfer<W>>): this
   /** Reconciles what `map` answers when an object of this kind changes. A map function that throws is tried again. */
   watches<W extends KubeObject>(
-    // deno-lint-ignore no-explicit-any -- watching does not depend on what is written
+    // deno-lint-ignore no-explicit-any -- as above
     resource: Resource<W, any>,
     map: (object: W, context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>,
-    options?: { when?: Predicate<W> },
+    options?: WatchOptions<NoInfer<W>>,
   ): this
+  /**
+   * Reconciles what comes from outside the cluster: `open` is called at each start, and again, after a back-off, when what
+   * it gave throws. An {@link EventChannel} is one, a ReadableStream another.
+   */
+  from(name: string, open: (context: MapContext) => AsyncIterable<Ref<T>>): this
+  /**
+   * Reconciles what `keys` answers every so often, in low priority; without `keys`, everything of the controller's kind that
+   * the cache has. Ticks that a stall or a slow `keys` missed are not made up for.
+   */
+  every(interval: Duration, keys?: (context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>): this
   /** Ends the sentence. Called for objects that exist; throw to be called again with back-off. */
   reconcile(step: (object: T, context: Context) => Promise<Result>): Operator
   /** As reconcile, by key only: also called when the object is gone. */

@@ -3,11 +3,13 @@ import type { Duration } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicate.ts'
 import type { KubeObject, ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
-import type { Log } from '../observe/log.ts'
-import type { Client } from '../client/client.ts'
+import { parseAddress } from '../manager/address.ts'
 import type { CacheOptions } from '../cache/cache.ts'
+import type { PrometheusRegistry } from '../observe/prometheus.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
-import type { Context, ControllerOptions, MapContext } from './context.ts'
+import type { Context, ControllerOptions, MapContext, OtherCluster, WorkContext } from './context.ts'
+import type { Parts } from './parts.ts'
 
 export interface LeaderElectionOptions {
   /** The Lease's name. Default: the operator's. */
@@ -20,7 +22,16 @@ export interface LeaderElectionOptions {
   renewDeadline?: Duration
   /** How long between tries. Default: 2 s. */
   retryPeriod?: Duration
+  /** Who this process is among the candidates; no two may be the same. Default: the host's name and a random UUID. */
+  identity?: string
+  /** Laid over those that the Lease has. Default: none. */
+  labels?: Readonly<Record<string, string>>
+  /** Told at every change of holder that is seen, ourselves included. */
+  onNewLeader?: (identity: string) => void | Promise<void>
 }
+
+/** Where a server listens: a port of 127.0.0.1, `:8080` for all interfaces, or `host:8080`. */
+export type Address = number | string
 
 export interface OperatorOptions {
   /** Who writes: field manager, Lease, User-Agent. */
@@ -33,32 +44,55 @@ export interface OperatorOptions {
   crds?: 'install' | 'verify' | 'ignore'
   /** How long to wait for running reconciles when told to stop. Default: 30 s. */
   grace?: Duration | 'forever'
+  /** Where `/healthz` and `/readyz` are served, with `?verbose` and each check by its name below. Default: nowhere. */
+  health?: Address
+  /**
+   * Where `/metrics` is served, with controller-runtime's names; needs prom-client. `registry`: one of prom-client, in which
+   * your own metrics may be. Default: nowhere.
+   */
+  metrics?: Address | { readonly address?: Address; readonly registry?: PrometheusRegistry }
+  /** Where `/debug/pprof/` is served: whoever reaches it can read this process's memory. Default: nowhere. */
+  profiling?: Address
 }
 
 /** Runs beside the controllers until the signal is aborted. */
-export type Task = (context: { readonly client: Client; readonly log: Log; readonly signal: AbortSignal }) => Promise<void>
+export type Task = (context: WorkContext) => Promise<void>
 
-export interface WatchDescription {
-  readonly resource: AnyResource
-  readonly map: (object: KubeObject, context: MapContext) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
-  readonly when: Predicate | undefined
-}
+type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+
+/** Where a controller's keys come from, beside the changes of its own kind. */
+export type SourceDescription =
+  | { readonly kind: 'owns'; readonly resource: AnyResource; readonly anyOwner: boolean; readonly when: Predicate | undefined }
+  | {
+    readonly kind: 'watches'
+    readonly resource: AnyResource
+    readonly map: (object: KubeObject, context: MapContext) => Keys
+    readonly when: Predicate | undefined
+    readonly cluster: OtherCluster | undefined
+  }
+  | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
+  | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
 
 export interface ControllerDescription {
   readonly resource: AnyResource
   readonly options: ControllerOptions<KubeObject>
-  readonly owns: AnyResource[]
-  readonly watches: WatchDescription[]
+  readonly sources: SourceDescription[]
   /** Where in the user's file it was begun, for errors. */
   readonly declaredAt: string | undefined
   step: ((context: Context) => Promise<Result>) | undefined
 }
 
+export interface ClusterDescription extends OtherCluster {
+  readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
+}
+
 export interface OperatorDescription {
   readonly options: OperatorOptions
   readonly controllers: ControllerDescription[]
-  readonly caches: { readonly resource: AnyResource; readonly options: CacheOptions }[]
+  readonly caches: { readonly resource: AnyResource; readonly options: CacheOptions; readonly cluster: OtherCluster | undefined }[]
   readonly tasks: { readonly name: string; readonly task: Task; readonly everyReplica: boolean }[]
+  readonly clusters: ClusterDescription[]
+  readonly extensions: ((parts: Parts) => void | Promise<void>)[]
 }
 
 /** The name of a controller: given, or the kind in lower case. */
@@ -66,18 +100,27 @@ export function controllerName({ options, resource }: ControllerDescription): st
   return options.name ?? resource.kind.toLowerCase()
 }
 
-/** Every kind that the operator watches. */
-export function watchedResources(description: OperatorDescription): AnyResource[] {
-  return [
-    ...description.caches.map(({ resource }) => resource),
-    ...description.controllers.flatMap(({ resource, owns, watches }) => [resource, ...owns, ...watches.map((watch) => watch.resource)]),
-  ]
+/** Every kind that the operator watches in one of its clusters; undefined is its own. */
+export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
+  const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)
+  for (const { resource, options, sources } of description.controllers) {
+    if (options.cluster === cluster) kinds.push(resource)
+    for (const source of sources) {
+      if (source.kind === 'owns' && options.cluster === cluster) kinds.push(source.resource)
+      if (source.kind === 'watches' && source.cluster === cluster) kinds.push(source.resource)
+    }
+  }
+  return kinds
 }
 
 /** Throws an error that names what is missing, before anything is connected. */
-export function checkDescription({ options, controllers, tasks }: OperatorDescription): void {
+export function checkDescription(description: OperatorDescription): void {
+  const { options, controllers, tasks } = description
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0) throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
+  for (const address of [options.health, options.profiling, typeof options.metrics === 'object' ? options.metrics.address : options.metrics]) {
+    if (address !== undefined) parseAddress(address)
+  }
   const names = new Set<string>()
   for (const controller of controllers) {
     const name = controllerName(controller)

@@ -11,7 +11,8 @@ import type { ReconcileReport } from '../controller/controller.ts'
 import type { OperatorDescription } from './description.ts'
 import { openSession } from './dev_session.ts'
 import { LiveView, reportFields } from './live_view.ts'
-import type { Assembled, StartOptions } from './start.ts'
+import type { Parts } from './parts.ts'
+import type { StartOptions } from './start.ts'
 
 /** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
 export const DEV = 'KUBELOOP_DEV'
@@ -36,7 +37,7 @@ export async function prepareDev(description: OperatorDescription, pretty: boole
   const { start = 1, changed, downMs } = session?.answer ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(restart) : jsonLines(log, restart)
-  const common: StartOptions = { cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict' }
+  const common: StartOptions = { cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false }
   return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options }, flush }
 }
 
@@ -49,12 +50,12 @@ function jsonLines(log: Log, restart: Restart | undefined): DevStart {
 
 function liveView(restart: Restart | undefined): DevStart {
   const view = new LiveView({ sourceLine, shortPath })
-  let assembled: Assembled | undefined
+  let assembled: Parts | undefined
   const print = (lines: readonly string[]): void => lines.forEach(writeLine)
   const converged = (): boolean => {
     if (!assembled) return false
-    const { cache, controllers } = assembled
-    return cache.unsynced().length === 0 && controllers.every(({ idle }) => idle)
+    const { cluster, controllers } = assembled
+    return cluster.cache.unsynced().length === 0 && [...controllers.values()].every(({ idle }) => idle)
   }
   if (restart) {
     view.restarted(restart)

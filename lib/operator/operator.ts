@@ -2,14 +2,13 @@
  * The operator: an inert description. Importing a file that makes one connects to nothing; each start assembles its
  * own manager, so that one file can be run, tested, listed and embedded.
  */
-import { toMs } from '../core/duration.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { keyOf, type KubeObject, type ObjectKey, type Thawed } from '../core/objects.ts'
-import type { AnyResource, Resource } from '../core/resource.ts'
-import { callerFrame } from '../observe/stack.ts'
-import type { Result } from '../controller/result.ts'
-import type { Context, ControllerBuilder, ControllerOptions, MapContext } from './context.ts'
-import { checkDescription, type ControllerDescription, type OperatorDescription, type OperatorOptions, type Task } from './description.ts'
+import type { KubeObject, Thawed } from '../core/objects.ts'
+import type { Resource } from '../core/resource.ts'
+import { builderOf, describeController } from './builder.ts'
+import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
+import { checkDescription, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task } from './description.ts'
+import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
 
@@ -20,6 +19,8 @@ export interface CacheDeclaration<T extends KubeObject> {
   fields?: string
   /** Takes out of each object what nobody reads, before it is stored. */
   strip?: (draft: Thawed<NoInfer<T>>) => void
+  /** Where. Default: the operator's own cluster. */
+  cluster?: OtherCluster
 }
 
 export interface Operator {
@@ -32,15 +33,28 @@ export interface Operator {
   /** Runs beside the controllers; on the leader only, unless `everyReplica`. */
   add(name: string, task: Task, options?: { everyReplica?: boolean }): Operator
   /**
+   * Names another cluster to work with, in `controllerFor`, `watches`, `cache` and `clientOf`. The lease, and with it the fence
+   * around all writes, stays in the operator's own.
+   */
+  cluster(name: string, config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)): OtherCluster
+  /**
+   * Called at each start with its parts, before anything of it begins: for servers, health checks, handlers beside the
+   * metrics, controllers and runnables of one's own. What it adds to the manager is stopped with it.
+   */
+  extend(extension: (parts: Parts) => void | Promise<void>): Operator
+  /**
    * For processes: signals, logging, one line and an exit code instead of a rejection. Never rejects.
    * With `import.meta`, does nothing when the file was imported rather than run.
    */
   run(module?: ImportMeta): Promise<void>
-  /** For embedding: settles when all it began has ended; rejects with what ended it. */
-  start(signal: AbortSignal, options?: { cluster?: ClusterConfig }): Promise<void>
+  /** For embedding: settles when all it began has ended; rejects with what ended it. Only `cluster` is for everyday use. */
+  start(signal: AbortSignal, options?: StartOptions): Promise<void>
   /** What was described, for tools. */
   readonly description: OperatorDescription
 }
+
+/** A DNS label or subdomain, no longer than the name of an event's source may be. */
+const NAME = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 /**
  * Describes an operator.
@@ -57,10 +71,10 @@ export interface Operator {
  * ```
  */
 export function operator(options: OperatorOptions): Operator {
-  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(options.name ?? '')) {
-    throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be lower-case letters, digits and dashes, as it names a Lease`)
+  if (!NAME.test(options.name ?? '')) {
+    throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`)
   }
-  const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [] }
+  const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
   const app: Operator = {
     description,
     controllerFor(resource, controllerOptions) {
@@ -68,63 +82,30 @@ export function operator(options: OperatorOptions): Operator {
       description.controllers.push(controller)
       return builderOf(controller, app)
     },
-    cache(resource, cacheOptions = {}) {
-      description.caches.push({ resource, options: cacheOptions as OperatorDescription['caches'][number]['options'] })
+    cache(resource, { cluster, ...kept } = {}) {
+      description.caches.push({ resource, options: kept as OperatorDescription['caches'][number]['options'], cluster })
       return app
     },
     add(name, task, { everyReplica = false } = {}) {
       description.tasks.push({ name, task, everyReplica })
       return app
     },
-    async start(signal, startOptions: StartOptions = {}) {
+    cluster(name, config) {
+      if (!NAME.test(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
+      if (description.clusters.some((known) => known.name === name)) throw new TypeError(`Cannot name two clusters "${name}"`)
+      const cluster: ClusterDescription = { name, config }
+      description.clusters.push(cluster)
+      return cluster
+    },
+    extend(extension) {
+      description.extensions.push(extension)
+      return app
+    },
+    async start(signal, startOptions = {}) {
       checkDescription(description)
       await startOperator(description, signal, startOptions)
     },
     run: (module) => runOperator(description, module),
   }
   return app
-}
-
-function describeController(resource: AnyResource, options: ControllerOptions<KubeObject> = {}): ControllerDescription {
-  const { concurrency = 1, timeout, backoff } = options
-  if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`Cannot control ${resource.kind}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
-  for (const duration of [timeout, backoff?.first, backoff?.most]) if (duration !== undefined) toMs(duration)
-  return { resource, options, owns: [], watches: [], declaredAt: callerFrame(), step: undefined }
-}
-
-function builderOf<T extends KubeObject>(controller: ControllerDescription, app: Operator): ControllerBuilder<T, Operator> {
-  const end = (step: (context: Context) => Promise<Result>): Operator => {
-    if (controller.step) throw new TypeError(`Cannot give the controller for ${controller.resource.kind} a second reconcile`)
-    controller.step = step
-    return app
-  }
-  const builder: ControllerBuilder<T, Operator> = {
-    owns(resource) {
-      controller.owns.push(resource)
-      return builder
-    },
-    watches(resource, map, { when } = {}) {
-      controller.watches.push({
-        resource,
-        map: (object: KubeObject, context: MapContext) => {
-          const refs = map(object as never, context)
-          return refs instanceof Promise ? refs.then(keysOf) : keysOf(refs)
-        },
-        when: when as ControllerDescription['watches'][number]['when'],
-      })
-      return builder
-    },
-    reconcile: (step) =>
-      end(async (context) => {
-        const object = await context.client.get(controller.resource, context.key as never)
-        // Gone: its dependents go by their owner references, and there is nothing to bring about.
-        return object ? await step(object as T, context) : undefined
-      }),
-    reconcileKey: (step) => end((context) => step(context.key, context)),
-  }
-  return builder
-}
-
-function keysOf(refs: Iterable<unknown>): ObjectKey[] {
-  return Array.from(refs, (ref) => keyOf(ref as ObjectKey))
 }

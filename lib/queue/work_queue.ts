@@ -1,40 +1,59 @@
 /** The queue between events and workers: {@link QueueState} with a clock and with workers that wait. */
 import { rejectOnAbort } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
-import { QueueState } from './queue_state.ts'
+import type { Meter } from '../observe/metrics.ts'
+import { Alarm } from './alarm.ts'
+import { queueMetrics, type QueueMetrics } from './queue_metrics.ts'
+import { QueueState, type Aging } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 
 export interface WorkQueueOptions<K> {
   /** Default: the real clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Default: 5 ms doubling to 1000 s, per key. */
-  readonly limiter?: RateLimiter<K>
-  /** Hears of each key as it is handed out: what is added from then on belongs to the next time. */
+  readonly limiter?: RateLimiter<K> | undefined
+  /** How long a key may wait behind more urgent ones. Default: after a second it gets its share, see {@link Aging}. */
+  readonly aging?: Aging | undefined
+  /** Where it is measured; nothing is without one. Its series end when it is shut down and nothing is in work any more. */
+  readonly meter?: Meter | undefined
+  /** The queue's label in metrics. Default: the controller's. */
+  readonly name?: string | undefined
+  /** The controller's label in metrics. Default: the queue's name. */
+  readonly controller?: string | undefined
+  /** Hears of each key as it is handed out: what is added from then on belongs to the next time. It must not throw. */
   readonly onTake?: ((key: K) => void) | undefined
 }
 
 export interface AddOptions {
-  /** Not before so many milliseconds. The earliest of several delays counts. */
-  readonly afterMs?: number
+  /** Not before so many milliseconds. Default: 0. The earliest of several delays counts. */
+  readonly afterMs?: number | undefined
+  /** Higher ones go first. Default: 0. The highest of several adds counts. */
+  readonly priority?: number | undefined
+  /** Counts a failure of the key and waits as the rate limiter says, unless `afterMs` is shorter. Default: false. */
+  readonly rateLimited?: boolean | undefined
 }
 
 /**
- * A deduplicating, delaying, rate-limited queue of keys.
+ * A deduplicating, delaying, rate-limited queue of keys with priorities.
  *
  * @example
  * ```ts
  * import { WorkQueue } from 'kubeloop'
  * const queue = new WorkQueue<string>()
  * queue.add('default/a')
+ * queue.add('default/b', { priority: 10 })
  * queue.add('default/a')
- * const key = await queue.get(AbortSignal.timeout(1000)) // 'default/a', once
+ * const key = await queue.get(AbortSignal.timeout(1000)) // 'default/b', and then 'default/a', once
  * if (key !== undefined) queue.done(key)
  * ```
  */
 export class WorkQueue<K> {
-  readonly #state = new QueueState<K>()
+  readonly #state: QueueState<K>
   readonly #clock: Clock
   readonly #limiter: RateLimiter<K>
+  /** Makes the series, at the first add or get. */
+  #measure: (() => QueueMetrics) | undefined
+  #metrics: QueueMetrics | undefined
   readonly #onTake: ((key: K) => void) | undefined
   /** Workers that wait for a key, first come first served. */
   readonly #waiting = new Set<(key: K | undefined) => void>()
@@ -42,18 +61,31 @@ export class WorkQueue<K> {
   #handingOut = false
   /** Those who wait for the end of the work, while draining. */
   #drains: (() => void)[] = []
+  /** Whether the last shut down asked to drain, and the work has not ended. */
+  #draining = false
   #shutDown = false
-  /** The one timer for all delays, and when it fires. */
-  #cancelTimer: (() => void) | undefined
-  #timerDueMs = Infinity
+  /** Rings for the earliest delayed key. */
+  readonly #alarm: Alarm
+  /**
+   * The time that adds count from, for the age of a key: asking the clock for each takes as long as adding it. It is asked
+   * again after a few hand-outs, and when a worker had to wait. No key is younger than that, so what {@link Aging} bounds holds.
+   */
+  #addedMs: number | undefined
+  #handOuts = 0
 
+  /** @throws RangeError when the aging is none. */
   constructor(options: WorkQueueOptions<K> = {}) {
-    this.#clock = options.clock ?? systemClock
-    this.#limiter = options.limiter ?? exponentialLimiter()
-    this.#onTake = options.onTake
+    const { clock = systemClock, limiter = exponentialLimiter<K>(), aging, meter, onTake } = options
+    const { name = options.controller ?? '', controller = name } = options
+    this.#clock = clock
+    this.#alarm = new Alarm(clock, () => this.#onDue())
+    this.#limiter = limiter
+    this.#state = new QueueState(aging)
+    this.#measure = meter && (() => queueMetrics(meter, { name, controller }, this.#state, () => clock.monotonic()))
+    this.#onTake = onTake
   }
 
-  /** Keys that wait to be handed out. */
+  /** Keys that wait to be handed out; neither delayed ones nor those in work. */
   get length(): number {
     return this.#state.length
   }
@@ -68,24 +100,40 @@ export class WorkQueue<K> {
     return this.#state.idle
   }
 
-  /** Does nothing once the queue is shut down. */
-  add(key: K, options: AddOptions = {}): void {
+  /**
+   * Adds a key, or what is new about one that waits. Does nothing once the queue is shut down.
+   *
+   * @throws RangeError when the priority is not finite, or the delay is NaN.
+   */
+  add(key: K, options?: AddOptions): void {
     if (this.#shutDown) return
-    const { afterMs = 0 } = options
-    if (afterMs > 0) {
-      this.#state.addAt(key, this.#clock.monotonic() + afterMs)
-      this.#armTimer()
-      return
-    }
-    this.#state.add(key)
-    this.#handOutSoon()
+    if (!options) return this.#addNow(key, 0)
+    const { afterMs = 0, priority = 0, rateLimited = false } = options
+    checkPriority(key, priority)
+    if (Number.isNaN(afterMs)) throw new RangeError(`Cannot add "${String(key)}": its delay is NaN`)
+    if (!rateLimited) return this.#addAfter(key, afterMs, priority, false)
+    const limitedMs = this.#limiter.when(key)
+    if (afterMs > 0 && afterMs < limitedMs) this.#addAfter(key, afterMs, priority, false)
+    else this.#addAfter(key, limitedMs, priority, true)
   }
 
-  /** Counts a failure of the key and adds it when the rate limiter says; returns that delay. */
-  retry(key: K): number {
+  /**
+   * Counts a failure of the key and adds it when the rate limiter says; returns that delay.
+   * Its priority is by default the one that it is in work with.
+   *
+   * @throws RangeError when the priority is not finite.
+   */
+  retry(key: K, options: { readonly priority?: number | undefined } = {}): number {
+    const { priority = this.priorityOf(key) } = options
+    checkPriority(key, priority)
     const afterMs = this.#limiter.when(key)
-    this.add(key, { afterMs })
+    if (!this.#shutDown) this.#addAfter(key, afterMs, priority, true)
     return afterMs
+  }
+
+  /** The priority with which a key in work was handed out, to be kept when it is added again; 0 for one that is not in work. */
+  priorityOf(key: K): number {
+    return this.#state.turnOf(key)?.priority ?? 0
   }
 
   /**
@@ -93,13 +141,13 @@ export class WorkQueue<K> {
    * The key is the caller's until {@link done}.
    */
   get(signal: AbortSignal): Promise<K | undefined> {
+    if (this.#measure) this.#beginMeasuring()
+    // Those who came first go first, also while a hand-out is on its way.
+    if (this.#waiting.size === 0 && !signal.aborted) {
+      const key = this.#take()
+      if (key !== undefined || this.#shutDown) return Promise.resolve(key)
+    }
     return rejectOnAbort<K | undefined>(signal, (resolve) => {
-      // Those who came first go first, also while a hand-out is on its way.
-      const key = this.#waiting.size === 0 ? this.#take() : undefined
-      if (key !== undefined || this.#shutDown) {
-        resolve(key)
-        return () => {}
-      }
       this.#waiting.add(resolve)
       return () => this.#waiting.delete(resolve)
     })
@@ -107,14 +155,21 @@ export class WorkQueue<K> {
 
   /** Ends the work on a key. If it was added meanwhile, it is handed out again, also while shutting down. */
   done(key: K): void {
+    const turn = this.#metrics && this.#state.turnOf(key)
+    if (turn) this.#metrics?.done(this.#clock.monotonic() - turn.takenMs)
     this.#state.done(key)
     this.#handOutSoon()
-    if (this.#state.idle) this.#endDrains()
+    if (this.#shutDown) this.#endWhatIsOver()
   }
 
-  /** Ends the counting of a key's failures. It removes nothing from the queue. */
+  /**
+   * Ends the counting of a key's failures, and takes a retry back that waits for its time: what failed has succeeded
+   * since, or is given up. (client-go lets it come; where a later run asked for a later time, the old retry would come
+   * first.) A delay that was asked for stays, and so does a key whose time has come.
+   */
   forget(key: K): void {
     this.#limiter.forget(key)
+    if (this.#state.cancelRetry(key)) this.#setAlarm()
   }
 
   /** How often a key failed since it was last forgotten. */
@@ -125,22 +180,57 @@ export class WorkQueue<K> {
   /**
    * Takes no more keys and drops the delayed ones; those that wait are still handed out, then workers get `undefined`.
    * With `drain` it settles when nothing waits or is in work; without, at once, also ending an earlier drain.
+   * May be called again.
    */
-  async shutDown(options: { readonly drain?: boolean } = {}): Promise<void> {
+  async shutDown(options: { readonly drain?: boolean | undefined } = {}): Promise<void> {
     this.#shutDown = true
+    this.#measure = undefined
     this.#state.dropDelayed()
-    this.#armTimer()
+    this.#setAlarm()
     this.#handOut()
-    if (!options.drain) this.#endDrains()
-    else if (!this.#state.idle) await new Promise<void>((resolve) => void this.#drains.push(resolve))
+    this.#draining = options.drain === true && !this.#state.idle
+    const drained = this.#draining ? new Promise<void>((resolve) => void this.#drains.push(resolve)) : undefined
+    this.#endWhatIsOver()
+    await drained
   }
 
-  #endDrains(): void {
+  /** After the shut down: drains that have nothing to wait for any more, and the metrics when nothing is in work. */
+  #endWhatIsOver(): void {
+    if (this.#state.idle) this.#draining = false
+    if (this.#draining) return
     for (const resolve of this.#drains.splice(0)) resolve()
+    // What waits after a shut down without drain is perhaps never asked for; the name must be free nevertheless.
+    if (this.#state.processing === 0) this.#metrics?.end()
+  }
+
+  #addAfter(key: K, afterMs: number, priority: number, retry: boolean): void {
+    // Also for what a limiter gets wrong: NaN would never be due.
+    if (!(afterMs > 0)) return this.#addNow(key, priority)
+    if (this.#measure) this.#beginMeasuring()
+    this.#metrics?.delayed()
+    this.#state.addAt(key, this.#clock.monotonic() + afterMs, priority, retry)
+    this.#setAlarm()
+  }
+
+  #addNow(key: K, priority: number): void {
+    if (this.#measure) this.#beginMeasuring()
+    // Only a new turn can be handed out; what became part of one is on its way with it.
+    if (!this.#state.add(key, priority, this.#timeOfAdd())) return
+    this.#metrics?.added(1)
+    this.#handOutSoon()
+  }
+
+  #timeOfAdd(): number {
+    if (this.#metrics) return this.#clock.monotonic()
+    return this.#addedMs ??= this.#clock.monotonic()
   }
 
   #take(): K | undefined {
-    const key = this.#state.take()
+    const nowMs = this.#metrics || this.#state.asksForTime ? this.#clock.monotonic() : 0
+    const next = this.#metrics && this.#state.peek(nowMs)
+    if (next) this.#metrics?.taken(nowMs - next.addedMs)
+    const key = this.#state.take(nowMs)
+    if (key === undefined || ++this.#handOuts % HAND_OUTS_OF_ONE_TIME === 0) this.#addedMs = undefined
     if (key !== undefined) this.#onTake?.(key)
     return key
   }
@@ -155,29 +245,35 @@ export class WorkQueue<K> {
   #handOut(): void {
     this.#handingOut = false
     for (const resolve of this.#waiting) {
-      const key = this.#take()
-      if (key === undefined && !this.#shutDown) return
+      if (this.#state.length === 0 && !this.#shutDown) return void (this.#addedMs = undefined)
+      // Before the key is taken: whoever hears of that may shut the queue down, and this worker has its key.
       this.#waiting.delete(resolve)
-      resolve(key)
+      resolve(this.#take())
     }
   }
 
-  /** Keeps one timer, for the earliest delayed key. */
-  #armTimer(): void {
-    const dueMs = this.#state.nextDueMs() ?? Infinity
-    if (dueMs === this.#timerDueMs) return
-    this.#cancelTimer?.()
-    this.#timerDueMs = dueMs
-    const waitMs = Math.max(0, dueMs - this.#clock.monotonic())
-    this.#cancelTimer = dueMs === Infinity ? undefined : this.#clock.after(waitMs, () => this.#onTimer())
+  /** What is due is added; where the alarm came a fraction early, it is set again for the rest. */
+  #onDue(): void {
+    const turns = this.#state.promote(this.#clock.monotonic())
+    if (turns > 0) this.#metrics?.added(turns)
+    this.#handOutSoon()
+    this.#setAlarm()
   }
 
-  #onTimer(): void {
-    this.#timerDueMs = Infinity
-    this.#cancelTimer = undefined
-    // A timer may fire a fraction early; what is due by then is promoted, and the rest arms the timer again.
-    this.#state.promote(this.#clock.monotonic())
-    this.#handOutSoon()
-    this.#armTimer()
+  #setAlarm(): void {
+    this.#alarm.set(this.#state.nextDueMs())
   }
+
+  #beginMeasuring(): void {
+    this.#metrics = this.#measure?.()
+    this.#measure = undefined
+  }
+}
+
+/** As often as aging asks by default. */
+const HAND_OUTS_OF_ONE_TIME = 8
+
+function checkPriority(key: unknown, priority: number): void {
+  if (Number.isFinite(priority)) return
+  throw new RangeError(`Cannot add "${String(key)}": its priority is ${priority}, and must be a finite number`)
 }

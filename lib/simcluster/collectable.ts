@@ -3,7 +3,8 @@
  *
  * @see https://kubernetes.io/docs/concepts/architecture/garbage-collection/
  */
-import type { KubeObject, OwnerReference } from 'kubeloop'
+import type { KubeObject } from 'kubeloop'
+import type { OwnerReference } from '../core/objects.ts'
 
 /** How an owner stands: it exists, is gone, or waits for its dependents to go first. */
 export type OwnerState = 'present' | 'absent' | 'waiting'

@@ -3,9 +3,10 @@
  * It watches every kind that can be deleted, those of CustomResourceDefinitions that come and go included.
  */
 import {
-  Api, Cache, Controller, discoverKinds, KubeClient, Source,
-  type AnyResource, type Clock, type KubeObject, type Log, type ObjectKey, type OwnerReference, type Runnable, type Transport,
+  Cluster, Controller, KindSource,
+  type AnyResource, type Client, type Clock, type KubeObject, type Log, type ObjectKey, type Runnable, type Transport,
 } from 'kubeloop'
+import type { OwnerReference } from '../core/objects.ts'
 import { ORPHAN, plan, stateOfOwner, type OwnerState } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
@@ -21,9 +22,9 @@ const IGNORED = new Set(['Event'])
 
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector'
-  readonly #api: Api
-  readonly #client: KubeClient
-  readonly #cache: Cache
+  readonly #cluster: Cluster
+  /** Reads from the server: what the cache has is asked for by {@link GarbageCollector.#read}. */
+  readonly #client: Client
   readonly #controller: Controller
   readonly #options: GarbageCollectorOptions
   /** Every kind that is watched, by `group/kind` as owner references name it. */
@@ -37,9 +38,8 @@ export class GarbageCollector implements Runnable {
   constructor(options: GarbageCollectorOptions) {
     const { transport, clock, log } = options
     this.#options = options
-    this.#api = new Api({ transport })
-    this.#client = new KubeClient({ api: this.#api, fieldManager: this.name })
-    this.#cache = new Cache({ api: this.#api, clock, log })
+    this.#cluster = new Cluster({ name: this.name, transport, clock, log })
+    this.#client = this.#cluster.client.live
     this.#controller = new Controller({
       name: this.name,
       kind: 'object',
@@ -57,8 +57,8 @@ export class GarbageCollector implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const caching = this.#cache.start(signal)
-    const [crds] = this.#cache.declare(CRD)
+    const caching = this.#cluster.start(signal)
+    const [crds] = this.#cluster.cache.declare(CRD)
     const working = this.#controller.start(signal)
     crds!.addHandler(() => void this.#lookSoon(signal))
     await this.#lookSoon(signal)
@@ -82,20 +82,20 @@ export class GarbageCollector implements Runnable {
   async #look(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const served = new Map<string, AnyResource>()
-    for (const resource of await discoverKinds(this.#api, ['list', 'watch', 'delete'], signal)) {
+    for (const resource of await this.#cluster.kinds.all(['list', 'watch', 'delete'], signal)) {
       if (!IGNORED.has(resource.kind)) served.set(`${resource.group}/${resource.kind}`, resource)
     }
     for (const [id, resource] of this.#kinds) {
       if (served.has(id)) continue
       this.#kinds.delete(id)
-      this.#cache.remove(resource)
+      this.#cluster.cache.remove(resource)
     }
     for (const [id, resource] of served) {
       if (this.#kinds.has(id)) continue
       this.#kinds.set(id, resource)
-      const informers = this.#cache.declare(resource)
+      const informers = this.#cluster.cache.declare(resource)
       for (const informer of informers) informer.addHandler((delta) => this.#index(resource, delta.kind === 'updated' ? delta.old : undefined, delta.object, delta.kind === 'deleted'))
-      void this.#controller.watch(new Source({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }))
+      void this.#controller.watch(new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }))
     }
   }
 
@@ -201,7 +201,7 @@ export class GarbageCollector implements Runnable {
   }
 
   #read(resource: AnyResource, namespace: string | undefined, name: string): KubeObject | undefined {
-    const [informer] = this.#cache.informersOf(resource) ?? []
+    const [informer] = this.#cluster.cache.informersOf(resource) ?? []
     return informer?.store.get(namespace ? `${namespace}/${name}` : name)
   }
 

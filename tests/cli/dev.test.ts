@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Api, httpTransport, KubeClient, loadConfig } from 'kubeloop'
+import { Cluster, loadConfig, type Client } from 'kubeloop'
 import { ConfigMap, Deployment } from 'kubeloop/kinds'
 import { makeFolder, type Line } from './dev_command.ts'
 
@@ -31,9 +31,9 @@ spec: { name: Ada }
 const reconciled = (causes: string) => (line: Line): boolean => line.message === 'reconcile' && String(line['causes']).includes(causes)
 const says = (text: string) => (line: Line): boolean => line.message.includes(text)
 
-async function clientOf(folder: string): Promise<KubeClient> {
+async function clientOf(folder: string): Promise<Client> {
   const { cluster } = await loadConfig({ kubeconfig: join(folder, '.kubeloop/kubeconfig') })
-  return new KubeClient({ api: new Api({ transport: httpTransport(cluster) }), fieldManager: 'test' })
+  return new Cluster({ name: 'test', config: cluster }).client
 }
 
 test('an operator runs, is restarted for an imported file, and finds the state after a stop', async () => {

@@ -4,6 +4,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api, describe } from '../../lib/client/api.ts'
 import { discoverKinds } from '../../lib/client/discovery.ts'
 import { LiveReader } from '../../lib/client/live_reader.ts'
+import type { Fence } from '../../lib/core/fence.ts'
 import { defineIndex } from '../../lib/core/index.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
@@ -129,6 +130,30 @@ test('a fence is asked before every write and again on the socket, ends writes t
   await assert.rejects(api.delete(TARGET, {}), /^Error: the lease is lost$/)
   await api.get(TARGET)
   assert.deepEqual(seen.map(({ method }) => method), ['GET', 'PUT', 'PATCH', 'GET'])
+})
+
+test('a fence is told of every write, and how it ended: unsent, answered, or nobody knows', async () => {
+  const ends: string[] = []
+  const standing = new AbortController()
+  const fence: Fence = { check: () => standing.signal.throwIfAborted(), signal: standing.signal, opened: () => (end) => void ends.push(end) }
+  const through = (answerIt: (request: HttpRequest) => Promise<HttpResponse>): Api =>
+    new Api({
+      transport: (request) => {
+        request.beforeSend?.()
+        return answerIt(request)
+      },
+    }).fenced(fence)
+  await through(() => Promise.resolve(answer(200, {}))).get(TARGET)
+  assert.deepEqual(ends, [])
+  await through(() => Promise.resolve(answer(200, {}))).update(TARGET, {}, {})
+  await assert.rejects(through(() => Promise.resolve(answer(409, { reason: 'Conflict' }))).update(TARGET, {}, {}))
+  await assert.rejects(through(() => Promise.resolve(answer(504, { reason: 'Timeout' }))).update(TARGET, {}, {}))
+  await assert.rejects(through(() => Promise.reject(new Error('reset'))).update(TARGET, {}, {}))
+  await assert.rejects(new Api({ transport: () => Promise.reject(new Error('refused')) }).fenced(fence).update(TARGET, {}, {}))
+  const falls = through(() => Promise.resolve(answer(200, {})))
+  standing.abort(new Error('the lease is lost'))
+  await assert.rejects(falls.update(TARGET, {}, {}))
+  assert.deepEqual(ends, ['answered', 'answered', 'unknown', 'unknown', 'unsent'])
 })
 
 test('live reads: one object or none, lists by namespace and selector, an index by looking at all', async () => {

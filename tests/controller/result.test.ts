@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
-import { disposition, type Result } from '../../lib/controller/result.ts'
+import { disposition, RetryError, type Result } from '../../lib/controller/result.ts'
 
 const returned = (result: unknown) => disposition({ kind: 'returned', result: result as Result })
 
@@ -10,12 +10,12 @@ test('nothing, and a wait of no time, are success', () => {
 })
 
 test('requeueAfter comes back later', () => {
-  assert.deepEqual(returned({ requeueAfter: '1.5s' }), { kind: 'later', ms: 1500, label: 'requeue_after' })
-  assert.deepEqual(returned({ requeueAfter: 20 }), { kind: 'later', ms: 20, label: 'requeue_after' })
+  assert.deepEqual(returned({ requeueAfter: '1.5s' }), { kind: 'later', ms: 1500, priority: undefined, label: 'requeue_after' })
+  assert.deepEqual(returned({ requeueAfter: 20 }), { kind: 'later', ms: 20, priority: undefined, label: 'requeue_after' })
 })
 
 test('what is thrown is retried, whatever it is; a TerminalError is not', () => {
-  for (const error of [new Error('x'), undefined, null, 'text', 0]) assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'retry', error, label: 'error' })
+  for (const error of [new Error('x'), undefined, null, 'text', 0]) assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'retry', error, priority: undefined, label: 'error' })
   const terminal = new TerminalError('x')
   assert.deepEqual(disposition({ kind: 'threw', error: terminal }), { kind: 'drop', error: terminal, label: 'error' })
 })
@@ -25,5 +25,17 @@ test('a result that cannot be read is a failure that says so: a wait in the past
     const decided = returned(result)
     assert.equal(decided.kind, 'retry')
     assert.match(String((decided as { error: unknown }).error), /Cannot use what the reconcile returned/)
+  }
+})
+
+test('a priority goes with the wait, or with the error that is tried again; one that is none costs no retry', () => {
+  assert.deepEqual(returned({ requeueAfter: '1s', priority: 5 }), { kind: 'later', ms: 1000, priority: 5, label: 'requeue_after' })
+  assert.deepEqual(returned({ requeueAfter: 0, priority: 5 }), { kind: 'forget', label: 'success' })
+  const error = new RetryError('x', { priority: -7, cause: 'y' })
+  assert.deepEqual([disposition({ kind: 'threw', error }), error.cause], [{ kind: 'retry', error, priority: -7, label: 'error' }, 'y'])
+  const wrong = new RetryError('x', { priority: NaN })
+  assert.deepEqual(disposition({ kind: 'threw', error: wrong }), { kind: 'retry', error: wrong, priority: undefined, label: 'error' })
+  for (const priority of [NaN, Infinity, '1', null]) {
+    assert.match(String((returned({ requeueAfter: 1, priority }) as { error: unknown }).error), /Cannot use what the reconcile returned .* is no priority/)
   }
 })

@@ -1,7 +1,7 @@
 /** The suite on etcd and kube-apiserver, from KUBEBUILDER_ASSETS. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Api, httpTransport, KubeClient, operator, startOperator } from '../../mod.ts'
+import { Cluster, httpTransport, operator } from '../../mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { ClusterRoleBinding, ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
@@ -27,7 +27,7 @@ after(async () => await envtest?.stop())
 
 test('an operator without the right to list says which verb, resource and account, once, and works when it is given', { skip }, async () => {
   const admin = httpTransport(envtest.config)
-  const client = new KubeClient({ api: new Api({ transport: admin }), fieldManager: 'e2e' })
+  const { client } = new Cluster({ name: 'e2e', transport: admin })
   const user = await envtest.addUser('system:serviceaccount:default:weak', ['system:serviceaccounts'])
   const connection = httpTransport(user)
   const stopping = new AbortController()
@@ -36,7 +36,7 @@ test('an operator without the right to list says which verb, resource and accoun
   const reconciled = new Latch()
   const weak = operator({ name: 'weak', leaderElection: false })
   weak.controllerFor(ConfigMap).reconcile(async () => reconciled.open())
-  const running = startOperator(weak.description, stopping.signal, {
+  const running = weak.start(stopping.signal, {
     transport: connection,
     log: {
       ...silentLog,

@@ -3,14 +3,11 @@
  * the files beside this one run the cases on the embedded API and on a real control plane.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Api, httpTransport, KubeClient, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
+import { Cluster, httpTransport, type Client, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { Foo } from '../../examples/sample_controller.ts'
-import { startOperatorProcess } from './operator_process.ts'
+import { startOperatorProcess, withKubeconfig } from './operator_process.ts'
 import { watching } from './watching.ts'
 
 /** A server to run on. */
@@ -43,10 +40,10 @@ type FooObject = KubeObject & { spec: { replicas: number }; status?: { available
 type DeploymentObject = KubeObject & { spec: { replicas: number } }
 
 /** Everything a case needs, taken down at its end whatever happens. */
-async function withServer(config: ClusterConfig, work: (tools: { transport: Transport; client: KubeClient; signal: AbortSignal } & ReturnType<typeof watchBoth>) => Promise<void>): Promise<void> {
+async function withServer(config: ClusterConfig, work: (tools: { transport: Transport; client: Client; signal: AbortSignal } & ReturnType<typeof watchBoth>) => Promise<void>): Promise<void> {
   const transport = httpTransport(config)
   const scope = new AbortController()
-  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'e2e', fieldValidation: 'Strict' })
+  const { client } = new Cluster({ name: 'e2e', transport, fieldValidation: 'Strict' })
   const both = watchBoth(transport, scope.signal)
   try {
     await work({ transport, client, signal: scope.signal, ...both })
@@ -64,22 +61,10 @@ function watchBoth(transport: Transport, signal: AbortSignal) {
   return { foos: foos.watching, deployments: deployments.watching, ended: Promise.all([foos.ended, deployments.ended]) }
 }
 
-async function removeFoo(client: KubeClient, { foos, deployments }: ReturnType<typeof watchBoth>): Promise<void> {
+async function removeFoo(client: Client, { foos, deployments }: ReturnType<typeof watchBoth>): Promise<void> {
   await client.delete(Foo, { namespace: 'default', name: 'example' })
   await foos.until(KEY, 'gone', (foo) => foo === undefined)
   await deployments.until(OWNED, 'collected with its Foo', (deployment) => deployment === undefined)
-}
-
-/** Writes a kubeconfig that only its owner can read, for as long as the work lasts. */
-async function withKubeconfig(text: string, work: (path: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-e2e-'))
-  try {
-    const path = join(folder, 'kubeconfig')
-    writeFileSync(path, text, { mode: 0o600 })
-    await work(path)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
 }
 
 const replicas = (count: number) => (deployment: KubeObject | undefined): boolean => (deployment as DeploymentObject | undefined)?.spec.replicas === count
@@ -126,11 +111,11 @@ const serverCrash: Case = {
   async run(target, sample) {
     const [config] = Object.values(target.configs)
     const { default: app } = (await import(pathToFileURL(sample.file).href)) as { default: Operator }
-    const library = (await import(pathToFileURL(sample.library).href)) as Pick<typeof import('../../mod.ts'), 'httpTransport' | 'startOperator'>
+    const library = (await import(pathToFileURL(sample.library).href)) as Pick<typeof import('../../mod.ts'), 'httpTransport'>
     const connection = library.httpTransport(config!)
     const scope = new AbortController()
     let requests = 0
-    const operator = library.startOperator(app.description, scope.signal, {
+    const operator = app.start(scope.signal, {
       leaderElection: false,
       transport: (request) => {
         requests++
@@ -165,7 +150,7 @@ const serverCrash: Case = {
 /** Over a connection of its own: one from before the crash may turn out to be lost only when the change is on its way. */
 async function scaleTo(count: number, config: ClusterConfig): Promise<void> {
   const transport = httpTransport(config)
-  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'e2e' })
+  const { client } = new Cluster({ name: 'e2e', transport })
   await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: count } } })
   transport.close()
 }

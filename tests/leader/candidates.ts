@@ -1,5 +1,6 @@
 /** Candidates for one Lease on an embedded API server, each with a network of its own. */
 import { Api } from '../../lib/client/api.ts'
+import type { Fence } from '../../lib/core/fence.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
@@ -7,6 +8,7 @@ import type { Clock } from '../../lib/async/clock.ts'
 import type { LogFields } from '../../lib/observe/log.ts'
 import { LeaderElector, type ElectionOptions, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
 import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
+import type { Host } from './host.ts'
 import { recorder, type Recorder } from '../client/transports.ts'
 
 export const LEASE: Resource<KubeObject> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
@@ -22,9 +24,16 @@ export interface Candidate {
   leads: number
   /** How its start ended; undefined while it runs. */
   outcome: 'resolved' | Error | undefined
+  /** Called at the beginning of a term. */
+  lead: ((fence: Fence) => void) | undefined
+  /** Called when its start has ended. */
+  onEnd: (() => void) | undefined
   start(options?: ElectionOptions): void
   stop(): void
   readonly stopping: AbortController
+  /** The machine it runs on, where there is one, and how it is taken away. */
+  host?: Host
+  crash?: () => void
 }
 
 export function candidate(server: Transport, clock: Clock, identity: string, over: Partial<LeaderElectorOptions> = {}): Candidate {
@@ -40,8 +49,16 @@ export function candidate(server: Transport, clock: Clock, identity: string, ove
     elector, network, lines, stopping,
     leads: 0,
     outcome: undefined,
+    lead: undefined,
+    onEnd: undefined,
     start: (options) => {
-      elector.start(stopping.signal, () => void self.leads++, options).then(() => (self.outcome = 'resolved'), (error: Error) => (self.outcome = error))
+      const lead = (fence: Fence): void => {
+        self.leads++
+        self.lead?.(fence)
+      }
+      elector.start(stopping.signal, lead, options)
+        .then(() => (self.outcome = 'resolved'), (error: Error) => (self.outcome = error))
+        .then(() => self.onEnd?.())
     },
     stop: () => stopping.abort(new DOMException('The test has ended', 'AbortError')),
   }

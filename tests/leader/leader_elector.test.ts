@@ -8,6 +8,7 @@ import type { Clock } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { bodyOf, refusal, silence } from '../client/transports.ts'
 import { candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET } from './candidates.ts'
+import { isWatch } from './weather.ts'
 
 const START = '2026-01-01T00:00:00.000000Z'
 
@@ -83,14 +84,15 @@ test('who annotates the Lease does not keep a dead leader\'s alive', async () =>
   assert.equal(a.leads, 1)
 })
 
-test('followers wait between one and 2.2 periods between tries, after the try before has ended', async () => {
+test('followers that may not watch wait between one and 2.2 periods between tries, after the try before has ended', async () => {
   const { clock, server } = setup()
   await createLease(server, { ...held, leaseDurationSeconds: 3600 })
   for (const [random, ms] of [[0, 2000], [0.5, 3200], [0.999, 4397.6]] as const) {
     const a = candidate(server, clock, 'a', { random: () => random })
+    a.network.intercept = (request, next) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
     a.start()
     await clock.advance(0)
-    assert.equal(a.network.take().length, 1)
+    assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `GET ${PATH}`])
     await clock.advance(ms - 1)
     assert.equal(a.network.take().length, 0, `before ${ms}`)
     await clock.advance(2)
@@ -224,7 +226,7 @@ test('a machine that was suspended has lost its term, though its monotonic clock
   a.network.take()
   await clock.advance(1000)
   assert.ok(a.outcome instanceof LeadershipLost)
-  assert.match(a.outcome.message, /for 10 s: the process stood still$/)
+  assert.match(a.outcome.message, /for 10 s: the machine was suspended, or its clock set forward, by 19 s$/)
   assert.deepEqual(a.network.take(), [])
 })
 
@@ -444,6 +446,24 @@ test('an abort in the middle of a renewal still gives the lease back', async () 
     return await answer
   }
   await clock.advance(1000)
+  assert.deepEqual([a.outcome, await holderOn(server), clock.pending], ['resolved', '', 0])
+})
+
+test('an abort in the middle of the read that a conflict made necessary still gives the lease back', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(1000)
+  await meddle(server, { metadata: { labels: { touched: 'yes' } } })
+  a.network.intercept = async (request, next) => {
+    if (request.method !== 'GET') return await next(request)
+    a.network.intercept = undefined
+    const answer = next(request)
+    a.stop()
+    return await answer
+  }
+  await clock.advance(1000)
+  assert.equal(a.network.intercept, undefined)
   assert.deepEqual([a.outcome, await holderOn(server), clock.pending], ['resolved', '', 0])
 })
 

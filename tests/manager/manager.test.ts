@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { aborted } from '../../lib/async/abort.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
+import type { LeaderElector } from '../../lib/leader/leader_elector.ts'
 import { Manager, type ManagerOptions } from '../../lib/manager/manager.ts'
-import { PHASES, START_ORDER, STOP_ORDER, type Phase } from '../../lib/manager/phases.ts'
+import { START_ORDER, STEPS, STOP_ORDER } from '../../lib/manager/phases.ts'
+import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { silence } from '../client/transports.ts'
 import { candidate, holderOn, meddle, type Candidate } from '../leader/candidates.ts'
-import { part, recordingLog, watchOutcome, type Part } from './parts.ts'
+import { part, PLACES, recordingLog, STARTS, STOPS, watchOutcome, type Part, type Place } from './parts.ts'
 
 interface Setup {
   readonly clock: FakeClock
@@ -15,7 +20,7 @@ interface Setup {
   readonly told: string[]
   readonly lines: string[]
   readonly stop: AbortController
-  add(phase: Phase, name: string, options?: Parameters<typeof part>[2]): Part
+  add(place: Place, name: string, options?: Parameters<typeof part>[2]): Part
   start(): { outcome: 'resolved' | unknown }
 }
 
@@ -26,9 +31,9 @@ function setup(options: Partial<ManagerOptions> = {}, clock = new FakeClock()): 
   const stop = new AbortController()
   return {
     clock, manager, told, lines, stop,
-    add: (phase, name, options) => {
-      const made = part(name, told, options)
-      manager.add(phase, made)
+    add: (place, name, options) => {
+      const made = Object.assign(part(name, told, options), PLACES[place])
+      manager.add(made)
       return made
     },
     start: () => watchOutcome(manager.start(stop.signal)),
@@ -44,35 +49,35 @@ function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: A
 
 const messageOf = (outcome: unknown): string => (outcome as Error).message
 
-test('every phase says when it starts, when it stops, and why', () => {
-  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'caches', 'others', 'leader'])
-  assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers'])
-  assert.deepEqual(PHASES.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5])
-  assert.deepEqual(PHASES.map(({ stop }) => stop).toSorted(), [1, 2, 3, 4, 5])
-  for (const { reason } of PHASES) assert.ok(reason.length > 20)
+test('every step says when it starts, when it stops, and why', () => {
+  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'recorder', 'caches', 'others', 'warmup', 'election', 'leader'])
+  assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers', 'election', 'recorder'])
+  assert.deepEqual(STEPS.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
+  assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 1, 2, 3, 4, 5, 6, 7])
+  for (const { reason } of STEPS) assert.ok(reason.length > 20)
 })
 
 test('parts start in the order of their phases, each phase when the one before is ready', async () => {
   const { add, start, told, clock } = setup()
-  const parts = START_ORDER.toReversed().map((phase) => add(phase, phase, { unready: true })).toReversed()
+  const parts = STARTS.toReversed().map((phase) => add(phase, phase, { unready: true })).toReversed()
   start()
   for (const [index, each] of parts.entries()) {
     await clock.advance(0)
-    assert.deepEqual(told, START_ORDER.slice(0, index + 1).map((phase) => `+${phase}`))
+    assert.deepEqual(told, STARTS.slice(0, index + 1).map((phase) => `+${phase}`))
     each.becomeReady()
   }
 })
 
 test('parts stop in the order of their phases, each phase when the one before has ended', async () => {
   const { add, start, told, stop, clock } = setup()
-  const parts = new Map(START_ORDER.map((phase) => [phase, add(phase, phase, { lingers: true })]))
+  const parts = new Map(STARTS.map((phase) => [phase, add(phase, phase, { lingers: true })]))
   const running = start()
   await clock.advance(0)
   told.length = 0
   stop.abort()
-  for (const [index, phase] of STOP_ORDER.entries()) {
+  for (const [index, phase] of STOPS.entries()) {
     await clock.advance(1000)
-    assert.deepEqual(told, [...STOP_ORDER.slice(0, index).flatMap((before) => [`-${before}`, `.${before}`]), `-${phase}`])
+    assert.deepEqual(told, [...STOPS.slice(0, index).flatMap((before) => [`-${before}`, `.${before}`]), `-${phase}`])
     assert.equal(running.outcome, undefined)
     parts.get(phase)!.end()
   }
@@ -148,7 +153,7 @@ test('a part that fails while others are not ready yet ends the start', async ()
 test('an error that is told twice, by readiness and by the end, is one', async () => {
   const { manager, start, clock } = setup()
   const error = new Error('once')
-  manager.add('caches', { name: 'a', start: () => Promise.reject(error), ready: () => Promise.reject(error) })
+  manager.add({ name: 'a', role: 'cache', start: () => Promise.reject(error), ready: () => Promise.reject(error) })
   const running = start()
   await clock.advance(0)
   assert.equal(running.outcome, error)
@@ -167,7 +172,7 @@ test('an abort during a readiness that hangs ends the start at once', async () =
 
 test('a manager whose signal was aborted before starts nothing', async () => {
   const { add, start, stop, told, clock } = setup()
-  for (const phase of START_ORDER) add(phase, phase)
+  for (const phase of STARTS) add(phase, phase)
   stop.abort()
   const running = start()
   await clock.advance(0)
@@ -191,7 +196,7 @@ test('the first failure is the error; those that follow are told to the log', as
 
 test('a failure without an error is one all the same', async () => {
   const { manager, start, clock } = setup()
-  manager.add('others', { name: 'a', start: () => Promise.reject() })
+  manager.add({ name: 'a', leaderOnly: false, start: () => Promise.reject() })
   const running = start()
   await clock.advance(0)
   assert.match(messageOf(running.outcome), /^"a" failed without saying why$/)
@@ -225,7 +230,8 @@ test('a failure and a stop that takes too long are both found; each alone is its
   await lastTurns(clock)
   assert.ok(running.outcome instanceof AggregateError)
   assert.equal(running.outcome.errors[0], error)
-  assert.match(messageOf(running.outcome.errors[1]), /still running: "stuck"/)
+  assert.ok(running.outcome.errors[1] instanceof StopTimeout)
+  assert.deepEqual(running.outcome.errors[1].running, ['stuck'])
 })
 
 test('the default grace period is 30 s', async () => {
@@ -257,7 +263,7 @@ test('a grace period of 0 waits for nobody, and that is no failure', async () =>
 
 test('what ends at once when it is told is not named, even if there is no time left', async () => {
   const { add, start, stop, clock, lines } = setup({ graceMs: 0 })
-  for (const phase of START_ORDER) add(phase, phase)
+  for (const phase of STARTS) add(phase, phase)
   const running = start()
   await clock.advance(0)
   stop.abort()
@@ -297,10 +303,10 @@ test('parts are added at any time until the stop, and then to no phase', async (
   const stuck = add('others', 'stuck', { lingers: true })
   start()
   await clock.advance(0)
-  for (const phase of START_ORDER) add(phase, `late ${phase}`)
-  assert.deepEqual(told, ['+stuck', ...START_ORDER.map((phase) => `+late ${phase}`)])
+  for (const phase of STARTS) add(phase, `late ${phase}`)
+  assert.deepEqual(told, ['+stuck', ...STARTS.map((phase) => `+late ${phase}`)])
   stop.abort()
-  for (const phase of START_ORDER) assert.throws(() => add(phase, 'too late'), /^Error: Cannot add "too late": the manager is stopping$/)
+  for (const phase of STARTS) assert.throws(() => add(phase, 'too late'), ManagerStopping)
   stuck.end()
 })
 
@@ -387,6 +393,25 @@ test('a manager that never led starts no leader\'s part, and stops its campaign 
   assert.deepEqual([running.outcome, told], ['resolved', ['+slow', '-slow', '.slow']])
 })
 
+test('a lease that comes when the manager has stopped already starts nothing, and is no failure', async () => {
+  const fence = { check() {}, signal: new AbortController().signal }
+  const elector = {
+    fence,
+    async start(signal: AbortSignal, lead: (given: typeof fence) => void) {
+      await aborted(signal)
+      for (let turn = 0; turn < 20; turn++) await nextTurn()
+      lead(fence)
+    },
+  } as unknown as LeaderElector
+  const { add, start, stop, clock, told, lines } = setup({ elector })
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  for (let turn = 0; turn < 30; turn++) await clock.advance(0)
+  assert.deepEqual([running.outcome, told, lines], ['resolved', [], []])
+})
+
 test('a lost lease ends the manager at once, without waiting, and what runs on cannot write', async () => {
   const { add, start, manager, clock, server, lines } = withElector()
   add('leader', 'stuck', { lingers: true })
@@ -453,9 +478,181 @@ test('a manager leaves nothing behind on the signal it was started with', async 
   assert.deepEqual([listeners, manager.abandon.aborted], [0, false])
 })
 
+test('a plain function is the leader\'s work', async () => {
+  const { start, manager, clock, stop, told, server } = withElector()
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  manager.add(async function task(signal) {
+    told.push('+task')
+    await aborted(signal)
+  })
+  const running = start()
+  await clock.advance(10_000)
+  assert.deepEqual(told, [])
+  other.stop()
+  await clock.advance(2000)
+  assert.deepEqual(told, ['+task'])
+  stop.abort()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})
+
+/** Says `~name` when its warm-up begins and `!name` when that ends. */
+function warming(name: string, told: string[], options: Parameters<typeof part>[2] & { warmth?: Promise<void> } = {}): Part {
+  return Object.assign(part(name, told, options), {
+    async warmup(signal: AbortSignal) {
+      told.push(`~${name}`)
+      await (options.warmth ?? aborted(signal))
+      told.push(`!${name}`)
+    },
+  })
+}
+
+test('a warm-up begins on every replica before the lease is won, after what it reads from, and is waited for by nobody', async () => {
+  const { add, start, manager, clock, told, server } = withElector()
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  manager.add(warming('controller', told))
+  manager.add(Object.assign(warming('everywhere', told), { leaderOnly: false }))
+  const cache = add('caches', 'cache', { unready: true })
+  start()
+  await clock.advance(0)
+  assert.deepEqual(told, ['+cache'])
+  cache.becomeReady()
+  await clock.advance(1000)
+  assert.deepEqual(told, ['+cache', '+everywhere', '~controller', '~everywhere'])
+  other.stop()
+  await clock.advance(20_000)
+  assert.deepEqual(told.slice(4), ['+controller'])
+})
+
+test('a warm-up is told to stop at once, beside the others, and is waited for', async () => {
+  const { add, start, manager, stop, clock, told, server } = withElector({ graceMs: Infinity })
+  let cool = (): void => {}
+  manager.add(warming('controller', told, { warmth: new Promise((resolve) => (cool = resolve)) }))
+  const other = add('others', 'other', { lingers: true })
+  manager.add(warming('second', told))
+  const running = start()
+  await clock.advance(0)
+  told.length = 0
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual(told, ['-other', '!second'])
+  other.end()
+  await clock.advance(60_000)
+  assert.deepEqual([running.outcome, await holderOn(server.handle)], [undefined, 'a']) // the lease is kept for it, too
+  cool()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
+})
+
+test('a warm-up that fails ends the manager with its error', async () => {
+  const { add, start, manager, clock, told } = setup()
+  const error = new Error('too cold')
+  manager.add(Object.assign(part('controller', told), { warmup: () => Promise.reject(error) }))
+  add('others', 'other')
+  const running = start()
+  await clock.advance(0)
+  assert.equal(running.outcome, error)
+  assert.ok(told.includes('.other'))
+})
+
+test('a warm-up is launched for what is added later, too, and not when the manager is stopping', async () => {
+  const { add, start, manager, stop, clock, told } = setup()
+  const stuck = add('others', 'stuck', { lingers: true })
+  start()
+  await clock.advance(0)
+  manager.add(warming('late', told))
+  await clock.advance(0)
+  assert.deepEqual(told, ['+stuck', '~late', '+late'])
+  stop.abort()
+  assert.throws(() => manager.add(warming('too late', told)), ManagerStopping)
+  stuck.end()
+})
+
+test('the recorder stops last, when the lease is given back', async () => {
+  const { add, start, stop, clock, server, told } = withElector()
+  let holder: string | undefined
+  const recorder = add('recorder', 'recorder', { lingers: true })
+  add('servers', 'server')
+  const running = start()
+  await clock.advance(0)
+  recorder.signal!.addEventListener('abort', () => void holderOn(server.handle).then((found) => (holder = found)))
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual([told.slice(-3), holder, running.outcome], [['-server', '.server', '-recorder'], '', undefined])
+  recorder.end()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})
+
+test('a second manager for the same lease is not elected, and none of its leader\'s parts runs', async () => {
+  const first = withElector()
+  const two = candidate(first.server.handle, first.clock, 'b')
+  const second = setup({ elector: two.elector }, first.clock)
+  second.add('others', 'other')
+  second.add('leader', 'leader')
+  const elected = watchOutcome(second.manager.elected)
+  first.start()
+  await first.clock.advance(0)
+  second.start()
+  await first.clock.advance(60_000)
+  assert.deepEqual([second.told, elected.outcome, second.manager.isElected, first.manager.isElected], [['+other'], undefined, false, true])
+})
+
+test('the fence lets nobody through before the lease is won, stands while it lasts, and falls when it is lost', async () => {
+  const { start, manager, clock, server } = withElector()
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  start()
+  await clock.advance(0)
+  assert.throws(() => manager.fence.check(), /it is not ours yet/)
+  assert.equal(manager.fence.signal.aborted, false)
+  other.stop()
+  await clock.advance(4000)
+  manager.fence.check()
+  await meddle(server.handle, { spec: { holderIdentity: 'thief' } })
+  await clock.advance(4000)
+  assert.throws(() => manager.fence.check())
+  assert.equal(manager.fence.signal.aborted, true)
+})
+
+test('the fence falls when the grace period is over, before anybody stops waiting', async () => {
+  for (const make of [setup, withElector]) {
+    const { add, start, stop, manager, clock } = make({ graceMs: 5000 })
+    add('leader', 'stuck', { lingers: true })
+    let waiting: boolean | undefined
+    const running = start()
+    await clock.advance(0)
+    manager.fence.signal.addEventListener('abort', () => (waiting = running.outcome === undefined))
+    stop.abort()
+    await clock.advance(4999)
+    manager.fence.check()
+    await clock.advance(1)
+    await lastTurns(clock)
+    assert.deepEqual([waiting, manager.fence.signal.aborted], [true, true])
+    assert.throws(() => manager.fence.check(), /the grace period of 5 s is over/)
+  }
+})
+
+test('a manager that has stopped leaves no timer, and no listener on what it was given', async () => {
+  const { add, manager, clock } = withElector()
+  for (const place of STARTS) add(place, place)
+  const { controller, listeners } = countedSignal()
+  const running = watchOutcome(manager.start(controller.signal))
+  await clock.advance(10_000)
+  assert.equal(listeners(), 1)
+  controller.abort()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, listeners(), clock.pending], ['resolved', 0, 0])
+})
+
 /** A group that is told to stop when there is no time left has a turn to do so. */
 async function lastTurns(clock: FakeClock): Promise<void> {
-  for (let turn = 0; turn < 2 * STOP_ORDER.length; turn++) await clock.advance(0)
+  for (let turn = 0; turn < 2 * STOPS.length; turn++) await clock.advance(0)
 }
 
 async function settled(start: () => { outcome: unknown }, clock: FakeClock): Promise<{ outcome: unknown }> {

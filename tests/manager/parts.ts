@@ -1,6 +1,7 @@
 /** Runnables that do as a test says, and a log that remembers. */
 import type { Runnable } from '../../lib/core/runnable.ts'
 import { Latch } from '../../lib/async/latch.ts'
+import { START_ORDER, STOP_ORDER, type Phase, type Step } from '../../lib/manager/phases.ts'
 import type { Log, LogLevel } from '../../lib/observe/log.ts'
 
 export interface Part extends Runnable {
@@ -54,4 +55,21 @@ export function watchOutcome(promise: Promise<void>): { outcome: 'resolved' | un
   const self: { outcome: 'resolved' | unknown } = { outcome: undefined }
   promise.then(() => (self.outcome = 'resolved'), (error: unknown) => (self.outcome = error))
   return self
+}
+
+/** The phases that a runnable's start may be in. */
+export type Place = Exclude<Phase, 'warmup'>
+
+const isPlace = (step: Step): step is Place => step !== 'election' && step !== 'warmup'
+export const STARTS: readonly Place[] = START_ORDER.filter(isPlace)
+export const STOPS: readonly Place[] = STOP_ORDER.filter(isPlace)
+
+/** What a runnable says of itself that is to come into a phase. */
+export const PLACES: Readonly<Record<Place, Pick<Runnable, 'role' | 'leaderOnly'>>> = {
+  servers: { role: 'server' },
+  webhooks: { role: 'webhook' },
+  recorder: { role: 'recorder' },
+  caches: { role: 'cache' },
+  others: { leaderOnly: false },
+  leader: {},
 }

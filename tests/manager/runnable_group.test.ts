@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Runnable } from '../../lib/core/runnable.ts'
 import { aggregate, RunnableGroup } from '../../lib/manager/runnable_group.ts'
+import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { part, watchOutcome } from './parts.ts'
 
 const never = new AbortController().signal
@@ -149,7 +151,7 @@ test('a group that never started runs nothing when it is stopped, and takes noth
   const { group: others } = group()
   others.add(part('a', told))
   await others.stopAndWait(never)
-  assert.throws(() => others.add(part('b', told)), /^Error: Cannot add "b" to the group "others": it is stopping$/)
+  assert.throws(() => others.add(part('b', told)), /^ManagerStopping: Cannot add "b" to the group "others": it is stopping$/)
   await nextTurn()
   assert.deepEqual(told, [])
 })
@@ -202,6 +204,76 @@ test('an AbortError before the stop is a failure', async () => {
   await others.start(never)
   await nextTurn()
   assert.deepEqual(failures.map(([name]) => name), ['a'])
+})
+
+test('a stop that takes too long is an error of its own, with the names in it', async () => {
+  const { group: others } = group()
+  others.add(part('a', [], { lingers: true }))
+  await others.start(never)
+  const error = await others.stopAndWait(AbortSignal.abort(new Error('no time'))).catch((thrown: unknown) => thrown)
+  assert.ok(error instanceof StopTimeout)
+  assert.deepEqual(error.running, ['a'])
+})
+
+test('a function is a runnable called by its name', async () => {
+  const { group: others, failures } = group()
+  let signal: AbortSignal | undefined
+  others.add(async function count(given) {
+    signal = given
+    throw new Error('no')
+  })
+  others.add(async () => { throw new Error('nor') })
+  await others.start(never)
+  await nextTurn()
+  assert.equal(signal?.aborted, false)
+  assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['count', 'no'], ['anonymous', 'nor']])
+})
+
+test('what is added after the start and cannot become ready has failed', async () => {
+  const { group: others, failures } = group()
+  await others.start(never)
+  others.add({ name: 'late', start: () => Promise.resolve(), ready: () => Promise.reject(new Error('no')) })
+  await nextTurn()
+  assert.deepEqual(failures.map(([name]) => name), ['late'])
+  others.add({ name: 'waiting', start: () => Promise.resolve(), ready: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) })
+  await others.stopAndWait(never)
+  await nextTurn()
+  assert.equal(failures.length, 1) // being stopped is no failure of readiness
+})
+
+test('a second stop is the first one, also from within', async () => {
+  const told: string[] = []
+  const { group: others } = group()
+  const slow = part('slow', told, { lingers: true })
+  others.add(slow)
+  let within: Promise<void> | undefined
+  others.add((signal) => new Promise((resolve) => signal.addEventListener('abort', () => {
+    within = others.stopAndWait(never)
+    assert.throws(() => others.add(part('too late', told)), ManagerStopping)
+    resolve()
+  })))
+  await others.start(never)
+  const stop = others.stopAndWait(never)
+  assert.equal(others.stopAndWait(AbortSignal.abort()), stop)
+  await nextTurn()
+  assert.equal(within, stop)
+  slow.end()
+  await stop
+  assert.deepEqual(told, ['+slow', '-slow', '.slow'])
+})
+
+test('a group that has stopped holds on to nothing', async () => {
+  const { group: others } = group()
+  const deadline = countedSignal()
+  const start = countedSignal()
+  const parts = Array.from({ length: 20 }, (_, at) => part(`${at}`, [], { unready: at % 2 === 0 }))
+  for (const each of parts) others.add(each)
+  const started = watchOutcome(others.start(start.controller.signal))
+  for (const each of parts) each.becomeReady()
+  await nextTurn()
+  assert.deepEqual([started.outcome, start.listeners()], ['resolved', 0])
+  await others.stopAndWait(deadline.controller.signal)
+  assert.deepEqual([others.running, deadline.listeners()], [0, 0])
 })
 
 test('one error stays itself; several are found in one', () => {

@@ -2,163 +2,360 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { QueueState } from '../../lib/queue/queue_state.ts'
+import { QueueModel } from './queue_model.ts'
 
-/** client-go's workqueue, as slow and as plain as can be. */
-class Model {
-  queue: string[] = []
-  dirty: string[] = []
-  processing: string[] = []
-  delayed: { key: string; due: number; order: number }[] = []
-  order = 0
+const AGING = { patienceMs: 20, every: 3 }
 
-  add(key: string): void {
-    if (this.dirty.includes(key)) return
-    this.dirty.push(key)
-    if (!this.processing.includes(key)) this.queue.push(key)
+type Operation =
+  | { readonly do: 'add'; readonly key: string; readonly priority: number }
+  | { readonly do: 'addAt'; readonly key: string; readonly priority: number; readonly ms: number; readonly retry: boolean }
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'take' | 'dropDelayed' }
+  | { readonly do: 'done' | 'forget'; readonly key: string }
+
+/** A state and the model, which must stay the same whatever is done to both. */
+class Pair {
+  readonly state = new QueueState<string>(AGING)
+  readonly model = new QueueModel(AGING.patienceMs, AGING.every)
+  now = 0
+
+  do(each: Operation): void {
+    const { state, model } = this
+    switch (each.do) {
+      case 'add':
+        same('a new turn', state.add(each.key, each.priority, this.now), model.add(each.key, each.priority, this.now))
+        break
+      case 'addAt':
+        state.addAt(each.key, this.now + each.ms, each.priority, each.retry)
+        model.addAt(each.key, this.now + each.ms, each.priority, each.retry)
+        break
+      case 'pass':
+        this.now += each.ms
+        same('promoted', state.promote(this.now), model.promote(this.now))
+        break
+      case 'take': {
+        const before = model.working.map(({ key }) => key)
+        this.take()
+        const taken = model.working.at(-1)
+        if (taken && model.working.length > before.length) {
+          assert.ok(!before.includes(taken.key), `"${taken.key}" was handed out twice`)
+          same('priority', state.turnOf(taken.key)?.priority, taken.priority)
+        }
+        break
+      }
+      case 'done':
+        state.done(each.key)
+        model.done(each.key, this.now)
+        break
+      case 'forget':
+        same('taken back', state.cancelRetry(each.key), model.cancelRetry(each.key))
+        break
+      case 'dropDelayed':
+        state.dropDelayed()
+        model.delayed = []
+        break
+    }
+    same('length', state.length, model.ready.length)
+    same('processing', state.processing, model.working.length)
+    same('delayed', state.delayed, model.delayed.length)
+    same('next due', state.nextDueMs(), model.nextDueMs())
+    same('idle', state.idle, model.ready.length + model.working.length === 0)
   }
-  addAt(key: string, due: number): void {
-    const known = this.delayed.find((entry) => entry.key === key)
-    if (known && known.due <= due) return
-    this.delayed = this.delayed.filter((entry) => entry !== known)
-    this.delayed.push({ key, due, order: this.order++ })
-    this.delayed.sort((a, b) => a.due - b.due || a.order - b.order)
-  }
-  promote(now: number): void {
-    while (this.delayed[0] && this.delayed[0].due <= now) this.add(this.delayed.shift()!.key)
-  }
+
+  /** The key that both hand out; the state was peeked at before. */
   take(): string | undefined {
-    const key = this.queue.shift()
-    if (key === undefined) return undefined
-    this.dirty = this.dirty.filter((each) => each !== key)
-    this.processing.push(key)
-    return key
+    const peeked = this.state.peek(this.now)?.key
+    const taken = this.state.take(this.now)
+    same('taken', taken, this.model.take(this.now))
+    same('taken as peeked', taken, peeked)
+    return taken
   }
-  done(key: string): void {
-    if (!this.processing.includes(key)) return
-    this.processing = this.processing.filter((each) => each !== key)
-    if (this.dirty.includes(key)) this.queue.push(key)
+
+  /** Nothing is lost: what is still wanted comes out of both, in the same order. */
+  finish(): void {
+    assert.deepEqual(sorted(this.state.depths()), sorted(this.model.depths()))
+    this.do({ do: 'pass', ms: 1_000_000 })
+    for (const { key } of [...this.model.working]) this.do({ do: 'done', key })
+    while (this.model.ready.length > 0) this.do({ do: 'done', key: this.take()! })
+    assert.deepEqual([this.state.idle, this.state.delayed, this.state.take(this.now)], [true, 0, undefined])
   }
 }
 
+/** assert.equal, but cheap: it is asked millions of times. */
+function same(what: string, actual: unknown, expected: unknown): void {
+  if (actual !== expected) assert.equal(actual, expected, what)
+}
+
+function sorted(depths: ReadonlyMap<number, number>): [number, number][] {
+  return [...depths].sort(([a], [b]) => a - b)
+}
+
 const key = fc.constantFrom('a', 'b', 'c', 'd', 'e')
-const operation = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('addAt' as const), key, ms: fc.nat(50) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(30) }) },
+const priority = fc.constantFrom(0, 0, 0, -100, -100, 7, 0.5)
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key, priority }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('addAt' as const), key, priority, ms: fc.nat(50), retry: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(15) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('done' as const), key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), key }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('dropDelayed' as const) }) },
 )
 
-test('whatever is done to it, it does what the plain model of client-go’s queue does', () => {
+test('whatever is done to it, it does what the plain model does, and keeps the bound of aging', () => {
   fc.assert(fc.property(fc.array(operation, { maxLength: 400, size: 'max' }), (operations) => {
-    const state = new QueueState<string>()
-    const model = new Model()
-    let now = 0
-    for (const each of operations) {
-      switch (each.do) {
-        case 'add':
-          state.add(each.key)
-          model.add(each.key)
-          break
-        case 'addAt':
-          state.addAt(each.key, now + each.ms)
-          model.addAt(each.key, now + each.ms)
-          break
-        case 'pass':
-          now += each.ms
-          state.promote(now)
-          model.promote(now)
-          break
-        case 'take': {
-          const before = [...model.processing]
-          const taken = state.take()
-          assert.equal(taken, model.take())
-          assert.ok(taken === undefined || !before.includes(taken), `"${taken}" was handed out twice`)
-          break
-        }
-        case 'done':
-          state.done(each.key)
-          model.done(each.key)
-          break
-        case 'dropDelayed':
-          state.dropDelayed()
-          model.delayed = []
-          break
-      }
-      assert.deepEqual(
-        [state.length, state.processing, state.delayed, state.nextDueMs(), state.idle],
-        [model.queue.length, model.processing.length, model.delayed.length, model.delayed[0]?.due, model.dirty.length + model.processing.length === 0],
-      )
-    }
-    // Nothing is lost: what is still wanted comes out.
-    state.promote(Infinity)
-    model.promote(Infinity)
-    for (const each of [...model.processing]) {
-      state.done(each)
-      model.done(each)
-    }
-    for (let taken = model.take(); taken !== undefined; taken = model.take()) assert.equal(state.take(), taken)
-    assert.equal(state.take(), undefined)
-  }), { numRuns: 300 })
+    const pair = new Pair()
+    for (const each of operations) pair.do(each)
+    pair.finish()
+  }), { numRuns: 200 })
 })
 
-test('N adds while a key is in work are one more turn, behind those that wait', () => {
+test('it does so over a million operations, with many keys, many priorities and a backlog', () => {
+  fc.assert(fc.property(fc.integer(), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 60 }), (seed, keys, priorities) => {
+    const pair = new Pair()
+    const random = randomNumbers(seed)
+    for (let i = 0; i < 10_000; i++) pair.do(randomOperation(random, keys, priorities))
+    pair.finish()
+  }), { numRuns: 100 })
+})
+
+/** mulberry32. */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 * below)
+  }
+}
+
+function randomOperation(random: (below: number) => number, keys: number, priorities: number): Operation {
+  const key = `key-${random(keys)}`
+  const priority = random(priorities) - 20
+  const choice = random(1000)
+  if (choice < 350) return { do: 'add', key, priority }
+  if (choice < 450) return { do: 'addAt', key, priority, ms: random(60), retry: random(2) === 0 }
+  if (choice < 500) return { do: 'forget', key }
+  if (choice < 600) return { do: 'pass', ms: random(12) }
+  if (choice < 800) return { do: 'take' }
+  if (choice < 999) return { do: 'done', key }
+  return { do: 'dropDelayed' }
+}
+
+/** Adds keys with priority 0, or `key:priority`. */
+function add(state: QueueState<string>, ...keys: string[]): void {
+  for (const each of keys) {
+    const [key = '', priority = '0'] = each.split(':')
+    state.add(key, Number(priority), 0)
+  }
+}
+
+/** Takes and finishes everything that waits. */
+function takeAll(state: QueueState<string>): string[] {
+  const taken: string[] = []
+  for (let key = state.take(0); key !== undefined; key = state.take(0)) {
+    taken.push(key)
+    state.done(key)
+  }
+  return taken
+}
+
+test('keys leave once, in the order in which they came', () => {
   const state = new QueueState<string>()
-  state.add('a')
-  assert.equal(state.take(), 'a')
-  state.add('b')
-  for (let i = 0; i < 10; i++) state.add('a')
-  assert.equal(state.length, 1)
+  add(state, 'a', 'b', 'a', 'c', 'b')
+  assert.equal(state.length, 3)
+  assert.deepEqual(takeAll(state), ['a', 'b', 'c'])
+})
+
+test('higher priorities leave first, and within one the keys in the order in which they came', () => {
+  const state = new QueueState<string>()
+  add(state, 'low:-100', 'a', 'high:7', 'b', 'half:0.5', 'higher:7')
+  assert.deepEqual(takeAll(state), ['high', 'higher', 'half', 'a', 'b', 'low'])
+})
+
+test('a key keeps the highest of its priorities; raised, it goes behind those that have it already', () => {
+  const state = new QueueState<string>()
+  add(state, 'a', 'b', 'c', 'first:5', 'b:5', 'b:-3', 'c:5', 'd:5', 'a')
+  assert.deepEqual(state.depths(), new Map([[0, 1], [5, 4]]))
+  assert.deepEqual(takeAll(state), ['first', 'b', 'c', 'd', 'a'])
+})
+
+test('N adds while a key is in work are one more turn when it is done, with the highest priority of them', () => {
+  const state = new QueueState<string>()
+  add(state, 'a:-100')
+  assert.equal(state.take(0), 'a')
+  add(state, 'b', 'c', 'a:-100', 'a:3', 'a')
+  assert.deepEqual([state.length, state.turnOf('a')?.priority], [2, -100])
+  assert.deepEqual(state.depths(), new Map([[0, 2], [3, 1]]))
+  assert.deepEqual([state.take(0), state.take(0), state.take(0)], ['b', 'c', undefined])
   state.done('a')
-  assert.deepEqual([state.take(), state.take(), state.take()], ['b', 'a', undefined])
-})
-
-test('a second delay keeps the earlier time, and equal times leave in the order they were asked for', () => {
-  const state = new QueueState<string>()
-  for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) state.addAt(key, due)
-  assert.equal(state.nextDueMs(), 20)
-  state.promote(30)
-  assert.deepEqual([state.take(), state.take(), state.take(), state.take()], ['late', 'x', 'y', undefined])
-  assert.equal(state.nextDueMs(), undefined)
-})
-
-test('a key that is asked for ever earlier comes once, at the earliest time', () => {
-  const state = new QueueState<string>()
-  for (let due = 2000; due > 0; due--) for (const key of ['a', 'b']) state.addAt(key, due)
-  assert.deepEqual([state.delayed, state.nextDueMs()], [2, 1])
-  state.addAt('c', 1)
-  state.promote(5000)
-  assert.deepEqual([state.take(), state.take(), state.take(), state.take(), state.nextDueMs()], ['a', 'b', 'c', undefined, undefined])
-})
-
-test('a plain add does not cancel a delayed one', () => {
-  const state = new QueueState<string>()
-  state.addAt('a', 10)
-  state.add('a')
-  state.done(state.take()!)
-  state.promote(10)
-  assert.equal(state.take(), 'a')
+  assert.equal(state.take(0), 'a')
+  assert.equal(state.turnOf('a')?.priority, 3)
+  state.done('a')
+  assert.deepEqual([state.length, state.turnOf('a')], [0, undefined])
 })
 
 test('done of a key that was not handed out changes nothing', () => {
   const state = new QueueState<string>()
-  state.add('a')
+  add(state, 'a')
   state.done('a')
-  assert.deepEqual([state.length, state.take(), state.take()], [1, 'a', undefined])
+  state.done('unknown')
+  assert.deepEqual([state.length, takeAll(state)], [1, ['a']])
 })
 
-test('order holds across a burst that is larger than what is kept of consumed keys', () => {
+test('of several delays the earliest and the highest priority count, and equal times leave in the order they were asked for', () => {
+  const state = new QueueState<string>()
+  for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) state.addAt(key, due, 0, false)
+  assert.equal(state.nextDueMs(), 20)
+  state.promote(30)
+  assert.deepEqual([takeAll(state), state.nextDueMs()], [['late', 'x', 'y'], undefined])
+  state.addAt('a', 50, 9, false)
+  state.addAt('a', 40, 2, false)
+  state.addAt('b', 40, 5, false)
+  state.promote(40)
+  assert.deepEqual(takeAll(state), ['a', 'b'])
+})
+
+test('a delayed key that has become due competes with its priority from then on', () => {
+  const state = new QueueState<string>()
+  state.addAt('urgent', 10, 5, false)
+  add(state, 'a', 'b')
+  assert.equal(state.take(9), 'a')
+  assert.equal(state.promote(10), 1)
+  assert.equal(state.take(10), 'urgent')
+})
+
+test('a key that is asked for ever earlier comes once, at the earliest time', () => {
+  const state = new QueueState<string>()
+  for (let due = 2000; due > 0; due--) for (const key of ['a', 'b']) state.addAt(key, due, 0, false)
+  assert.deepEqual([state.delayed, state.nextDueMs()], [2, 1])
+  state.addAt('c', 1, 0, false)
+  state.promote(5000)
+  assert.deepEqual([takeAll(state), state.nextDueMs()], [['a', 'b', 'c'], undefined])
+})
+
+test('neither a plain add nor a delayed one cancels the other', () => {
+  const state = new QueueState<string>()
+  state.addAt('a', 10, 0, false)
+  add(state, 'a')
+  assert.deepEqual(takeAll(state), ['a'])
+  assert.equal(state.promote(10), 1)
+  assert.deepEqual(takeAll(state), ['a'])
+})
+
+test('a retry can be taken back, and what was asked for stays', () => {
+  const state = new QueueState<string>()
+  state.addAt('a', 10, 0, true)
+  state.addAt('b', 10, 0, true)
+  state.addAt('b', 30, 0, false)
+  state.addAt('c', 10, 0, false)
+  assert.deepEqual(['a', 'b', 'c', 'd'].map((key) => state.cancelRetry(key)), [true, true, false, false])
+  assert.equal(state.delayed, 2)
+  state.promote(10)
+  assert.deepEqual([takeAll(state), state.nextDueMs()], [['c'], 30])
+})
+
+test('a key that waited for the patience has its turn by the promised hand-out, however many urgent ones come', () => {
+  for (const { patienceMs, every, before } of [{ patienceMs: 1000, every: 8, before: 0 }, { patienceMs: 50, every: 2, before: 5 }]) {
+    const state = new QueueState<string>({ patienceMs, every })
+    for (let i = 0; i < before; i++) state.add(`before-${i}`, -100, 0)
+    state.add('starved', -100, 0)
+    let [stream, live] = [0, 0]
+    /** There is always an urgent one to go. */
+    const next = (nowMs: number): string => {
+      for (; live === 0; live++) state.add(`live-${stream++}`, 0, nowMs)
+      const key = state.take(nowMs)!
+      if (key.startsWith('live')) live--
+      state.done(key)
+      return key
+    }
+    // Strict for as long as nobody lost patience, however many are handed out.
+    for (let i = 0; i < 100; i++) assert.match(next(patienceMs - 1), /^live/)
+    // Nothing went by age for long: the first turn comes at once; the last one with the (before * every + 1)-th hand-out.
+    const order = Array.from({ length: before * every + 1 }, () => next(patienceMs))
+    assert.deepEqual(order.flatMap((key, at) => key.startsWith('live') ? [] : [[key, at]]), [
+      ...Array.from({ length: before }, (_, i) => [`before-${i}`, i * every]),
+      ['starved', before * every],
+    ])
+    // From the worst moment on, just after a turn by age: (m + 1) * every.
+    for (let i = 0; i < before; i++) state.add(`again-${i}`, -100, patienceMs)
+    state.add('last', -100, patienceMs)
+    const worst = Array.from({ length: (before + 1) * every }, () => next(2 * patienceMs))
+    assert.equal(worst.indexOf('last'), (before + 1) * every - 1)
+  }
+})
+
+test('a hundred thousand keys that waited too long delay an urgent one by their share only', () => {
+  const state = new QueueState<string>({ patienceMs: 1000, every: 8 })
+  for (let i = 0; i < 100_000; i++) state.add(`initial-${i}`, -100, 0)
+  const handOuts = (what: string): number => {
+    for (let count = 1;; count++) {
+      const key = state.take(5000)!
+      state.done(key)
+      if (key === what) return count
+    }
+  }
+  // With h keys to go before it: h + 1 + ceil((h + 1) / (every - 1)) at the latest; here the first of all goes by age.
+  for (const h of [0, 6, 7, 50]) {
+    for (let i = 0; i < 7; i++) state.done(state.take(5000)!)
+    for (let i = 0; i <= h; i++) state.add(`live-${i}`, 0, 5000)
+    assert.equal(handOuts(`live-${h}`), h + 1 + Math.ceil((h + 1) / 7), `${h} before it`)
+  }
+  // And the backlog comes out whole and in its order, first by its age and then by its priority.
+  let expected = 100_000 - state.length
+  const takeOne = (): void => {
+    const key = state.take(5000)!
+    if (key.startsWith('initial')) assert.equal(key, `initial-${expected++}`)
+    state.done(key)
+  }
+  for (let i = 0; i < 10; i++) state.add(`stream-${i}`, 0, 5000)
+  const before = expected
+  for (let i = 0; i < 16_000; i++) {
+    takeOne()
+    for (let j = 0; state.length < 100_010 - expected; j++) state.add(`stream-${i}-${j}`, 0, 5000)
+  }
+  assert.equal(expected - before, 2000)
+  while (state.length > 0) takeOne()
+  assert.deepEqual([expected, state.idle], [100_000, true])
+})
+
+test('aging can be turned off, and what is none is refused', () => {
+  const state = new QueueState<string>({ patienceMs: Infinity })
+  add(state, 'low:-1')
+  for (let i = 0; i < 100; i++) {
+    add(state, `live-${i}`, `live-${i}-too`)
+    assert.match(state.take(1e12)!, /^live/)
+  }
+  const refused = (options: { patienceMs?: number; every?: number }, message: string): void =>
+    assert.throws(() => new QueueState(options), { name: 'RangeError', message })
+  refused({ patienceMs: NaN }, 'Cannot make a queue: aging.patienceMs is NaN, and must be 0 or more')
+  refused({ every: 1 }, 'Cannot make a queue: aging.every is 1, and must be a whole number from 2 on')
+})
+
+test('order holds across bursts, and after them the memory is given back with nothing lost', () => {
   const state = new QueueState<number>()
   let [next, expected] = [0, 0]
   for (let round = 0; round < 20; round++) {
-    for (let i = 0; i < 1000; i++) state.add(next++)
+    for (let i = 0; i < 1000; i++) state.add(next++, 0, 0)
     for (let i = 0; i < 900; i++) {
-      assert.equal(state.take(), expected)
+      assert.equal(state.take(0), expected)
       state.done(expected++)
     }
   }
   assert.equal(state.length, 2000)
-  while (state.length > 0) assert.equal(state.take(), expected++)
-  assert.equal(expected, next)
+  while (state.length > 0) {
+    assert.equal(state.take(0), expected)
+    state.done(expected++)
+  }
+  assert.deepEqual([expected, state.idle], [next, true])
+  state.add(1, 0, 0)
+  assert.deepEqual([state.take(0), state.take(0), state.processing], [1, undefined, 1])
+})
+
+test('a key that is raised a hundred thousand times leaves no crowd of empty priorities behind', () => {
+  const state = new QueueState<string>()
+  add(state, 'other:-1', 'other too:1000000')
+  for (let priority = 0; priority < 100_000; priority++) state.add('a', priority, 0)
+  assert.deepEqual([state.length, takeAll(state)], [3, ['other too', 'a', 'other']])
 })

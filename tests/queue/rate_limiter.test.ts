@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
+import { exponentialLimiter, fastSlowLimiter, maxOf, tokenBucketLimiter, withMaxWait } from '../../lib/queue/rate_limiter.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+const times = <T>(count: number, what: () => T): T[] => Array.from({ length: count }, what)
 
 test('delays are 5 ms doubling to 1000 s for each key by itself, and never overflow', () => {
   const limiter = exponentialLimiter<string>()
-  assert.deepEqual([1, 2, 3, 4].map(() => limiter.when('a')), [5, 10, 20, 40])
+  assert.deepEqual(times(4, () => limiter.when('a')), [5, 10, 20, 40])
   assert.equal(limiter.when('b'), 5)
   for (let i = 0; i < 5000; i++) limiter.when('a')
   assert.equal(limiter.when('a'), 1_000_000)
@@ -16,4 +19,76 @@ test('a forgotten key begins anew, and another one does not', () => {
   assert.deepEqual([limiter.when('a'), limiter.when('a'), limiter.when('b')], [100, 150, 100])
   limiter.forget('a')
   assert.deepEqual([limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')], [0, 1, 100, 150])
+})
+
+test('fast for the first failures of a key, slow from then on, fast again when it is forgotten', () => {
+  const limiter = fastSlowLimiter<string>({ fastMs: 5, slowMs: 10_000, fastTries: 3 })
+  assert.deepEqual(times(5, () => limiter.when('a')), [5, 5, 5, 10_000, 10_000])
+  assert.deepEqual([limiter.when('b'), limiter.failures('a')], [5, 5])
+  limiter.forget('a')
+  assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 5])
+})
+
+test('a bucket gives its burst at once, makes those beyond wait longer and longer, and fills up again', async () => {
+  const clock = new FakeClock()
+  const limiter = tokenBucketLimiter<string>({ qps: 10, burst: 3, clock })
+  assert.deepEqual(times(6, () => limiter.when('a')), [0, 0, 0, 100, 200, 300])
+  // After 100 ms one token has come back, and three are promised.
+  await clock.advance(100)
+  assert.equal(limiter.when('b'), 300)
+  await clock.advance(300)
+  assert.equal(limiter.when('b'), 100)
+  // However long it is left alone, it holds no more than its burst.
+  await clock.advance(3_600_000)
+  assert.deepEqual(times(4, () => limiter.when('a')), [0, 0, 0, 100])
+  limiter.forget('a')
+  assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 200])
+})
+
+test('the default bucket is client-go’s: ten a second, a hundred at once', () => {
+  const limiter = tokenBucketLimiter<string>({ clock: new FakeClock() })
+  assert.deepEqual(times(102, () => limiter.when('a')).slice(98), [0, 0, 100, 200])
+})
+
+test('the largest of several asks all of them each time, and counts as the one that counted most', () => {
+  const bucket = tokenBucketLimiter<string>({ qps: 1, burst: 2, clock: new FakeClock() })
+  const limiter = maxOf<string>(exponentialLimiter(), fastSlowLimiter({ fastMs: 7, slowMs: 3000, fastTries: 3 }), bucket)
+  assert.deepEqual(times(4, () => limiter.when('a')), [7, 10, 1000, 3000])
+  assert.equal(limiter.failures('a'), 4)
+  // The bucket was asked each time, though another one decided.
+  assert.equal(bucket.when('b'), 3000)
+  limiter.forget('a')
+  assert.equal(limiter.failures('a'), 0)
+})
+
+test('a longest wait cuts what the limiter says, and leaves its counting alone', () => {
+  const limiter = withMaxWait(exponentialLimiter<string>(), 12)
+  assert.deepEqual(times(4, () => limiter.when('a')), [5, 10, 12, 12])
+  assert.equal(limiter.failures('a'), 4)
+  limiter.forget('a')
+  assert.equal(limiter.when('a'), 5)
+})
+
+test('what no limiter can work with is refused when it is made', () => {
+  const clock = new FakeClock()
+  for (
+    const [make, message] of [
+      [() => exponentialLimiter({ firstMs: NaN }), 'Cannot make a rate limiter: firstMs is NaN, and must be a finite number, 0 or more'],
+      [
+        () => exponentialLimiter({ mostMs: Infinity }),
+        'Cannot make a rate limiter: mostMs is Infinity, and must be a finite number, 0 or more',
+      ],
+      [() => exponentialLimiter({ firstMs: -1 }), 'Cannot make a rate limiter: firstMs is -1, and must be a finite number, 0 or more'],
+      [
+        () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
+        'Cannot make a rate limiter: fastTries is 1.5, and must be a whole number, 0 or more',
+      ],
+      [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
+      [() => tokenBucketLimiter({ burst: 0, clock }), 'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on'],
+      [() => maxOf(), 'Cannot make a rate limiter: the largest of no limiters is asked for'],
+      [() => withMaxWait(exponentialLimiter(), -5), 'Cannot make a rate limiter: mostMs is -5, and must be a finite number, 0 or more'],
+    ] as const
+  ) {
+    assert.throws(make, { name: 'RangeError', message })
+  }
 })

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
+import type { Clock } from '../../lib/async/clock.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
@@ -99,7 +101,8 @@ test('a delayed key comes at its time; two delays keep the earlier; one timer se
 test('a timer that fires early promotes nothing early, and is set again', async () => {
   const timers: { fire: () => void; ms: number }[] = []
   let now = 0
-  const queue = new WorkQueue<string>({ clock: { now: () => now, monotonic: () => now, after: (ms, fire) => (timers.push({ fire, ms }), () => {}) } })
+  const clock: Clock = { now: () => now, monotonic: () => now, after: (ms, fire) => (timers.push({ fire, ms }), () => {}) }
+  const queue = new WorkQueue<string>({ clock })
   queue.add('a', { afterMs: 10 })
   now = 9.4
   timers.shift()!.fire()
@@ -171,9 +174,177 @@ test('onTake hears of a key as it is handed out, before anything can be added to
   assert.deepEqual(heard, ['a'])
 })
 
+test('higher priorities are handed out first, also one whose time came while others waited', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  queue.add('initial', { priority: -100 })
+  queue.add('a')
+  queue.add('due', { afterMs: 10, priority: 5 })
+  queue.add('b')
+  assert.deepEqual([queue.length, queue.delayed], [3, 1])
+  assert.equal(await queue.get(never), 'a')
+  await clock.advance(10)
+  assert.deepEqual([await queue.get(never), await queue.get(never), await queue.get(never)], ['due', 'b', 'initial'])
+})
+
+test('a worker that waits gets a delayed key as soon as it is due, several in the order of their times', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  const got: [string | undefined, number][] = []
+  const workers = [1, 2, 3].map(() => queue.get(never).then((key) => got.push([key, clock.monotonic()])))
+  queue.add('c', { afterMs: 30 })
+  queue.add('a', { afterMs: 10 })
+  queue.add('b', { afterMs: 20 })
+  await clock.advance(30)
+  await Promise.all(workers)
+  assert.deepEqual(got, [['a', 10], ['b', 20], ['c', 30]])
+})
+
+test('the priority of a key in work is known, and a retry keeps it unless told otherwise', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  queue.add('a', { priority: -100 })
+  assert.equal(queue.priorityOf('a'), 0)
+  await queue.get(never)
+  queue.add('a', { priority: 3 })
+  assert.equal(queue.priorityOf('a'), -100)
+  queue.done('a')
+  await queue.get(never)
+  assert.equal(queue.priorityOf('a'), 3)
+  for (const [priority, expected] of [[undefined, 3], [7, 7]] as const) {
+    queue.retry('a', { priority })
+    queue.done('a')
+    await clock.advance(1000)
+    assert.equal(await queue.get(never), 'a')
+    assert.equal(queue.priorityOf('a'), expected)
+  }
+})
+
+test('a rate-limited add waits as the limiter says or as long as was asked for, whichever is shorter, and always counts', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ firstMs: 100 }) })
+  queue.add('a', { rateLimited: true })
+  queue.add('b', { rateLimited: true, afterMs: 40 })
+  queue.add('c', { rateLimited: true, afterMs: 400 })
+  queue.add('waits')
+  queue.add('waits', { rateLimited: true })
+  assert.deepEqual(['a', 'b', 'c', 'waits'].map((key) => queue.failures(key)), [1, 1, 1, 1])
+  assert.deepEqual([queue.length, queue.delayed], [1, 4])
+  await clock.advance(40)
+  assert.equal(queue.length, 2)
+  await clock.advance(60)
+  assert.deepEqual([queue.length, queue.delayed], [4, 0])
+})
+
+test('a batch of rate-limited keys: none affects another', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  for (let i = 0; i < 50; i++) assert.equal(queue.retry(`key-${i}`), 5)
+  for (let i = 0; i < 3; i++) queue.retry('key-7')
+  assert.deepEqual([queue.failures('key-7'), queue.failures('key-8'), queue.delayed], [4, 1, 50])
+  await clock.advance(5)
+  assert.deepEqual([queue.length, queue.delayed], [50, 0])
+})
+
+test('a limiter that says at once adds at once', () => {
+  const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: exponentialLimiter({ firstMs: 0, mostMs: 0 }) })
+  queue.add('a', { rateLimited: true })
+  assert.deepEqual([queue.retry('b'), queue.length, queue.delayed], [0, 2, 0])
+})
+
+test('forgetting takes a retry back, so that it does not come before a later time that was asked for', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  for (let i = 0; i < 10; i++) queue.retry('a')
+  // An event made it run meanwhile, with success; it wants to come back in a minute.
+  queue.add('a')
+  await queue.get(never)
+  queue.forget('a')
+  queue.add('a', { afterMs: 60_000 })
+  queue.done('a')
+  await clock.advance(59_999)
+  assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 1, 0])
+  await clock.advance(1)
+  assert.equal(queue.length, 1)
+})
+
+test('forgetting leaves what was asked for, what waits, and no timer for what it took back', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  queue.add('asked', { afterMs: 100 })
+  queue.retry('asked')
+  queue.add('waits')
+  queue.retry('retried')
+  for (const key of ['asked', 'waits', 'retried']) queue.forget(key)
+  assert.deepEqual([queue.length, queue.delayed, clock.pending], [1, 1, 1])
+  await clock.advance(100)
+  assert.deepEqual([await queue.get(never), await queue.get(never), clock.pending], ['waits', 'asked', 0])
+  queue.retry('alone')
+  queue.forget('alone')
+  assert.deepEqual([queue.delayed, clock.pending], [0, 0])
+})
+
+test('the order by priority is strict for a second; then the key that waits longest has every eighth hand-out', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  queue.add('starved', { priority: -100 })
+  const handOutsToStarved = async (most: number): Promise<number | undefined> => {
+    for (let count = 1; count <= most; count++) {
+      queue.add(`live-${count}`)
+      const key = (await queue.get(never))!
+      queue.done(key)
+      if (key === 'starved') return count
+    }
+    return undefined
+  }
+  await clock.advance(999)
+  assert.equal(await handOutsToStarved(100), undefined)
+  await clock.advance(1)
+  assert.equal(await handOutsToStarved(1), 1)
+  queue.add('starved again', { priority: -100 })
+  await clock.advance(1000)
+  queue.add('starved', { priority: -100 })
+  await clock.advance(1000)
+  // Two low keys, the one we look for behind the other: (1 + 1) * 8.
+  assert.equal(await handOutsToStarved(100), 16)
+  // What was added long before makes no later key older than it is.
+  queue.add('starved', { priority: -100 })
+  await clock.advance(999)
+  assert.equal(await handOutsToStarved(100), undefined)
+})
+
+test('what cannot be added is refused, and nothing is queued or counted', () => {
+  const queue = new WorkQueue<string>({ clock: new FakeClock() })
+  const refused = (add: () => void, message: string): void => assert.throws(add, { name: 'RangeError', message })
+  for (const priority of [NaN, Infinity]) {
+    refused(() => queue.add('a', { priority }), `Cannot add "a": its priority is ${priority}, and must be a finite number`)
+    refused(() => queue.retry('a', { priority }), `Cannot add "a": its priority is ${priority}, and must be a finite number`)
+  }
+  refused(() => queue.add('a', { afterMs: NaN, rateLimited: true }), 'Cannot add "a": its delay is NaN')
+  assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 0, 0])
+})
+
+test('shutting down again, or while a key is being handed out, ends nothing twice and loses no key', async () => {
+  const queue: WorkQueue<string> = new WorkQueue({ clock: new FakeClock(), onTake: () => void queue.shutDown() })
+  const workers = [1, 2, 3].map(() => queue.get(never))
+  queue.add('a')
+  queue.add('b')
+  assert.deepEqual(await Promise.all(workers), ['a', 'b', undefined])
+  await queue.shutDown()
+  await queue.shutDown()
+  assert.equal(await queue.get(never), undefined)
+})
+
 test('with any number of workers and any adds, no key is in two hands and none is lost', async () => {
-  const add = fc.record({ key: fc.constantFrom('a', 'b', 'c'), afterMs: fc.constantFrom(0, 0, 3, 7), passMs: fc.nat(4) })
-  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(add, { maxLength: 25, size: 'max' }), fc.array(fc.nat(6), { maxLength: 25, size: 'max' }), async (count, adds, works) => {
+  const add = fc.record({
+    key: fc.constantFrom('a', 'b', 'c'),
+    priority: fc.constantFrom(0, 0, -100, 5),
+    afterMs: fc.constantFrom(0, 0, 3, 7),
+    passMs: fc.nat(4),
+  })
+  const many = { maxLength: 25, size: 'max' } as const
+  const workers = fc.integer({ min: 1, max: 4 })
+  await fc.assert(fc.asyncProperty(workers, fc.array(add, many), fc.array(fc.nat(6), many), async (count, adds, works) => {
     const clock = new FakeClock()
     const queue = new WorkQueue<string>({ clock })
     const inWork = new Set<string>()
@@ -193,9 +364,9 @@ test('with any number of workers and any adds, no key is in two hands and none i
       }
     }
     const workers = Array.from({ length: count }, work)
-    for (const { key, afterMs, passMs } of adds) {
+    for (const { key, afterMs, passMs, priority } of adds) {
       lastAdded.set(key, step++)
-      queue.add(key, { afterMs })
+      queue.add(key, { afterMs, priority })
       if (passMs > 0) await clock.advance(passMs)
     }
     await clock.advance(1000)

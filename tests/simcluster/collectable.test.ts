@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { KubeObject, OwnerReference } from '../../mod.ts'
+import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
 import { plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
 
 const reference = (uid: string, extra: Partial<OwnerReference> = {}): OwnerReference => ({ apiVersion: 'v1', kind: 'ConfigMap', name: uid, uid, ...extra })

@@ -39,7 +39,7 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
 }
 
 /** Other packages: all but zod's core are loaded when they are needed. */
-const PACKAGES: Readonly<Record<string, ImportFact['how']>> = { 'zod/v4/core': 'static', 'js-yaml': 'dynamic' }
+const PACKAGES: Readonly<Record<string, ImportFact['how']>> = { 'zod/v4/core': 'static', 'js-yaml': 'dynamic', 'prom-client': 'dynamic' }
 
 /** Plain JavaScript that says what is wrong on a Node too old to load anything of lib/runtime. */
 const LAUNCHER = 'lib/cli/bin.js'

@@ -25,7 +25,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 }
 
 /** What the bundles leave to the one who installs them. client-node is imported by a computed name, which is outside by itself. */
-const OUTSIDE = [/^zod($|\/)/, /^kubeloop($|\/)/, /^node:/]
+const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
 
 /** What may be in several bundles although mod.js has it, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     outDir: folder,
     tsconfig: join(ROOT, 'tsconfig.json'),
     external: OUTSIDE,
-    noExternal: [/^(?!zod|kubeloop|node:)/],
+    noExternal: [/^(?!zod|prom-client|kubeloop|node:)/],
     skipNodeModulesBundle: false,
     removeNodeProtocol: false,
     minify: false,

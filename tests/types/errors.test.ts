@@ -1,11 +1,8 @@
 /** A mistake in an operator is told in a line or two, not in a page of types. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
+import { check } from './virtual_program.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const FILE = `${ROOT}tests/types/mistake.ts`
 const MOST_CHARACTERS = 400
 
 const PREAMBLE = `
@@ -36,7 +33,7 @@ const mistakes: readonly (readonly [string, string])[] = [
   ["app.controllerFor(Pod).reconcile(async (pod) => { pod.spec!.containers[0]!.image = 'x' })", 'read-only property'],
 ]
 
-const messages = compile()
+const messages = messagesByMistake()
 
 for (const [i, [mistake, mention]] of mistakes.entries()) {
   test(`a short message for ${mistake}`, () => {
@@ -52,22 +49,14 @@ test('nothing but the mistakes is wrong', () => {
 })
 
 /** The compiler's messages by mistake; those of other lines at -1. */
-function compile(): ReadonlyMap<number, readonly string[]> {
-  const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
-  const text = [PREAMBLE.trim(), ...mistakes.map(([mistake]) => mistake)].join('\n')
-  const host = ts.createCompilerHost(options)
-  const { getSourceFile, fileExists } = host
-  host.fileExists = (path) => path === FILE || fileExists(path)
-  host.getSourceFile = (path, version, ...rest) => path === FILE ? ts.createSourceFile(path, text, version) : getSourceFile(path, version,
-    ...rest)
-  const program = ts.createProgram([FILE], options, host)
-  const source = program.getSourceFile(FILE)!
-  const first = PREAMBLE.trim().split('\n').length
+function messagesByMistake(): ReadonlyMap<number, readonly string[]> {
+  const preamble = PREAMBLE.trim()
+  const text = [preamble, ...mistakes.map(([mistake]) => mistake)].join('\n')
+  const first = preamble.split('\n').length
   const found = new Map<number, string[]>()
-  for (const diagnostic of [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]) {
-    const mistake = Math.max(source.getLineAndCharacterOfPosition(diagnostic.start ?? 0).line - first, -1)
-    found.set(mistake, [...found.get(mistake) ?? [], ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n')])
+  for (const { line, message } of check(new Map([['tests/types/mistake.ts', text]]))) {
+    const mistake = Math.max(line - first, -1)
+    found.set(mistake, [...found.get(mistake) ?? [], message])
   }
   return found
 }

@@ -1,0 +1,88 @@
+/** The changes of a kind: what its informers tell, filtered by predicates and turned into keys by a map function. */
+import { aborted, abortScope, untilAborted } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import { groupResourceOf } from '../core/resource.ts'
+import { describeUnsynced } from '../cache/cache.ts'
+import type { Informer } from '../cache/informer.ts'
+import type { Delta } from '../cache/store.ts'
+import { causeOf } from './cause.ts'
+import type { KeyMapper } from './handlers.ts'
+import { Mapping } from './mapping.ts'
+import type { Predicate } from './predicate.ts'
+import { guarded } from './predicate_guard.ts'
+import type { Sink, Source } from './source.ts'
+
+export interface KindSourceOptions {
+  /** Those of one kind: one for each namespace that is watched. They are started and stopped by others. */
+  readonly informers: readonly Informer[]
+  readonly map: KeyMapper
+  /** Whether the watched kind is the controller's own, for the words of the live view. */
+  readonly own: boolean
+  /** Which changes are worth a reconcile, beside what the controller says of all kinds. Default: all. */
+  readonly when?: Predicate | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * The keys of what exists and of what is changed. It is synced when every key of the first lists is in the sink, except those of
+ * objects whose map function fails: they come when it works, and {@link KindSource.missing} names them.
+ */
+export class KindSource implements Source {
+  readonly name: string
+  readonly #options: KindSourceOptions
+  readonly #wanted: (delta: Delta) => boolean
+  #mapping: Mapping | undefined
+
+  constructor(options: KindSourceOptions) {
+    this.#options = options
+    this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
+    this.#wanted = guarded(options.when, options)
+  }
+
+  /** Whether no change is on its way to the sink; one whose map function failed does not count while it waits for the next try. */
+  get idle(): boolean {
+    return this.#mapping?.idle ?? true
+  }
+
+  /** Lists that are not in yet and objects that cannot be mapped, and why. */
+  get missing(): readonly string[] {
+    const unsynced = this.#options.informers.filter((informer) => !informer.isSynced).map(describeUnsynced)
+    return [...unsynced, ...(this.#mapping?.failures ?? [])]
+  }
+
+  /** Adds keys until the signal is aborted or every informer has ended and what they told is mapped. */
+  async start(sink: Sink, signal: AbortSignal): Promise<void> {
+    if (this.#mapping) throw new Error(`Cannot start the source of ${this.name}: it was started already`)
+    const { informers, map, own, clock, log } = this.#options
+    const scope = abortScope(signal)
+    const tell = (keys: Iterable<string>, delta: Delta, priority: number): void => {
+      const options = { priority, cause: () => causeOf(delta, own) }
+      for (const key of keys) sink.add(key, options)
+    }
+    const mapping = (this.#mapping = new Mapping({ map, tell, clock, log, signal: scope.signal }))
+    const hear = (delta: Delta): void => {
+      if (!scope.signal.aborted && sink.passes(delta) && this.#wanted(delta)) mapping.take(delta)
+    }
+    const removes: (() => void)[] = []
+    const retrying = mapping.retry()
+    try {
+      for (const informer of informers) removes.push(informer.addHandler(hear))
+      await Promise.race([aborted(scope.signal), Promise.all(informers.map((informer) => informer.ended))])
+      // What was heard before the end is still mapped, unless it is an abort.
+      await mapping.drained()
+    } finally {
+      for (const remove of removes) remove()
+      scope.abort(new DOMException(`The source of ${this.name} has ended`, 'AbortError'))
+      await retrying
+      scope[Symbol.dispose]()
+    }
+  }
+
+  /** Settles when the keys of all that existed at the first lists are in the sink, or will not come because the informer ended. */
+  async synced(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#options.informers.map((informer) => Promise.race([informer.synced(signal), informer.ended])))
+    if (this.#mapping) await untilAborted(this.#mapping.tried, signal)
+  }
+}

@@ -1,0 +1,86 @@
+/** Keys every so often, for what no event tells of. */
+import { messageOf } from '../core/errors.ts'
+import { formatMs } from '../core/duration.ts'
+import type { ObjectKey } from '../core/objects.ts'
+import { sleep, type Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import { boundedCall, type Call } from './bounded_call.ts'
+import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
+import { andMore, SparseLog } from './sparse_log.ts'
+
+export interface TickerSourceOptions {
+  readonly name: string
+  readonly everyMs: number
+  /** Whose turn it is. One that throws is asked again at the next tick. */
+  readonly keys: (call: Call) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+  /** Default: that of a first list, behind everything that is news. */
+  readonly priority?: number | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A function that has not answered after a minute, or the interval where that is longer, is treated like one that failed. */
+const MOST_ANSWER_MS = 60_000
+
+/**
+ * The first tick comes after one interval, for the first lists queue everything at the start. Ticks keep to their times; those
+ * that a stall or a slow `keys` has missed are one.
+ */
+export class TickerSource implements Source {
+  readonly name: string
+  readonly #options: TickerSourceOptions
+  readonly #sparse: SparseLog
+  #started = false
+  #asking = false
+
+  /** @throws RangeError when the interval is none. */
+  constructor(options: TickerSourceOptions) {
+    const { name, everyMs, clock } = options
+    if (!(everyMs > 0 && everyMs < Infinity)) throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
+    this.name = name
+    this.#options = options
+    this.#sparse = new SparseLog(clock)
+  }
+
+  /** Whether `keys` is not being asked. */
+  get idle(): boolean {
+    return !this.#asking
+  }
+
+  async start(sink: Sink, signal: AbortSignal): Promise<void> {
+    if (this.#started) throw new Error(`Cannot start the source "${this.name}": it was started already`)
+    this.#started = true
+    const { clock, everyMs } = this.#options
+    let dueMs = clock.monotonic()
+    try {
+      while (!signal.aborted) {
+        dueMs = nextTick(dueMs, everyMs, clock.monotonic())
+        await sleep(clock, dueMs - clock.monotonic(), signal)
+        this.#asking = true
+        await this.#tick(sink, signal)
+        this.#asking = false
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      this.#asking = false
+    }
+  }
+
+  async #tick(sink: Sink, signal: AbortSignal): Promise<void> {
+    const { name, everyMs, keys, priority = LOW_PRIORITY, clock, log } = this.#options
+    const cause = (): string => `every ${formatMs(everyMs)}`
+    try {
+      const mostMs = Math.max(everyMs, MOST_ANSWER_MS)
+      for (const key of await boundedCall(keys, { what: 'Its function', mostMs, clock, signal })) sink.add(key, { priority, cause })
+    } catch (error) {
+      if (signal.aborted) return
+      this.#sparse.line((left) => log.error(`Cannot tick in the source "${name}": ${messageOf(error)}${andMore(left)}`, { error }))
+    }
+  }
+}
+
+/** The first time after now that is a whole number of intervals after `lastMs`. */
+export function nextTick(lastMs: number, everyMs: number, nowMs: number): number {
+  return lastMs + everyMs * (Math.floor(Math.max(0, nowMs - lastMs) / everyMs) + 1)
+}

@@ -1,0 +1,140 @@
+/** One cluster and all that speaks to it: the connection, the client, the cache, and which kinds there are. */
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { formatMs } from '../core/duration.ts'
+import type { Runnable } from '../core/runnable.ts'
+import type { Transport } from '../core/transport.ts'
+import { abortScope, untilAborted } from '../async/abort.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
+import { silentLog, type Log } from '../observe/log.ts'
+import type { Meter } from '../observe/metrics.ts'
+import { Api } from '../client/api.ts'
+import type { Reader } from '../client/client.ts'
+import { KindMap } from '../client/kind_map.ts'
+import { KubeClient } from '../client/kube_client.ts'
+import { countingRequests } from '../client/request_metrics.ts'
+import { retrying } from '../client/retry.ts'
+import { hostName } from '../runtime/files.ts'
+import { parseServer } from '../runtime/server_address.ts'
+import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
+import { Cache } from '../cache/cache.ts'
+import { CachedReader } from '../cache/cached_reader.ts'
+import { EventRecorder } from '../events/event_recorder.ts'
+
+export interface ClusterOptions {
+  /** Who we are: field manager, User-Agent, and source of Events. At most 63 letters, digits, dashes and dots. */
+  readonly name: string
+  /** Which process of it, in Events. Default: the host's name. */
+  readonly instance?: string | undefined
+  /** Where the cluster is. This or `transport`. */
+  readonly config?: ClusterConfig | undefined
+  /** A connection that there is already; whoever made it closes it. With both, `config` says only what it is a connection to. */
+  readonly transport?: Transport | undefined
+  /** Default: the real one. */
+  readonly clock?: Clock | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+  /** For back-off. Default: Math.random. */
+  readonly random?: (() => number) | undefined
+  /** What the cache watches. Default, and when empty: all namespaces. */
+  readonly namespaces?: readonly string[] | undefined
+  /** Freezes what the cache hands out. Default: false. */
+  readonly freeze?: boolean | undefined
+  /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
+  readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
+  /** Counts requests. Default: nobody. */
+  readonly meter?: Meter | undefined
+  /** How long the first lists may take, Infinity for ever. Default: 2 minutes, as a controller's sources have in controller-runtime. */
+  readonly syncTimeoutMs?: number | undefined
+}
+
+/** What a transport leads to that nobody said anything about. */
+const IN_MEMORY = 'in-memory'
+
+/** When it is said for the first time that the caches are waited for, and twice as long after that each time. */
+const FIRST_NOTE_MS = 10_000
+
+/**
+ * A cluster as a runnable: it runs the cache, and is ready when the cache has synced. Nothing is opened before the first
+ * request. A manager may have several; each controller reads from one and may write to another.
+ *
+ * @example
+ * ```ts
+ * import { Cluster, loadConfig } from 'kubeloop'
+ * const cluster = new Cluster({ name: 'copier', config: (await loadConfig()).cluster })
+ * ```
+ */
+export class Cluster implements Runnable {
+  readonly name: string
+  readonly role = 'cache'
+  readonly config: ClusterConfig | undefined
+  /** Sends again what the server puts off, and counts what is sent. */
+  readonly transport: Transport
+  /** The API's own verbs. */
+  readonly api: Api
+  /** Reads kinds that the cache has from there, and all others from the server. `client.live` reads from the server only. */
+  readonly client: KubeClient
+  readonly cache: Cache
+  /** Which kinds the server serves. */
+  readonly kinds: KindMap
+  /** Tells about objects by Events in this cluster. It runs by itself: whoever uses it adds it to the manager, too. */
+  readonly recorder: EventRecorder
+  readonly #connection: ClosableTransport | undefined
+  readonly #options: ClusterOptions
+
+  /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
+  constructor(options: ClusterOptions) {
+    const { name, config, clock = systemClock, log = silentLog, random, namespaces, freeze, fieldValidation, meter } = options
+    if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
+    this.#options = options
+    this.config = config
+    const host = config ? parseServer(config.server).authority : IN_MEMORY
+    this.name = `cluster ${host}`
+    this.#connection = options.transport ? undefined : httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
+    const base = options.transport ?? this.#connection!
+    const counted = meter ? countingRequests(base, { meter, host }) : base
+    this.transport = retrying(counted, { clock, random, log })
+    this.api = new Api({ transport: this.transport })
+    this.cache = new Cache({ api: this.api, clock, log, namespaces, random, freeze })
+    const reader = (live: Reader): Reader => new CachedReader(this.cache, live)
+    this.client = new KubeClient({ api: this.api, reader, fieldManager: name, fieldValidation })
+    this.kinds = new KindMap(this.api)
+    // It has a patience of its own: what the server puts off is not waited for within one request.
+    this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? hostName() })
+  }
+
+  /** Runs the cache until the signal is aborted. The connection stays: others still speak to the cluster while they stop. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.cache.start(signal)
+  }
+
+  /**
+   * Settles when the first list of every kind that is declared now is in. Who waits is told to the log, with what is missing
+   * and why. Rejects after the sync timeout with an error that says the same: a kind that RBAC refuses would be waited for in vain.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    const { clock = systemClock, log = silentLog, syncTimeoutMs = 120_000 } = this.#options
+    const scope = abortScope(signal)
+    const beganMs = clock.monotonic()
+    const note = (): void => {
+      log.warn(`Still waiting for the cache of ${this.name}: ${this.cache.unsynced().join(', ')}`)
+      stopNotes = clock.after(clock.monotonic() - beganMs, note)
+    }
+    let stopNotes = clock.after(FIRST_NOTE_MS, note)
+    const giveUp = (): void => {
+      scope.abort(new Error(`Cannot sync the cache of ${this.name} within ${formatMs(syncTimeoutMs)}: ${this.cache.unsynced().join(', ')}`))
+    }
+    const stopTimer = syncTimeoutMs === Infinity ? undefined : clock.after(syncTimeoutMs, giveUp)
+    try {
+      await untilAborted(this.cache.synced(scope.signal), scope.signal)
+    } finally {
+      stopTimer?.()
+      stopNotes()
+      scope[Symbol.dispose]()
+    }
+  }
+
+  /** Closes the connection, if this cluster made it. For when all that spoke to the cluster has ended, an elector and a recorder too. */
+  close(): void {
+    this.#connection?.close()
+  }
+}

@@ -1,0 +1,174 @@
+/** Metrics as cells of numbers, and how a registry of prom-client is told of them. */
+import type { HistogramDefinition, LabelValues, MetricDefinition, Series } from './metrics.ts'
+
+/** One number of a metric, as prom-client's metrics answer it. */
+interface ScrapedValue {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  readonly metricName?: string
+}
+
+/** A metric as prom-client's registry asks for it. */
+export interface ScrapedMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly aggregator: 'sum'
+  readonly values: readonly ScrapedValue[]
+}
+
+/** The series with one set of labels. */
+interface Cell {
+  readonly labels: LabelValues
+  values(name: string): ScrapedValue[]
+  reset(): void
+}
+
+/** A metric that prom-client's registry takes for one of its own. */
+export class CellMetric implements Series<unknown> {
+  readonly name: string
+  readonly help: string
+  readonly type: ScrapedMetric['type']
+  readonly aggregator = 'sum'
+  readonly #definition: MetricDefinition | HistogramDefinition
+  readonly #beforeGet: () => void
+  readonly #cells = new Map<string, Cell>()
+
+  /** `beforeGet` is called before each look at the values. */
+  constructor(type: ScrapedMetric['type'], definition: MetricDefinition | HistogramDefinition, beforeGet: () => void) {
+    this.name = definition.name
+    this.help = definition.help
+    this.type = type
+    this.#definition = definition
+    this.#beforeGet = beforeGet
+  }
+
+  /** Throws a TypeError for labels that are not the metric's. */
+  with(labels: LabelValues): Cell {
+    const id = this.#idOf(labels)
+    let cell = this.#cells.get(id)
+    if (!cell) this.#cells.set(id, (cell = this.#newCell({ ...labels })))
+    return cell
+  }
+
+  remove(labels: LabelValues): void {
+    this.#cells.delete(this.#idOf(labels))
+  }
+
+  /** Called by the registry. */
+  async get(): Promise<ScrapedMetric> {
+    this.#beforeGet()
+    const { name, help, type, aggregator } = this
+    return await Promise.resolve({ name, help, type, aggregator, values: [...this.#cells.values()].flatMap((cell) => cell.values(name)) })
+  }
+
+  /** Called by the registry: to zero, with the series still there. */
+  reset(): void {
+    for (const cell of this.#cells.values()) cell.reset()
+  }
+
+  #idOf(labels: LabelValues): string {
+    const { name, labels: wanted } = this.#definition
+    if (Object.keys(labels).length !== wanted.length || !wanted.every((label) => label in labels)) {
+      throw new TypeError(`Cannot measure ${name} by "${Object.keys(labels).join()}": its labels are "${wanted.join()}"`)
+    }
+    return wanted.map((label) => labels[label]).join('\u0000')
+  }
+
+  #newCell(labels: LabelValues): Cell {
+    if (this.type === 'counter') return new CounterCell(labels)
+    if (this.type === 'gauge') return new GaugeCell(labels)
+    return new HistogramCell(labels, (this.#definition as HistogramDefinition).buckets)
+  }
+}
+
+class CounterCell implements Cell {
+  readonly labels: LabelValues
+  #value = 0
+
+  constructor(labels: LabelValues) {
+    this.labels = labels
+  }
+
+  inc(by = 1): void {
+    if (!(by >= 0)) throw new RangeError(`Cannot count by ${by}: a counter only grows`)
+    this.#value += by
+  }
+
+  values(): ScrapedValue[] {
+    return [{ labels: this.labels, value: this.#value }]
+  }
+
+  reset(): void {
+    this.#value = 0
+  }
+}
+
+class GaugeCell implements Cell {
+  readonly labels: LabelValues
+  #value = 0
+
+  constructor(labels: LabelValues) {
+    this.labels = labels
+  }
+
+  set(value: number): void {
+    this.#value = value
+  }
+
+  inc(by = 1): void {
+    this.#value += by
+  }
+
+  dec(by = 1): void {
+    this.#value -= by
+  }
+
+  values(): ScrapedValue[] {
+    return [{ labels: this.labels, value: this.#value }]
+  }
+
+  reset(): void {
+    this.#value = 0
+  }
+}
+
+class HistogramCell implements Cell {
+  readonly labels: LabelValues
+  readonly #bounds: readonly number[]
+  /** How many fell into each bucket alone; the last one has what is above all bounds. */
+  readonly #counts: number[]
+  #sum = 0
+
+  constructor(labels: LabelValues, bounds: readonly number[]) {
+    this.labels = labels
+    this.#bounds = bounds
+    this.#counts = new Array<number>(bounds.length + 1).fill(0)
+  }
+
+  observe(value: number): void {
+    let at = 0
+    while (at < this.#bounds.length && value > this.#bounds[at]!) at++
+    this.#counts[at]!++
+    this.#sum += value
+  }
+
+  values(name: string): ScrapedValue[] {
+    const values: ScrapedValue[] = []
+    let count = 0
+    this.#counts.forEach((own, at) => {
+      count += own
+      values.push({ metricName: `${name}_bucket`, labels: { le: this.#bounds[at] ?? '+Inf', ...this.labels }, value: count })
+    })
+    return [
+      ...values,
+      { metricName: `${name}_sum`, labels: this.labels, value: this.#sum },
+      { metricName: `${name}_count`, labels: this.labels, value: count },
+    ]
+  }
+
+  reset(): void {
+    this.#counts.fill(0)
+    this.#sum = 0
+  }
+}

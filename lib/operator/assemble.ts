@@ -1,0 +1,138 @@
+/** From a description and its clusters to a manager that can start: the only place where all parts meet. */
+import { toMs, type Duration } from '../core/duration.ts'
+import { abortScope } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import { withFields, type Log } from '../observe/log.ts'
+import type { PrometheusMeter } from '../observe/prometheus.ts'
+import { hostName } from '../runtime/files.ts'
+import { Controller, type ReconcileReport } from '../controller/controller.ts'
+import { LeaderElector } from '../leader/leader_elector.ts'
+import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
+import { Manager } from '../manager/manager.ts'
+import { clientsOf, type Clusters } from './clusters.ts'
+import { controllerName, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
+import { addEndpoints } from './endpoints.ts'
+import type { Parts } from './parts.ts'
+import { sourcesOf } from './sources.ts'
+
+export interface AssemblySetup {
+  readonly clusters: Clusters
+  readonly meter: PrometheusMeter | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+  /** Instead of the operator's own. */
+  readonly leaderElection?: boolean | undefined
+  /** Whether health, metrics and profiling are served where the operator says. */
+  readonly serves: boolean
+  readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
+}
+
+export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
+  const { clusters, meter, clock, log, serves } = setup
+  const { options } = description
+  const elector = electorOf(options, setup)
+  const manager = new Manager({ clock, log, elector, graceMs: graceOf(options) })
+  for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
+  const controllers = description.controllers.map((controller) => controllerOf(controller, options.name, manager, setup))
+  const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
+  for (const cluster of clusters.all) manager.add(cluster)
+  manager.add(clusters.main.recorder)
+  for (const controller of controllers) manager.add(controller)
+  addTasks(description, manager, setup)
+  return {
+    manager, meter, clock, log, ...endpoints,
+    cluster: clusters.main,
+    clusterOf: (cluster) => clusters.of(cluster),
+    controllers: new Map(controllers.map((controller) => [controller.name, controller])),
+  }
+}
+
+function controllerOf(description: ControllerDescription, operator: string, manager: Manager, setup: AssemblySetup): Controller {
+  const { clusters, meter, clock, log, onReconcile } = setup
+  const { concurrency, timeout, backoff, limiter, filter, syncTimeout, everyReplica = false, warmup } = description.options
+  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
+  const name = controllerName(description)
+  const events = clusters.main.recorder.as(`${operator}/${name}`)
+  return new Controller({
+    name,
+    kind: description.resource.kind,
+    sources: sourcesOf(description, { ...setup, clients }),
+    when: filter,
+    clock,
+    log,
+    meter,
+    concurrency,
+    leaderOnly: !everyReplica,
+    warmup,
+    timeoutMs: optionalMs(timeout),
+    syncTimeoutMs: optionalMs(syncTimeout),
+    backoff: {
+      ...(backoff?.first === undefined ? {} : { firstMs: toMs(backoff.first) }),
+      ...(backoff?.most === undefined ? {} : { mostMs: toMs(backoff.most) }),
+    },
+    limiter: limiter?.(),
+    abandon: manager.abandon,
+    unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
+    onReconcile,
+    reconcile: ({ key, signal, log, attempt, onWrite }) =>
+      description.step!({
+        key, signal, log, attempt, events,
+        client: clients().bound(signal, onWrite),
+        clientOf: (cluster) => clients(cluster).bound(signal, onWrite),
+      }),
+  })
+}
+
+/**
+ * A task that is told to stop may finish what it writes, as a reconcile may: its client ends with the task, or when nobody
+ * waits any more. A write that is cut off would keep the lease from being given back, as nobody knows what becomes of it.
+ */
+function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, log }: AssemblySetup): void {
+  for (const { name, task, everyReplica } of tasks) {
+    const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
+    const start = async (signal: AbortSignal): Promise<void> => {
+      const scope = abortScope(manager.abandon)
+      try {
+        await task({
+          signal,
+          log: withFields(log, { task: name }),
+          client: clients().bound(scope.signal),
+          clientOf: (cluster) => clients(cluster).bound(scope.signal),
+        })
+      } finally {
+        scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
+        scope[Symbol.dispose]()
+      }
+    }
+    manager.add({ name, leaderOnly: !everyReplica, start })
+  }
+}
+
+function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
+  if (!(setup.leaderElection ?? Boolean(leaderElection))) return undefined
+  const { clusters, clock, log, meter, random } = setup
+  const { config, api } = clusters.main
+  const own = typeof leaderElection === 'object' ? leaderElection : {}
+  return new LeaderElector({
+    api, clock, log, meter, random,
+    lease: own.lease ?? name,
+    namespace: own.namespace ?? config?.namespace ?? 'default',
+    identity: own.identity ?? `${hostName()}_${crypto.randomUUID()}`,
+    labels: own.labels,
+    callbacks: { onNewLeader: own.onNewLeader },
+    timings: {
+      durationMs: optionalMs(own.duration) ?? DEFAULT_TIMINGS.durationMs,
+      renewDeadlineMs: optionalMs(own.renewDeadline) ?? DEFAULT_TIMINGS.renewDeadlineMs,
+      retryPeriodMs: optionalMs(own.retryPeriod) ?? DEFAULT_TIMINGS.retryPeriodMs,
+    },
+  })
+}
+
+function graceOf({ grace }: OperatorOptions): number | undefined {
+  return grace === 'forever' ? Infinity : optionalMs(grace)
+}
+
+function optionalMs(duration: Duration | undefined): number | undefined {
+  return duration === undefined ? undefined : toMs(duration)
+}

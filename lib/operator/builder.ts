@@ -1,0 +1,74 @@
+/** How a controller is described, word by word: what `controllerFor` returns. */
+import { toMs } from '../core/duration.ts'
+import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import type { AnyResource } from '../core/resource.ts'
+import { callerFrame } from '../observe/stack.ts'
+import type { Predicate } from '../controller/predicate.ts'
+import type { Result } from '../controller/result.ts'
+import type { Context, ControllerBuilder, ControllerOptions } from './context.ts'
+import type { ControllerDescription } from './description.ts'
+
+/** Throws for options that cannot be, before anything is started. */
+export function describeController(resource: AnyResource, options: ControllerOptions<KubeObject> = {}): ControllerDescription {
+  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
+  const cannot = `Cannot control ${resource.kind}`
+  if (name !== undefined && !/^[A-Za-z\d]([-\w.]{0,61}[A-Za-z\d])?$/.test(name)) {
+    throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`)
+  }
+  if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
+  for (const duration of [timeout, backoff?.first, backoff?.most, syncTimeout]) if (duration !== undefined) toMs(duration)
+  if (backoff && limiter) throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
+  return { resource, options, sources: [], declaredAt: callerFrame(), step: undefined }
+}
+
+/** Writes what it is told into the description. */
+export function builderOf<T extends KubeObject, App>(controller: ControllerDescription, app: App): ControllerBuilder<T, App> {
+  const { resource, sources } = controller
+  const end = (step: (context: Context) => Promise<Result>): App => {
+    if (controller.step) throw new TypeError(`Cannot give the controller for ${resource.kind} a second reconcile`)
+    controller.step = step
+    return app
+  }
+  const builder: ControllerBuilder<T, App> = {
+    owns(owned, { when, anyOwner = false } = {}) {
+      sources.push({ kind: 'owns', resource: owned, anyOwner, when: when as Predicate | undefined })
+      return builder
+    },
+    watches(watched, map, { when, cluster } = {}) {
+      sources.push({
+        kind: 'watches',
+        resource: watched,
+        map: (object, context) => keysOf(map(object as never, context)),
+        when: when as Predicate | undefined,
+        cluster,
+      })
+      return builder
+    },
+    from(name, open) {
+      sources.push({ kind: 'from', name, open: open as never })
+      return builder
+    },
+    every(interval, keys) {
+      const ms = toMs(interval)
+      if (ms <= 0) throw new RangeError(`Cannot reconcile every ${interval}: the interval must be more than 0`)
+      sources.push({ kind: 'every', ms, keys: keys && ((context) => keysOf(keys(context))) })
+      return builder
+    },
+    reconcile: (step) =>
+      end(async (context) => {
+        const { cluster } = controller.options
+        const client = cluster ? context.clientOf(cluster) : context.client
+        const object = await client.get(resource, context.key as never)
+        // Gone: its dependents go by their owner references, and there is nothing to bring about.
+        return object ? await step(object as T, context) : undefined
+      }),
+    reconcileKey: (step) => end((context) => step(context.key, context)),
+  }
+  return builder
+}
+
+/** Objects are named by their keys. */
+function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
+  const all = (known: Iterable<unknown>): ObjectKey[] => Array.from(known, (ref) => keyOf(ref as ObjectKey))
+  return refs instanceof Promise ? refs.then(all) : all(refs)
+}

@@ -1,0 +1,95 @@
+/** The clusters of one start, and the clients through which its work reads and writes. */
+import { messageOf } from '../core/errors.ts'
+import type { Fence } from '../core/fence.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import type { Transport } from '../core/transport.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import type { Meter } from '../observe/metrics.ts'
+import type { KubeClient } from '../client/kube_client.ts'
+import { describeConfig, loadConfig } from '../config/load.ts'
+import { Cluster } from '../manager/cluster.ts'
+import type { OtherCluster } from './context.ts'
+import type { ClusterDescription, OperatorDescription } from './description.ts'
+
+export interface ClusterSetup {
+  /** Of the operator's own cluster; found as kubectl finds it where neither is given. */
+  readonly config?: ClusterConfig | undefined
+  readonly transport?: Transport | undefined
+  /** Instead of connections to the others, by their names. */
+  readonly transports?: Readonly<Record<string, Transport>> | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+  readonly freeze?: boolean | undefined
+  readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
+  readonly meter?: Meter | undefined
+}
+
+export class Clusters {
+  /** The operator's own. */
+  readonly main: Cluster
+  readonly #others: ReadonlyMap<OtherCluster, Cluster>
+
+  constructor(main: Cluster, others: ReadonlyMap<OtherCluster, Cluster>) {
+    this.main = main
+    this.#others = others
+  }
+
+  get all(): readonly Cluster[] {
+    return [this.main, ...this.#others.values()]
+  }
+
+  /** Throws a TypeError for a cluster of another operator. */
+  of(cluster: OtherCluster | undefined): Cluster {
+    const found = cluster ? this.#others.get(cluster) : this.main
+    if (!found) throw new TypeError(`Cannot use the cluster "${cluster?.name}": this operator has none of that name; make one with app.cluster(…)`)
+    return found
+  }
+
+  close(): void {
+    for (const cluster of this.all) cluster.close()
+  }
+}
+
+/** Asks for every configuration; connects to nothing. */
+export async function openClusters({ options, clusters }: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
+  const { config, transport, transports = {}, ...common } = setup
+  const { name, namespaces } = options
+  const main = new Cluster({ ...common, name, namespaces, transport, config: config ?? (transport ? undefined : await findCluster(setup.log)) })
+  const others = new Map<OtherCluster, Cluster>()
+  for (const other of clusters) {
+    const instead = transports[other.name]
+    others.set(other, new Cluster({ ...common, name, transport: instead, config: instead ? undefined : await configOf(other) }))
+  }
+  return new Clusters(main, others)
+}
+
+async function configOf({ name, config }: ClusterDescription): Promise<ClusterConfig> {
+  if (typeof config !== 'function') return config
+  try {
+    return await config()
+  } catch (cause) {
+    throw new Error(`Cannot find the cluster "${name}": ${messageOf(cause)}`, { cause })
+  }
+}
+
+async function findCluster(log: Log): Promise<ClusterConfig> {
+  const found = await loadConfig({ log })
+  log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)
+  return found.cluster
+}
+
+/** The client of one of the clusters; undefined is the operator's own. */
+export type Clients = (cluster?: OtherCluster) => KubeClient
+
+/** Clients around whose writes the fence is, where there is one: whatever cluster they go to, the lease is what allows them. */
+export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients {
+  const made = new Map<Cluster, KubeClient>()
+  return (cluster) => {
+    const of = clusters.of(cluster)
+    let client = made.get(of)
+    if (!client) made.set(of, (client = fence ? of.client.fenced(fence) : of.client))
+    return client
+  }
+}

@@ -1,0 +1,58 @@
+/** What an operator answers to those who watch it: probes, metrics and profiles, each where it was told to listen. */
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import { prometheusMeter, type PrometheusMeter } from '../observe/prometheus.ts'
+import type { LeaderElector } from '../leader/leader_elector.ts'
+import { cachesSynced, leaderHealthy, ping } from '../manager/checks.ts'
+import { HealthServer } from '../manager/health.ts'
+import type { Manager } from '../manager/manager.ts'
+import { MetricsServer } from '../manager/metrics_server.ts'
+import { profilingServer } from '../manager/profiling.ts'
+import type { Clusters } from './clusters.ts'
+import type { OperatorOptions } from './description.ts'
+
+/** Undefined where nobody measures: then prom-client is not loaded. Rejects where it is not installed. */
+export async function meterOf({ metrics }: OperatorOptions): Promise<PrometheusMeter | undefined> {
+  if (metrics === undefined) return undefined
+  return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
+}
+
+export interface EndpointSetup {
+  readonly manager: Manager
+  readonly clusters: Clusters
+  readonly elector: LeaderElector | undefined
+  readonly meter: PrometheusMeter | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface Endpoints {
+  readonly health: HealthServer | undefined
+  readonly metrics: MetricsServer | undefined
+}
+
+/** Makes the servers and hands them to the manager; they listen when it starts. */
+export function addEndpoints({ health, metrics, profiling }: OperatorOptions, setup: EndpointSetup): Endpoints {
+  const { manager, meter, clock, log } = setup
+  const made: Endpoints = {
+    health: health === undefined ? undefined : healthServer(health, setup),
+    metrics: metrics === undefined || !meter ? undefined : metricsServer(metrics, meter, setup),
+  }
+  for (const server of [made.health, made.metrics]) if (server) manager.add(server)
+  if (profiling !== undefined) manager.add(profilingServer({ address: profiling, clock, log }))
+  return made
+}
+
+function healthServer(address: number | string, { clusters, elector, clock, log }: EndpointSetup): HealthServer {
+  const server = new HealthServer({ address, clock, log })
+  server.addLiveness('ping', ping)
+  if (elector) server.addLiveness('leader', leaderHealthy(elector))
+  server.addReadiness('caches-synced', cachesSynced(clusters.all.map(({ cache }) => cache)))
+  return server
+}
+
+/** With a registry and no address, somebody else serves it. */
+function metricsServer(metrics: NonNullable<OperatorOptions['metrics']>, meter: PrometheusMeter, { clock, log }: EndpointSetup): MetricsServer | undefined {
+  const address = typeof metrics === 'object' ? metrics.address : metrics
+  return address === undefined ? undefined : new MetricsServer({ address, registry: meter.registry, clock, log })
+}

@@ -1,0 +1,73 @@
+/** From what a controller was described to watch to the sources of its keys. */
+import type { KubeObject, ObjectKey } from '../core/objects.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import type { Cache } from '../cache/cache.ts'
+import type { Call } from '../controller/bounded_call.ts'
+import { controllerKey, ownerKeys, ownKey } from '../controller/handlers.ts'
+import { KindSource } from '../controller/kind_source.ts'
+import type { Source } from '../controller/source.ts'
+import { StreamSource } from '../controller/stream_source.ts'
+import { TickerSource } from '../controller/ticker_source.ts'
+import { formatMs } from '../core/duration.ts'
+import type { Clients, Clusters } from './clusters.ts'
+import type { MapContext, OtherCluster } from './context.ts'
+import { controllerName, type ControllerDescription, type SourceDescription } from './description.ts'
+
+export interface SourceSetup {
+  readonly clusters: Clusters
+  readonly clients: Clients
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+}
+
+/** The changes of the controller's own kind first, then the rest in the order in which they were described. */
+export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
+  const { resource, options } = description
+  const { clusters, clock, log } = setup
+  const informers = clusters.of(options.cluster).cache.declare(resource)
+  const own = new KindSource({ informers, map: ownKey, own: true, when: options.when, clock, log })
+  return [own, ...description.sources.map((source) => sourceOf(source, description, setup))]
+}
+
+function sourceOf(source: SourceDescription, description: ControllerDescription, setup: SourceSetup): Source {
+  const { resource, options } = description
+  const { clusters, clock, log, random } = setup
+  const cacheOf = (cluster: OtherCluster | undefined): Cache => clusters.of(cluster).cache
+  switch (source.kind) {
+    case 'owns': {
+      const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
+      return new KindSource({ informers: cacheOf(options.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
+    }
+    case 'watches': {
+      const map = (object: KubeObject, call: Call): ReturnType<typeof source.map> => source.map(object, mapContext(setup, call))
+      return new KindSource({ informers: cacheOf(source.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
+    }
+    case 'from':
+      return new StreamSource({ name: source.name, open: (signal) => source.open(mapContext(setup, { signal })), clock, log, random })
+    case 'every': {
+      const everything = async ({ signal }: Call): Promise<Iterable<ObjectKey>> => {
+        const objects = await setup.clients(options.cluster).bound(signal).list(resource)
+        return objects.map(({ metadata: { namespace, name } }) => ({ namespace, name }))
+      }
+      const { keys } = source
+      const name = `${controllerName(description)} every ${formatMs(source.ms)}`
+      return new TickerSource({ name, everyMs: source.ms, keys: keys ? (call) => keys(mapContext(setup, call)) : everything, clock, log })
+    }
+  }
+}
+
+/** Most map functions look at their object only: a signal, and a client bound to it, are made when one asks for them. */
+function mapContext({ clients, log }: SourceSetup, call: Call): MapContext {
+  return {
+    log,
+    get signal() {
+      return call.signal
+    },
+    get client() {
+      return clients().bound(call.signal)
+    },
+    clientOf: (cluster) => clients(cluster).bound(call.signal),
+  }
+}

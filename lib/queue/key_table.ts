@@ -1,0 +1,83 @@
+/** What a queue knows of each key that waits or is in work: a row ("slot") a key, in columns. */
+import { doubled, growLinks, NONE, slotLinks, type SlotLinks } from './slot_list.ts'
+
+/** What is true of a slot's key. One that waits is in the order; one in work is not. */
+export const WAITING = 0
+export const WORKING = 1
+/** In work, and added meanwhile. */
+export const AGAIN = 2
+
+export class KeyTable<K> {
+  readonly #slotOf = new Map<K, number>()
+  readonly #keys: (K | undefined)[] = []
+  /** {@link WAITING}, {@link WORKING} or {@link AGAIN}. */
+  status: Uint8Array = new Uint8Array(SMALL)
+  /** The priority of the turn to come. */
+  priority: Float64Array = new Float64Array(SMALL)
+  /** When the turn to come was added. */
+  addedMs: Float64Array = new Float64Array(SMALL)
+  /** Of a key in work: the priority it was handed out with, and when. */
+  turnPriority: Float64Array = new Float64Array(SMALL)
+  takenMs: Float64Array = new Float64Array(SMALL)
+  /** Its neighbours among the keys of its priority; those of a free slot lead to the next free one. */
+  readonly byPriority: SlotLinks = slotLinks(SMALL)
+  /** Its neighbours among all keys that wait, or among all that are in work. */
+  readonly byAge: SlotLinks = slotLinks(SMALL)
+  #used = 0
+  #free = NONE
+
+  get size(): number {
+    return this.#slotOf.size
+  }
+
+  /** Whether it has grown so much that an empty table is better replaced than kept. */
+  get large(): boolean {
+    return this.status.length > SMALL
+  }
+
+  slotOf(key: K): number | undefined {
+    return this.#slotOf.get(key)
+  }
+
+  keyOf(slot: number): K {
+    return this.#keys[slot]!
+  }
+
+  /** Makes a row for a key that has none. */
+  add(key: K): number {
+    const slot = this.#newSlot()
+    this.#slotOf.set(key, slot)
+    this.#keys[slot] = key
+    return slot
+  }
+
+  delete(slot: number): void {
+    this.#slotOf.delete(this.#keys[slot]!)
+    this.#keys[slot] = undefined
+    this.byPriority.after[slot] = this.#free
+    this.#free = slot
+  }
+
+  #newSlot(): number {
+    const free = this.#free
+    if (free !== NONE) {
+      this.#free = this.byPriority.after[free]!
+      return free
+    }
+    if (this.#used === this.status.length) this.#grow()
+    return this.#used++
+  }
+
+  #grow(): void {
+    this.status = doubled(this.status)
+    this.priority = doubled(this.priority)
+    this.addedMs = doubled(this.addedMs)
+    this.turnPriority = doubled(this.turnPriority)
+    this.takenMs = doubled(this.takenMs)
+    growLinks(this.byPriority)
+    growLinks(this.byAge)
+  }
+}
+
+/** Rows to begin with. */
+const SMALL = 256

@@ -1,0 +1,50 @@
+/** Profiles of this process, in the formats that DevTools opens. What makes them is loaded when it is asked for. */
+
+/** Thrown on a runtime that cannot. */
+export class ProfilingUnsupported extends Error {
+  override readonly name = 'ProfilingUnsupported'
+}
+
+/** Records what the CPU does until `ended` settles; resolves to the text of a `.cpuprofile` file. Rejects with ProfilingUnsupported. */
+export async function cpuProfile(ended: Promise<void>): Promise<string> {
+  const profiler = await startProfiler().catch((cause: unknown) => {
+    throw new ProfilingUnsupported('Cannot profile the CPU: this runtime has no inspector', { cause })
+  })
+  try {
+    await ended
+    return JSON.stringify(await profiler.stop())
+  } finally {
+    profiler.end()
+  }
+}
+
+async function startProfiler(): Promise<{ stop(): Promise<unknown>; end(): void }> {
+  const { Session } = await import('node:inspector')
+  const session = new Session()
+  session.connect()
+  const post = (method: string): Promise<{ readonly profile?: unknown }> =>
+    new Promise((resolve, reject) => {
+      session.post(method, (error, result) => (error ? reject(error) : resolve(result ?? {})))
+    })
+  try {
+    await post('Profiler.enable')
+    await post('Profiler.start')
+  } catch (error) {
+    session.disconnect()
+    throw error
+  }
+  return { stop: async () => (await post('Profiler.stop')).profile, end: () => session.disconnect() }
+}
+
+/**
+ * The text of a `.heapsnapshot` file, piece by piece. The process stands still while it is taken.
+ * Rejects with ProfilingUnsupported.
+ */
+export async function heapSnapshot(): Promise<AsyncIterable<Uint8Array>> {
+  try {
+    const { getHeapSnapshot } = await import('node:v8')
+    return getHeapSnapshot() as AsyncIterable<Uint8Array>
+  } catch (cause) {
+    throw new ProfilingUnsupported('Cannot take a heap snapshot: this runtime has none', { cause })
+  }
+}

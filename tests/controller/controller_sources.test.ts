@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Controller } from '../../lib/controller/controller.ts'
+import { ownKey } from '../../lib/controller/handlers.ts'
+import { KindSource } from '../../lib/controller/kind_source.ts'
+import type { Sink, Source } from '../../lib/controller/source.ts'
+import { StreamSource } from '../../lib/controller/stream_source.ts'
+import { TickerSource } from '../../lib/controller/ticker_source.ts'
+import { aborted } from '../../lib/async/abort.ts'
+import { EventChannel } from '../../lib/async/event_channel.ts'
+import type { ObjectKey } from '../../lib/core/objects.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog, pod } from '../cache/scripted_server.ts'
+import { memoryMeter } from '../observe/memory_meter.ts'
+import { controlling } from './controlling.ts'
+import { fed, settle, toldInformer } from './fixture.ts'
+
+/** A source that does what the test says. */
+function custom(more: Partial<Source> & { readonly begin?: (sink: Sink) => void } = {}): Source & { readonly ended: PromiseWithResolvers<void>; starts: number; signal: AbortSignal | undefined } {
+  const { begin, ...rest } = more
+  const ended = Promise.withResolvers<void>()
+  const source: ReturnType<typeof custom> = {
+    name: 'custom', ended, starts: 0, signal: undefined,
+    start(sink, signal) {
+      source.starts++
+      source.signal = signal
+      begin?.(sink)
+      return Promise.race([aborted(signal), ended.promise])
+    },
+    ...rest,
+  }
+  return source
+}
+
+test('sources of every sort feed one queue, all started at once', async () => {
+  const runs: string[] = []
+  const channel = new EventChannel<ObjectKey>()
+  await channel.send({ name: 'sent' })
+  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name), feeds: (clock) => [fed(clock, [pod('listed', '1')])] })
+  const { log } = keptLog()
+  void c.controller.watch(new StreamSource({ name: 'stream', open: () => channel, clock: c.clock, log }))
+  void c.controller.watch(new TickerSource({ name: 'ticker', everyMs: 1000, keys: () => [{ name: 'ticked' }], clock: c.clock, log }))
+  void c.controller.watch(custom({ begin: (sink) => (sink.add('default/text'), sink.add({ name: 'parts' }, { priority: 10 })) }))
+  await c.start()
+  assert.deepEqual(runs.splice(0), ['parts', 'sent', 'text', 'listed'].sort((a, b) => order(a) - order(b)))
+  await c.clock.advance(1000)
+  await c.settle()
+  assert.deepEqual(runs, ['ticked'])
+  await c.end()
+  function order(name: string): number {
+    return ['parts', 'text', 'sent', 'listed'].indexOf(name)
+  }
+})
+
+test('a key that has no name is refused where it is added', async () => {
+  const thrown: unknown[] = []
+  const c = controlling({ sources: [custom({ begin: (sink) => {
+    for (const key of ['', { name: '' }]) try {
+      sink.add(key)
+    } catch (error) {
+      thrown.push(error)
+    }
+  } })] })
+  await c.start()
+  assert.match(thrown.join(), /TypeError: Cannot queue a key: it is empty,TypeError: Cannot name an object/)
+  await c.end()
+})
+
+test('what the controller’s own predicate keeps out of any kind is not queued; one that throws lets pass', async () => {
+  const runs: string[] = []
+  const c = controlling({
+    pods: [pod('a', '1'), pod('b', '1'), pod('odd', '1')],
+    reconcile: async ({ key }) => void runs.push(key.name),
+    when: ({ metadata: { name } }) => (name === 'odd' ? assert.fail('mine') : name === 'a'),
+  })
+  await c.start()
+  assert.deepEqual(runs, ['a', 'odd'])
+  assert.match(c.lines.join('\n'), /error A predicate threw for Pod "default\/odd", which passes: mine/)
+  await c.end()
+})
+
+test('a source that never is in sync is named when the time is over, and one that does not end then is left', async () => {
+  const hangs = custom({ name: 'hangs', synced: () => new Promise(() => {}), start: () => new Promise(() => {}) })
+  const c = controlling({ sources: [hangs, custom()], syncTimeoutMs: 1000 })
+  await c.start()
+  await c.clock.advance(1000)
+  await c.settle()
+  assert.equal(c.ended(), undefined)
+  await c.clock.advance(5000)
+  await c.settle()
+  assert.equal(String(c.ended()?.error), 'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "hangs"')
+  assert.match(c.lines.at(-1)!, /warn Controller "test" left sources alone that did not end within 5 s: "hangs"/)
+  assert.equal(c.clock.pending - c.feeds.length, 0)
+})
+
+test('a sync that takes almost as long as it may is no error', async () => {
+  const answer = Promise.withResolvers<void>()
+  const runs: string[] = []
+  const slow = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
+  const c = controlling({ sources: [slow], syncTimeoutMs: 1000, reconcile: async ({ key }) => void runs.push(key.name) })
+  await c.start()
+  await c.clock.advance(999)
+  assert.deepEqual(runs, [])
+  answer.resolve()
+  await c.settle()
+  await c.clock.advance(1000)
+  assert.deepEqual([runs, c.ended()], [['a'], undefined])
+  await c.end()
+})
+
+test('a source that fails before it is in sync ends the start with its name and cause', async () => {
+  const cause = new Error('mine')
+  const failing: Partial<Source>[] = [
+    { synced: () => Promise.reject(cause) },
+    { start: () => Promise.reject(cause) },
+    { start: () => assert.fail(cause) },
+    { start: () => Promise.reject(cause), synced: () => new Promise(() => {}) },
+  ]
+  for (const each of failing) {
+    const other = custom()
+    const c = controlling({ sources: [custom(each), other] })
+    await c.start()
+    const error = c.ended()?.error as Error
+    assert.deepEqual([String(error), error.cause, other.signal?.aborted], ['Error: Cannot start controller "test": the source "custom" failed: mine', cause, true])
+  }
+})
+
+test('a source that fails later ends the controller: it would be deaf without saying so', async () => {
+  const source = custom()
+  const gate = Promise.withResolvers<void>()
+  const c = controlling({ sources: [source, custom({ begin: (sink) => sink.add('a') })], reconcile: () => gate.promise })
+  await c.start()
+  source.ended.reject(new Error('mine'))
+  await c.settle()
+  assert.deepEqual([c.ended(), c.lines.at(-1)], [undefined, 'error Controller "test" ends: the source "custom" failed: mine'])
+  gate.resolve()
+  await c.settle()
+  assert.equal(String(c.ended()?.error), 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
+  assert.equal(c.listeners(), 0)
+})
+
+test('sources end with the signal, not only with the last reconcile', async () => {
+  const source = custom({ begin: (sink) => sink.add('a') })
+  const gate = Promise.withResolvers<void>()
+  const c = controlling({ sources: [source], reconcile: () => gate.promise })
+  await c.start()
+  c.stop()
+  await c.settle()
+  assert.deepEqual([source.signal?.aborted, c.ended()], [true, undefined])
+  gate.resolve()
+  await c.end()
+})
+
+test('a source that ends is no failure, and one that fails as it is stopped is said', async () => {
+  const source = custom()
+  const late = custom({ name: 'late', start: async (_sink, signal) => {
+    await aborted(signal)
+    throw new Error('mine')
+  } })
+  const c = controlling({ sources: [source, late] })
+  await c.start()
+  source.ended.resolve()
+  await c.settle()
+  assert.equal(c.ended(), undefined)
+  await c.end()
+  assert.match(c.lines.at(-1)!, /warn The source "late" of controller "test" failed as it was stopped: mine/)
+})
+
+test('an abort while sources are not in sync is no error, whatever they do', async () => {
+  const c = controlling({ sources: [custom({ synced: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) }), custom({ synced: () => new Promise(() => {}) })] })
+  await c.start()
+  await c.end()
+})
+
+test('watches come and go while it works: initial keys of a later one are queued, one that was removed is not heard, nothing is left', async () => {
+  const runs: string[] = []
+  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
+  await c.start()
+  for (let round = 0; round < 20; round++) {
+    const { informer, tell, handlers } = toldInformer()
+    const own = countedSignal()
+    const begun = custom({ begin: (sink) => sink.add(`initial-${round}`) })
+    await c.controller.watch(new KindSource({ informers: [informer], map: ownKey, own: true, clock: c.clock, log: keptLog().log }), own.controller.signal)
+    await c.controller.watch(begun, own.controller.signal)
+    tell({ kind: 'added', object: pod(`told-${round}`, '1'), initial: false })
+    await c.settle()
+    assert.deepEqual(runs.splice(0), [`initial-${round}`, `told-${round}`])
+    own.controller.abort()
+    await c.settle()
+    tell({ kind: 'added', object: pod('unheard', '1'), initial: false })
+    await c.settle()
+    assert.deepEqual([runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle], [[], 0, 0, true, true])
+  }
+  await c.end()
+})
+
+test('a watch that fails while it is added says so to who adds it, and the others go on', async () => {
+  const runs: string[] = []
+  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
+  await c.start()
+  await assert.rejects(c.controller.watch(custom({ synced: () => Promise.reject(new Error('mine')) })), /the source "custom" failed: mine/)
+  c.stream.send('ADDED', pod('a', '6'))
+  await c.settle()
+  assert.deepEqual([runs, c.ended()], [['a'], undefined])
+  await c.end()
+})
+
+/** A warm controller, which a test elects. */
+function warm(sources: readonly Source[], more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) {
+  const clock = new FakeClock()
+  const { lines, log } = keptLog()
+  const runs: string[] = []
+  const controller = new Controller({ name: 'test', kind: 'Pod', sources, reconcile: async ({ key }) => void runs.push(key.name), clock, log, warmup: true, ...more })
+  const [warming, working] = [countedSignal(), countedSignal()]
+  const outcomes: Record<string, unknown> = {}
+  const keep = (name: string, run: Promise<void>): void => void run.then(() => (outcomes[name] = 'ended'), (error: unknown) => (outcomes[name] = String(error)))
+  return {
+    controller, clock, runs, lines, outcomes,
+    listeners: () => [warming.listeners(), working.listeners(), clock.pending],
+    warmUp: () => (keep('warm', controller.warmup!(warming.controller.signal)), settle(clock)),
+    elect: () => (keep('work', controller.start(working.controller.signal)), settle(clock)),
+    stop: () => (working.controller.abort(new Error('over')), warming.controller.abort(new Error('over')), settle(clock)),
+    stopWarming: () => (warming.controller.abort(new Error('over')), settle(clock)),
+  }
+}
+
+test('a warm-up fills the queue and works on nothing; the start goes on from there, and starts no source twice', async () => {
+  const source = custom({ begin: (sink) => (sink.add('a'), sink.add('b'), sink.add('a')) })
+  const w = warm([source])
+  await w.warmUp()
+  assert.deepEqual([w.runs, source.starts, w.controller.idle, w.outcomes], [[], 1, false, {}])
+  await w.elect()
+  assert.deepEqual([w.runs, source.starts, w.outcomes], [['a', 'b'], 1, { warm: 'ended' }])
+  await w.stop()
+  assert.deepEqual([w.outcomes, w.listeners(), source.signal?.aborted], [{ warm: 'ended', work: 'ended' }, [0, 0, 0], true])
+})
+
+test('a start waits for a warm-up that is under way, whichever comes first', async () => {
+  for (const first of ['warmUp', 'elect'] as const) {
+    const answer = Promise.withResolvers<void>()
+    const source = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
+    const w = warm([source])
+    await w.warmUp()
+    await w.elect()
+    assert.deepEqual([w.runs, source.starts], [[], 1], first)
+    answer.resolve()
+    await settle(w.clock)
+    assert.deepEqual([w.runs, source.starts], [['a'], 1])
+    await w.stop()
+    assert.deepEqual([w.outcomes, w.listeners()], [{ warm: 'ended', work: 'ended' }, [0, 0, 0]])
+  }
+})
+
+test('a source that is added during the warm-up starts at once', async () => {
+  const w = warm([])
+  await w.warmUp()
+  const source = custom({ begin: (sink) => sink.add('a') })
+  await w.controller.watch(source)
+  assert.deepEqual([source.starts, w.runs], [1, []])
+  await w.elect()
+  assert.deepEqual(w.runs, ['a'])
+  await w.stop()
+})
+
+test('a controller that is never elected leaves nothing', async () => {
+  const ended = Promise.withResolvers<void>()
+  const source = custom({ start: async (sink, signal) => {
+    sink.add('a')
+    await aborted(signal)
+    await ended.promise
+  } })
+  const meter = memoryMeter()
+  const w = warm([source], { meter })
+  await w.warmUp()
+  assert.equal(meter.value('workqueue_adds_total', { controller: 'test', name: 'test' }), 1)
+  await w.stopWarming()
+  assert.deepEqual(w.outcomes, {}, 'the warm-up ended before what it began')
+  ended.resolve()
+  await settle(w.clock)
+  assert.deepEqual([w.outcomes, w.runs, w.listeners(), meter.series()], [{ warm: 'ended' }, [], [0, 0, 0], []])
+})
+
+test('a warm-up that takes too long, or whose source fails, says so', async () => {
+  const slow = warm([custom({ synced: () => new Promise(() => {}) })], { syncTimeoutMs: 1000 })
+  await slow.warmUp()
+  await slow.clock.advance(1000)
+  await settle(slow.clock)
+  assert.deepEqual([slow.outcomes, slow.listeners()], [{ warm: 'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "custom"' }, [0, 0, 0]])
+  const source = custom()
+  const failing = warm([source])
+  await failing.warmUp()
+  source.ended.reject(new Error('mine'))
+  await settle(failing.clock)
+  assert.deepEqual([failing.outcomes, failing.listeners()], [{ warm: 'Error: Cannot go on with controller "test": the source "custom" failed: mine' }, [0, 0, 0]])
+  await failing.elect()
+  assert.equal(failing.outcomes['work'], 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
+})
+
+test('without the option there is no warm-up; one that comes after the start has nothing to do, and a second one is refused', async () => {
+  assert.equal(warm([], { warmup: false }).controller.warmup, undefined)
+  const w = warm([])
+  await w.elect()
+  await w.warmUp()
+  assert.deepEqual(w.outcomes, { warm: 'ended' })
+  await w.warmUp()
+  assert.deepEqual(w.outcomes, { warm: 'Error: Cannot warm controller "test" up: it was warmed up already' })
+  await w.stop()
+})

@@ -1,0 +1,374 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { OwnerReference } from '../../lib/core/objects.ts'
+import type { AnyResource } from '../../lib/core/resource.ts'
+import { controllerKey, ownerKeys, ownKey, type KeyMapper } from '../../lib/controller/handlers.ts'
+import { KindSource, type KindSourceOptions } from '../../lib/controller/kind_source.ts'
+import type { Sink } from '../../lib/controller/source.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog, NODE, pod } from '../cache/scripted_server.ts'
+import { fed, keptSink, settle, toldInformer, type Fed } from './fixture.ts'
+
+const FOO: AnyResource = { group: 'example.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
+const NO_CALL = { signal: new AbortController().signal }
+
+/** A source of pods that begins with those given. */
+function sourcing(options: Partial<KindSourceOptions> & { readonly pods?: Parameters<typeof fed>[1]; readonly inputs?: (clock: FakeClock) => Fed[]; readonly passes?: Sink['passes'] } = {}) {
+  const { pods, inputs, passes, ...more } = options
+  const clock = new FakeClock()
+  const feeds = inputs?.(clock) ?? [fed(clock, pods ?? [])]
+  const { lines, log } = keptLog()
+  const source = new KindSource({ informers: feeds.map(({ informer }) => informer), map: ownKey, own: true, clock, log, ...more })
+  const signal = countedSignal()
+  const caching = new AbortController()
+  const kept = keptSink(passes)
+  let over = false
+  const state = { isSynced: false }
+  return {
+    source, clock, lines, feeds, stream: feeds[0]!.stream, informer: feeds[0]!.informer, listeners: signal.listeners, state,
+    keys: kept.keys, added: kept.added,
+    isOver: () => over,
+    stop: () => signal.controller.abort(new Error('the test is over')),
+    end: () => caching.abort(new Error('the test is over')),
+    async start(): Promise<void> {
+      source.start(kept.sink, signal.controller.signal).then(() => (over = true), () => {})
+      source.synced(signal.controller.signal).then(() => (state.isSynced = true), () => {})
+      for (const { informer } of feeds) void informer.start(caching.signal)
+      await settle(clock)
+    },
+  }
+}
+
+test('it is synced when the keys of all that exists in every informer are queued', async () => {
+  const s = sourcing({ inputs: (clock) => [fed(clock, [pod('a', '1'), pod('b', '2')]), fed(clock, [pod('c', '3')])] })
+  await s.start()
+  assert.deepEqual([s.keys().sort(), s.state.isSynced, s.source.missing], [['default/a', 'default/b', 'default/c'], true, []])
+  const waiting = sourcing({ inputs: (clock) => [fed(clock, []), fed(clock, undefined, NODE)] })
+  await waiting.start()
+  assert.deepEqual([waiting.state.isSynced, waiting.source.missing], [false, ['nodes']])
+  for (const each of [s, waiting]) (each.stop(), each.end())
+})
+
+test('the controlling owner is whom a change concerns, by group and kind in whatever version', () => {
+  const map = (object: ReturnType<typeof pod>) => controllerKey(FOO)(object, NO_CALL)
+  const owned = (over: object = {}): ReturnType<typeof pod> => pod('a', '1', { ownerReferences: [{ apiVersion: 'example.dev/v1beta1', kind: 'Foo', name: 'f', uid: 'u', controller: true, ...over }] })
+  assert.deepEqual(map(owned()), [{ namespace: 'default', name: 'f' }])
+  assert.deepEqual(map(owned({ controller: false })), [])
+  assert.deepEqual(map(owned({ kind: 'Bar' })), [])
+  assert.deepEqual(map(owned({ apiVersion: 'other.dev/v1' })), [])
+  assert.deepEqual(map(pod('a', '1')), [])
+  assert.deepEqual(controllerKey({ ...FOO, scope: 'Cluster' })(owned(), NO_CALL), [{ name: 'f' }])
+})
+
+test('every owner of the kind is concerned where that is asked for, each once', async () => {
+  const reference = (name: string, controller: boolean): OwnerReference => ({ apiVersion: 'example.dev/v1', kind: 'Foo', name, uid: name, controller })
+  const owned = pod('a', '1', { ownerReferences: [reference('f', true), reference('g', false), { ...reference('h', false), kind: 'Bar' }] })
+  assert.deepEqual(ownerKeys(FOO)(owned, NO_CALL), [{ namespace: 'default', name: 'f' }, { namespace: 'default', name: 'g' }])
+  assert.deepEqual(ownerKeys({ ...FOO, scope: 'Cluster' })(owned, NO_CALL), [{ name: 'f' }, { name: 'g' }])
+  assert.deepEqual(ownerKeys(FOO)(pod('a', '1'), NO_CALL), [])
+  const s = sourcing({ pods: [pod('a', '1', { ownerReferences: [reference('f', true), reference('f', false)] })], map: ownerKeys(FOO) })
+  await s.start()
+  assert.deepEqual(s.keys(), ['default/f'])
+  s.stop()
+  s.end()
+})
+
+test('what is cluster-scoped has no owner in a namespace', () => {
+  const owned = pod('a', '1', { namespace: '', ownerReferences: [{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'f', uid: 'u', controller: true }] })
+  assert.deepEqual([controllerKey(FOO)(owned, NO_CALL), ownerKeys(FOO)(owned, NO_CALL)], [[], []])
+})
+
+test('an object that moves from one owner to another concerns both, and one that stays is told of once', async () => {
+  const map: KeyMapper = ({ metadata }) => [{ name: metadata.labels?.['owner'] ?? 'none' }]
+  const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
+  await s.start()
+  s.keys()
+  s.stream.send('MODIFIED', pod('a', '6', { labels: { owner: 'y' } }))
+  s.stream.send('MODIFIED', pod('a', '7', { labels: { owner: 'y' } }))
+  s.stream.send('DELETED', pod('a', '8', { labels: { owner: 'y' } }))
+  await settle(s.clock)
+  assert.deepEqual(s.keys(), ['y', 'x', 'y', 'y'])
+  s.stop()
+  s.end()
+})
+
+test('a predicate keeps out what it does not want, and is told what was before', async () => {
+  const asked: string[] = []
+  const s = sourcing({ pods: [pod('a', '1')], when: (now, before) => (asked.push(`${before?.metadata.resourceVersion}→${now.metadata.resourceVersion}`), now.metadata.resourceVersion !== '6') })
+  await s.start()
+  s.stream.send('MODIFIED', pod('a', '6'))
+  s.stream.send('MODIFIED', pod('a', '7'))
+  s.stream.send('DELETED', pod('a', '8'))
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), asked], [['default/a', 'default/a', 'default/a'], ['undefined→1', '1→6', '6→7', 'undefined→8']])
+  s.stop()
+  s.end()
+})
+
+test('a predicate that throws a thousand times lets all pass, in a few lines', async () => {
+  const s = sourcing({ pods: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, '1')), when: () => assert.fail('mine') })
+  await s.start()
+  assert.deepEqual([s.keys().length, s.lines.length], [1000, 5])
+  await s.clock.advance(60_000)
+  s.stream.send('ADDED', pod('late', '6'))
+  await settle(s.clock)
+  assert.equal(s.lines.at(-1), 'error A predicate threw for Pod "default/late", which passes: mine (and 995 more like it)')
+  s.stop()
+  s.end()
+})
+
+test('a predicate that throws lets pass, and is logged', async () => {
+  const s = sourcing({ pods: [pod('a', '1')], when: () => assert.fail('mine') })
+  await s.start()
+  assert.deepEqual([s.keys(), s.lines], [['default/a'], ['error A predicate threw for Pod "default/a", which passes: mine']])
+  s.stop()
+  s.end()
+})
+
+test('a map function that throws keeps its event, which steps aside and is tried again later and later; those behind it go on', async () => {
+  let failures = 3
+  const map: KeyMapper = ({ metadata }) => (metadata.name === 'bad' && failures-- > 0 ? assert.fail('mine') : [{ name: metadata.name }])
+  const s = sourcing({ pods: [pod('a', '1'), pod('bad', '2'), pod('c', '3')], map })
+  await s.start()
+  assert.deepEqual([s.keys(), s.state.isSynced, s.source.idle], [['a', 'c'], true, true])
+  assert.deepEqual(s.source.missing, ['the keys of Pod "default/bad" (mine)'])
+  await s.clock.advance(100 + 200 + 399)
+  assert.deepEqual(s.keys(), [])
+  await s.clock.advance(1)
+  await settle(s.clock)
+  assert.deepEqual([s.added, s.source.missing], [[{ key: 'bad', priority: -100 }], []])
+  assert.deepEqual(s.lines.filter((line) => line.startsWith('error')), [
+    'error Cannot map Pod "default/bad" to keys: mine (retry 1 in 100 ms)',
+    'error Cannot map Pod "default/bad" to keys: mine (retry 2 in 200 ms)',
+  ])
+  s.stop()
+  s.end()
+  await settle(s.clock)
+  assert.deepEqual([s.listeners(), s.clock.pending], [0, 0])
+})
+
+test('later events of an object whose map function fails wait behind it: its newest state is mapped, and owners it had are told', async () => {
+  let isBroken = true
+  const asked: string[] = []
+  const map: KeyMapper = ({ metadata }) => (asked.push(metadata.resourceVersion), isBroken ? assert.fail('mine') : [{ name: metadata.labels?.['owner'] ?? 'none' }])
+  const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
+  await s.start()
+  for (const [version, owner] of [['6', 'y'], ['7', 'z']] as const) s.stream.send('MODIFIED', pod('a', version, { labels: { owner } }))
+  await settle(s.clock)
+  assert.deepEqual(asked, ['1'], 'an event behind the failed one was mapped before its turn')
+  isBroken = false
+  await s.clock.advance(100)
+  await settle(s.clock)
+  assert.deepEqual([s.added, asked], [[{ key: 'z', priority: 0 }, { key: 'y', priority: 0 }, { key: 'x', priority: 0 }], ['1', '7', '6', '1']])
+  s.stop()
+  s.end()
+})
+
+test('an object that could be mapped at last begins anew when it fails again', async () => {
+  let failures = 2
+  const s = sourcing({ map: ({ metadata }) => (failures-- > 0 ? assert.fail('mine') : [{ name: metadata.resourceVersion }]) })
+  await s.start()
+  s.stream.send('ADDED', pod('a', '6'))
+  await s.clock.advance(300)
+  await settle(s.clock)
+  assert.deepEqual(s.keys(), ['6'])
+  failures = 2 // of the object as it is, and as it was
+  s.stream.send('MODIFIED', pod('a', '7'))
+  await s.clock.advance(100)
+  await settle(s.clock)
+  assert.deepEqual(s.keys(), ['7', '6'])
+  s.stop()
+  s.end()
+})
+
+test('an event that comes while its object is tried again is mapped too', async () => {
+  const answers = [Promise.reject(new Error('mine')), Promise.withResolvers<{ name: string }[]>(), Promise.resolve([{ name: 'newest' }])] as const
+  answers[0].catch(() => {})
+  let at = 0
+  const map: KeyMapper = () => at === 0 ? (at++, answers[0]) : at === 1 ? (at++, answers[1].promise) : answers[2]
+  const s = sourcing({ pods: [pod('a', '1')], map })
+  await s.start()
+  await s.clock.advance(100)
+  await settle(s.clock)
+  s.stream.send('MODIFIED', pod('a', '6'))
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), s.source.idle], [[], false])
+  answers[1].resolve([{ name: 'first' }])
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), s.source.idle, s.source.missing], [['first', 'newest'], true, []])
+  s.stop()
+  s.end()
+})
+
+test('a map function that does not answer within a minute steps aside, its signal is aborted, and the others go on', async () => {
+  const signals: AbortSignal[] = []
+  const map: KeyMapper = ({ metadata }, call) => {
+    if (metadata.name !== 'hangs') return [{ name: metadata.name }]
+    signals.push(call.signal)
+    return new Promise(() => {})
+  }
+  const s = sourcing({ pods: [pod('hangs', '1'), pod('b', '2')], map })
+  await s.start()
+  await s.clock.advance(59_999)
+  assert.deepEqual([s.keys(), s.state.isSynced], [[], false])
+  await s.clock.advance(1)
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), s.state.isSynced, signals[0]!.aborted], [['b'], true, true])
+  assert.deepEqual(s.source.missing, ['the keys of Pod "default/hangs" (The map function did not answer within 1 m)'])
+  s.stop()
+  s.end()
+  await settle(s.clock)
+  assert.deepEqual([s.isOver(), s.clock.pending, s.listeners()], [true, 0, 0])
+})
+
+test('first lists and updates without news have low priority, all else has none', async () => {
+  const s = sourcing({ pods: [pod('a', '1')] })
+  await s.start()
+  s.stream.send('MODIFIED', pod('a', '6'))
+  s.stream.send('ADDED', pod('b', '7'))
+  s.stream.send('DELETED', pod('b', '8'))
+  await settle(s.clock)
+  assert.deepEqual(s.added.map(({ key, priority }) => `${key} ${priority}`), ['default/a -100', 'default/a 0', 'default/b 0', 'default/b 0'])
+  s.stop()
+  s.end()
+})
+
+test('a deletion that was only inferred from a list is one like any other', async () => {
+  const { informer, tell } = toldInformer()
+  const { sink, added } = keptSink()
+  const stop = new AbortController()
+  const source = new KindSource({ informers: [informer], map: ownKey, own: true, clock: new FakeClock(), log: keptLog().log })
+  const run = source.start(sink, stop.signal)
+  tell({ kind: 'deleted', object: pod('a', '1'), stale: true })
+  assert.deepEqual(added, [{ key: 'default/a', priority: 0 }])
+  stop.abort()
+  await run
+})
+
+test('an update without news has low priority too', async () => {
+  const { informer, tell } = toldInformer()
+  const { sink, added } = keptSink()
+  const stop = new AbortController()
+  const source = new KindSource({ informers: [informer], map: ownKey, own: true, clock: new FakeClock(), log: keptLog().log })
+  const run = source.start(sink, stop.signal)
+  tell({ kind: 'updated', object: pod('a', '1'), old: pod('a', '1') })
+  tell({ kind: 'updated', object: pod('b', '2'), old: pod('b', '1') })
+  assert.deepEqual(added, [{ key: 'default/a', priority: -100 }, { key: 'default/b', priority: 0 }])
+  stop.abort()
+  await run
+})
+
+test('what the controller lets pass is asked before the source, and what either keeps out is not mapped', async () => {
+  const asked: string[] = []
+  const passes: Sink['passes'] = (delta) => (asked.push(`controller ${delta.kind}`), delta.kind !== 'updated')
+  const s = sourcing({ pods: [pod('a', '1')], passes, when: (_now, _before, change) => (asked.push(`source ${change.kind}`), change.kind !== 'deleted') })
+  await s.start()
+  s.stream.send('MODIFIED', pod('a', '6'))
+  s.stream.send('DELETED', pod('a', '7'))
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), asked], [['default/a'], ['controller added', 'source added', 'controller updated', 'controller deleted', 'source deleted']])
+  s.stop()
+  s.end()
+})
+
+test('a source starts once', async () => {
+  const s = sourcing({})
+  await s.start()
+  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source of pods: it was started already/)
+  s.stop()
+  s.end()
+})
+
+test('a generator that fails half way, a key without a name, and no keys at all are failures too: nothing is lost', async () => {
+  const wrong: KeyMapper[] = [
+    function* () {
+      yield { name: 'half' }
+      throw new Error('mine')
+    },
+    () => [{ name: '' }],
+    (() => undefined) as unknown as KeyMapper,
+    () => Promise.reject(new Error('mine')),
+  ]
+  for (const fails of wrong) {
+    let tries = 0
+    const s = sourcing({ pods: [pod('a', '1')], map: (object) => (tries++ === 0 ? fails(object, NO_CALL) : [{ name: 'right' }]) })
+    await s.start()
+    assert.deepEqual(s.keys(), [], String(fails))
+    await s.clock.advance(100)
+    await settle(s.clock)
+    assert.deepEqual(s.keys(), ['right'], String(fails))
+    s.stop()
+    s.end()
+  }
+})
+
+test('map functions that answer later keep the order of the events, and are asked one after the other', async () => {
+  const open = new Map<string, PromiseWithResolvers<void>>()
+  const map: KeyMapper = ({ metadata }) => {
+    const gate = Promise.withResolvers<void>()
+    open.set(metadata.name, gate)
+    return gate.promise.then(() => [{ name: metadata.name }])
+  }
+  const s = sourcing({ pods: [pod('slow', '1'), pod('fast', '2')], map })
+  await s.start()
+  assert.deepEqual([...open.keys()], ['slow'])
+  open.get('slow')!.resolve()
+  await settle(s.clock)
+  open.get('fast')!.resolve()
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), s.source.idle, s.state.isSynced], [['slow', 'fast'], true, true])
+  s.stop()
+  s.end()
+})
+
+test('an abort ends it at once, also while a map function never answers or waits to be tried again, and nothing is left', async () => {
+  for (const map of [() => new Promise<never>(() => {}), () => assert.fail('mine')] as KeyMapper[]) {
+    const s = sourcing({ pods: [pod('a', '1'), pod('b', '2')], map })
+    await s.start()
+    s.stop()
+    await settle(s.clock)
+    assert.deepEqual([s.isOver(), s.source.idle, s.listeners(), s.keys()], [true, true, 0, []])
+    s.stream.send('ADDED', pod('late', '6'))
+    s.end()
+    await settle(s.clock)
+    assert.deepEqual([s.keys(), s.clock.pending], [[], 0])
+  }
+})
+
+test('an event that comes in the same moment as the abort, after it, is not heard', async () => {
+  const clock = new FakeClock()
+  const feed = fed(clock, [])
+  const aborting: (() => void)[] = []
+  feed.informer.addHandler(() => aborting.forEach((abort) => abort()))
+  const s = sourcing({ inputs: () => [feed] })
+  await s.start()
+  aborting.push(s.stop)
+  feed.stream.send('ADDED', pod('late', '6'))
+  await settle(s.clock)
+  assert.deepEqual([s.keys(), s.isOver(), feed.informer.store.size], [[], true, 1])
+  s.end()
+})
+
+test('it ends when its informers were stopped, with what they told until then, and lets go of its signal', async () => {
+  let failures = 1
+  const s = sourcing({ pods: [pod('a', '1')], map: () => (failures-- > 0 ? assert.fail('mine') : [{ name: 'x' }]) })
+  await s.start()
+  s.informer.stop()
+  await settle(s.clock)
+  assert.equal(s.isOver(), false)
+  await s.clock.advance(100)
+  await settle(s.clock)
+  assert.deepEqual([s.isOver(), s.keys(), s.listeners()], [true, ['x'], 0])
+  s.end()
+})
+
+test('who waits for the sync of an informer that is stopped goes on', async () => {
+  const s = sourcing({ inputs: (clock) => [fed(clock, undefined)] })
+  await s.start()
+  assert.equal(s.state.isSynced, false)
+  s.informer.stop()
+  await settle(s.clock)
+  assert.deepEqual([s.state.isSynced, s.isOver()], [true, true])
+  s.end()
+})

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EventChannel } from '../../lib/async/event_channel.ts'
+import type { ObjectKey } from '../../lib/core/objects.ts'
+import { StreamSource, type StreamSourceOptions } from '../../lib/controller/stream_source.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog, pod } from '../cache/scripted_server.ts'
+import { keptSink, settle } from './fixture.ts'
+
+function streaming(open: StreamSourceOptions['open'], more: Partial<StreamSourceOptions> = {}, clock = new FakeClock()) {
+  const { lines, log } = keptLog()
+  const signal = countedSignal()
+  const kept = keptSink()
+  const source = new StreamSource({ name: 'mine', open, clock, log, random: () => 0, ...more })
+  const run = source.start(kept.sink, signal.controller.signal)
+  let isOver = false
+  run.then(() => (isOver = true), () => {})
+  return {
+    source, clock, lines, run, added: kept.added, keys: kept.keys, isOver: () => isOver, settle: () => settle(clock),
+    async end(): Promise<void> {
+      signal.controller.abort(new Error('the test is over'))
+      await settle(clock)
+      assert.deepEqual([isOver, clock.pending, signal.listeners()], [true, 0, 0])
+    },
+  }
+}
+
+test('keys and objects of a stream are queued, at its priority, and the source ends with it', async () => {
+  const s = streaming(async function* () {
+    yield { namespace: 'default', name: 'a' }
+    yield pod('b', '1')
+    yield { name: 'cluster-scoped' }
+  }, { priority: 7 })
+  await s.settle()
+  assert.deepEqual(s.added, ['default/a', 'default/b', 'cluster-scoped'].map((key) => ({ key, priority: 7 })))
+  await s.end()
+  await s.run
+})
+
+test('a stream that throws is opened again, later and later, and soon again once it has brought something', async () => {
+  const opened: number[] = []
+  const clock = new FakeClock()
+  let left = 4
+  const s = streaming(async function* () {
+    opened.push(clock.monotonic())
+    if (opened.length === 4) yield { name: 'a' }
+    if (left-- > 0) throw new Error('broken')
+  }, {}, clock)
+  await s.settle()
+  await s.clock.advance(10_000)
+  await s.settle()
+  assert.deepEqual([opened, s.keys(), s.isOver()], [[0, 100, 300, 700, 800], ['a'], true])
+  assert.equal(s.lines[0], 'error Cannot read on in the source "mine": broken (opened again in 100 ms)')
+  await s.end()
+})
+
+test('what cannot be opened is tried again too', async () => {
+  let tries = 0
+  const s = streaming(() => {
+    if (tries++ === 0) throw new Error('not yet')
+    return (async function* () {
+      yield { name: 'a' }
+    })()
+  })
+  await s.settle()
+  await s.clock.advance(100)
+  await s.settle()
+  assert.deepEqual([s.keys(), s.isOver()], [['a'], true])
+  await s.end()
+})
+
+test('what names nothing is said, and the rest is queued', async () => {
+  const s = streaming(async function* () {
+    yield { name: '' }
+    yield undefined as unknown as ObjectKey
+    yield { name: 'a' }
+  })
+  await s.settle()
+  assert.deepEqual([s.keys(), s.lines.filter((line) => line.startsWith('error')).length], [['a'], 2])
+  assert.match(s.lines[0]!, /Cannot queue an item of the source "mine": Cannot name an object: its name is missing/)
+  await s.end()
+})
+
+test('it pulls: the next item is asked for when the one before is queued, and none before the start', async () => {
+  let asked = 0
+  const s = streaming(() => ({ [Symbol.asyncIterator]: () => ({ next: () => (asked++, asked > 3 ? new Promise(() => {}) : Promise.resolve({ done: false, value: { name: `${asked}` } })) }) }))
+  await s.settle()
+  assert.deepEqual([s.keys(), asked], [['1', '2', '3'], 4])
+  await s.end()
+})
+
+test('an abort ends it while it waits for an item or to open again, and closes what it reads', async () => {
+  let closed = 0
+  const waits = streaming((signal) => ({
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise(() => {}),
+      return: () => (closed++, assert.equal(signal.aborted, true), Promise.resolve({ done: true, value: undefined })),
+    }),
+  }))
+  await waits.settle()
+  await waits.end()
+  const fails = streaming(() => assert.fail('mine'))
+  await fails.settle()
+  await fails.end()
+  assert.equal(closed, 1)
+})
+
+test('a generator that does not heed its end is left alone after five seconds, and said', async () => {
+  const s = streaming(async function* () {
+    yield { name: 'a' }
+    await new Promise(() => {})
+  })
+  await s.settle()
+  const stopping = s.end().catch((error: unknown) => error)
+  await s.clock.advance(4_999)
+  assert.equal(s.isOver(), false)
+  await s.clock.advance(1)
+  await s.settle()
+  assert.equal(s.isOver(), true)
+  assert.match(s.lines.at(-1)!, /warn The source "mine" was left alone: what it reads did not end within 5 s/)
+  await stopping
+})
+
+test('a stream that always has an item gives way to timers', async () => {
+  let produced = 0
+  const s = streaming(async function* () {
+    while (produced < 1_000_000) {
+      produced++
+      yield { name: 'a' }
+    }
+  })
+  await nextTurn()
+  await nextTurn()
+  assert.ok(produced < 1000, `${produced} items in two turns`)
+  await s.end()
+})
+
+test('an event channel is a stream: what was sent before the start is heard, by every source, and closing it ends them', async () => {
+  const channel = new EventChannel<ObjectKey>()
+  await channel.send({ name: 'early' })
+  const [a, b] = [streaming(() => channel), streaming(() => channel)]
+  await a.settle()
+  await channel.send(pod('late', '1').metadata)
+  await a.settle()
+  assert.deepEqual([a.keys(), b.keys()], [['early', 'default/late'], ['early', 'default/late']])
+  channel.close()
+  await a.settle()
+  assert.deepEqual([a.isOver(), b.isOver()], [true, true])
+  await a.end()
+  await b.end()
+})
+
+test('a full channel holds its sender up until the source has queued', async () => {
+  const channel = new EventChannel<ObjectKey>(2)
+  let accepted = 0
+  for (let i = 0; i < 5; i++) void channel.send({ name: `${i}` }).then(() => accepted++)
+  await nextTurn()
+  assert.equal(accepted, 2)
+  const s = streaming(() => channel)
+  await s.settle()
+  assert.deepEqual([accepted, s.keys()], [5, ['0', '1', '2', '3', '4']])
+  await s.end()
+})
+
+test('a stream source starts once', async () => {
+  const s = streaming(() => new EventChannel<ObjectKey>())
+  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
+  await s.end()
+})

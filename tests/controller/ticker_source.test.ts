@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { nextTick, TickerSource, type TickerSourceOptions } from '../../lib/controller/ticker_source.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog } from '../cache/scripted_server.ts'
+import { keptSink, settle } from './fixture.ts'
+
+function ticking(keys: TickerSourceOptions['keys'], more: Partial<TickerSourceOptions> = {}) {
+  const clock = new FakeClock()
+  const { lines, log } = keptLog()
+  const signal = countedSignal()
+  const kept = keptSink()
+  const source = new TickerSource({ name: 'mine', everyMs: 1000, keys, clock, log, ...more })
+  const run = source.start(kept.sink, signal.controller.signal)
+  return {
+    source, clock, lines, added: kept.added, keys: kept.keys,
+    async end(): Promise<void> {
+      signal.controller.abort(new Error('the test is over'))
+      await settle(clock)
+      assert.deepEqual([clock.pending, signal.listeners(), source.idle], [0, 0, true])
+      await run
+    },
+  }
+}
+
+test('keys are asked for after each interval, in low priority unless another is given', async () => {
+  const s = ticking(() => [{ namespace: 'default', name: 'a' }, { name: 'b' }])
+  await s.clock.advance(999)
+  assert.deepEqual(s.added, [])
+  await s.clock.advance(1)
+  assert.deepEqual(s.added.splice(0), [{ key: 'default/a', priority: -100 }, { key: 'b', priority: -100 }])
+  await s.clock.advance(2000)
+  assert.equal(s.added.length, 4)
+  await s.end()
+  const urgent = ticking(async () => [{ name: 'a' }], { priority: 0 })
+  await urgent.clock.advance(1000)
+  assert.deepEqual(urgent.added, [{ key: 'a', priority: 0 }])
+  await urgent.end()
+})
+
+test('ticks do not overlap; those that a slow function has missed are one, and the next keep to their times', async () => {
+  const at: number[] = []
+  const s = ticking(async () => {
+    at.push(s.clock.monotonic())
+    if (at.length === 1) await new Promise<void>((resolve) => void s.clock.after(3500, resolve))
+    return []
+  })
+  await s.clock.advance(4499)
+  assert.deepEqual([at, s.source.idle], [[1000], false])
+  await s.clock.advance(2000)
+  assert.deepEqual(at, [1000, 5000, 6000])
+  await s.end()
+})
+
+test('the next tick is a whole number of intervals away, after now', () => {
+  assert.deepEqual([[0, 0], [0, 999.5], [0, 1000], [1000, 999.9], [1000, 9_500_123]].map(([last, now]) => nextTick(last!, 1000, now!)), [1000, 1000, 2000, 2000, 9_501_000])
+})
+
+test('a function that throws, rejects or names nothing is said, and asked again at the next tick', async () => {
+  const answers: (() => Promise<{ name: string }[]> | { name: string }[])[] = [() => assert.fail('mine'), () => Promise.reject(new Error('mine')), () => [{ name: '' }], () => [{ name: 'a' }]]
+  const s = ticking(() => answers.shift()!())
+  await s.clock.advance(4000)
+  assert.deepEqual([s.keys(), s.lines.length], [['a'], 3])
+  assert.equal(s.lines[0], 'error Cannot tick in the source "mine": mine')
+  await s.end()
+})
+
+test('a function that never answers is given up after a minute, with its signal', async () => {
+  const signals: AbortSignal[] = []
+  const s = ticking(({ signal }) => (signals.push(signal), signals.length === 1 ? new Promise(() => {}) : []))
+  await s.clock.advance(60_999)
+  assert.deepEqual([signals.length, signals[0]!.aborted], [1, false])
+  await s.clock.advance(1)
+  await settle(s.clock)
+  assert.deepEqual([signals[0]!.aborted, s.lines], [true, ['error Cannot tick in the source "mine": Its function did not answer within 1 m']])
+  await s.clock.advance(1000)
+  assert.equal(signals.length, 2)
+  await s.end()
+})
+
+test('an abort ends it at once, also while its function does not answer', async () => {
+  const s = ticking(() => new Promise(() => {}))
+  await s.clock.advance(1000)
+  await s.end()
+})
+
+test('an interval that is none is refused, and a ticker starts once', async () => {
+  for (const everyMs of [0, -1, NaN, Infinity]) assert.throws(() => new TickerSource({ name: 'mine', everyMs, keys: () => [], clock: new FakeClock(), log: keptLog().log }), /its interval is/)
+  const s = ticking(() => [])
+  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
+  await s.end()
+})

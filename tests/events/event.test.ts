@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cutInstance, cutNote, eventOf, isControllerName, microTime, nextName, occurrence } from '../../lib/events/event.ts'
+import { foo } from './fixture.ts'
+
+const bytes = (text: string): number => new TextEncoder().encode(text).length
+const SERIAL = 0x18867251edfa0000n
+
+function named(name: string, kind = 'Foo'): string {
+  const what = occurrence('Normal', { ...foo(name), kind }, 'A', 'x', { controller: 'c' })
+  return eventOf(what, { instance: 'i', wallMs: 0, serial: SERIAL }).metadata.name
+}
+
+test('a note of up to 1024 bytes is kept, a longer one is cut at a character and ends with an ellipsis', () => {
+  for (const note of ['', 'x'.repeat(1024), 'é'.repeat(512), '€'.repeat(341), '😀'.repeat(256)]) assert.equal(cutNote(note), note)
+  for (const [note, length] of [['x'.repeat(1025), 1024], ['é'.repeat(513), 1023], ['€'.repeat(342), 1023], ['😀'.repeat(257), 1023], ['x'.repeat(10 ** 6), 1024]] as const) {
+    const cut = cutNote(note)
+    assert.equal(bytes(cut), length)
+    assert.ok(cut.endsWith('…') && note.startsWith(cut.slice(0, -1)) && !/[\ud800-\udfff]…$/u.test(cut), cut)
+  }
+})
+
+test('an instance is cut at 128 bytes', () => {
+  assert.equal(cutInstance('x'.repeat(128)), 'x'.repeat(128))
+  assert.equal(cutInstance('é'.repeat(100)), 'é'.repeat(64))
+})
+
+test('an event is called after its object, within 253 characters, as a DNS subdomain', () => {
+  const end = '.18867251edfa0000'
+  assert.equal(named('a'), `a${end}`)
+  assert.equal(named('a.b-c'), `a.b-c${end}`)
+  assert.equal(named('x'.repeat(253)), 'x'.repeat(236) + end)
+  assert.equal(named(`${'x'.repeat(235)}.${'y'.repeat(17)}`), 'x'.repeat(235) + end)
+  assert.equal(named('system:node', 'ClusterRole'), `clusterrole${end}`)
+  assert.equal(named('A b', 'Ä'), `event${end}`)
+})
+
+test('the name for another try is the next one', () => {
+  assert.equal(nextName('a.b.18867251edfa00ff'), 'a.b.18867251edfa0100')
+})
+
+test('a controller has a qualified name', () => {
+  for (const name of ['a', 'foo-operator', 'Foo_1.x', 'example.dev/foo', 'x'.repeat(63), `${'a'.repeat(253)}/x`]) assert.ok(isControllerName(name), name)
+  for (const name of ['', '-a', 'a-', 'a b', 'x'.repeat(64), '/a', 'a/', 'a/b/c', 'Example.dev/a', `${'a'.repeat(254)}/x`]) assert.ok(!isControllerName(name), name)
+})
+
+test('a MicroTime has six decimals', () => {
+  assert.equal(microTime(Date.UTC(2026, 0, 1, 0, 0, 0, 12)), '2026-01-01T00:00:00.012000Z')
+})

@@ -1,0 +1,447 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Api } from '../../lib/client/api.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { EventRecorder } from '../../lib/events/event_recorder.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { answer, bodyOf, refusal, silence } from '../client/transports.ts'
+import { memoryMeter } from '../observe/memory_meter.ts'
+import { EVENT, fixture, FOO, foo, PATH } from './fixture.ts'
+
+const MINUTE = 60_000
+const refused: Transport = () => Promise.reject(new NetworkError('Cannot reach the server', { phase: 'connect' }))
+
+test('an event is created with all that the API server demands', async () => {
+  const { clock, events, start, stored, network } = fixture()
+  start()
+  events.normal(FOO, 'ScaledUp', 'from 1 to 3')
+  await clock.advance(0)
+  assert.deepEqual(network.take(), [`POST ${PATH}`])
+  assert.deepEqual(bodyOf(network.requests[0]), {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { namespace: 'default', name: 'a.18867251edfa0000' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    type: 'Normal', reason: 'ScaledUp', action: 'ScaledUp', note: 'from 1 to 3',
+    regarding: { apiVersion: 'example.dev/v1', kind: 'Foo', namespace: 'default', name: 'a', uid: 'uid-a', resourceVersion: '7' },
+    reportingController: 'foo-operator', reportingInstance: 'foo-operator-host',
+  })
+  assert.equal((await stored()).length, 1)
+})
+
+test('an event has its action, its related object, and the name of who tells it', async () => {
+  const { clock, events, start, stored } = fixture()
+  start()
+  const child = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'default', name: 'p', uid: 'uid-p' } }
+  events.as('example.dev/bar').warning(FOO, 'Killed', 'it was late', { action: 'Kill', related: child })
+  await clock.advance(0)
+  const [event] = await stored()
+  assert.deepEqual([event!.type, event!.action, event!.reportingController], ['Warning', 'Kill', 'example.dev/bar'])
+  assert.deepEqual(event!.related, { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'p', uid: 'uid-p' })
+})
+
+test('an event about a cluster-scoped object is in the namespace default', async () => {
+  const { clock, events, start, stored } = fixture()
+  start()
+  events.normal({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', namespace: undefined, uid: 'u' } }, 'Ready', 'up')
+  await clock.advance(0)
+  const [event] = await stored()
+  assert.deepEqual([event!.metadata.namespace, event!.regarding], ['default', { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' }])
+})
+
+test('nothing of an object but its reference gets into an event', async () => {
+  const { clock, events, start, network } = fixture()
+  start()
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...FOO.metadata, annotations: { last: 'hunter2' } }, data: { password: 'hunter2' } }
+  events.normal(secret, 'Rotated', 'a new password', { related: secret })
+  await clock.advance(0)
+  assert.equal(network.requests.length, 1)
+  assert.ok(!String(network.requests[0]!.body).includes('hunter2'))
+})
+
+test('equal events of one turn are one request', async () => {
+  const { clock, events, start, notes, network } = fixture()
+  start()
+  for (let i = 0; i < 5; i++) events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(0)
+  assert.deepEqual(network.take(), [`POST ${PATH}`])
+  assert.deepEqual(await notes(), ['tick × 5'])
+})
+
+test('an event that recurs becomes a series, written after 1 s, 2 s, 4 s and so on to every 5 minutes', async () => {
+  const { clock, events, start, network, stored } = fixture()
+  start()
+  const writtenAt: number[] = []
+  network.intercept = (request, next) => {
+    writtenAt.push(clock.monotonic() / 1000)
+    return next(request)
+  }
+  for (let second = 0; second < 1800; second++) {
+    events.warning(foo('a', { resourceVersion: String(second) }), 'Failed', 'no image')
+    await clock.advance(1000)
+  }
+  assert.deepEqual(writtenAt, [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1111, 1411, 1711])
+  const [event, ...others] = await stored()
+  assert.equal(others.length, 0)
+  assert.deepEqual(event!.series, { count: 1711, lastObservedTime: '2026-01-01T00:28:30.000000Z' })
+  assert.equal(network.requests[1]!.method, 'PATCH')
+  assert.deepEqual(bodyOf(network.requests[1]), { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } })
+})
+
+test('another note, reason, type, action or object is another event, and no note is lost', async () => {
+  const { clock, events, start, notes } = fixture()
+  start()
+  events.normal(FOO, 'A', 'one')
+  events.normal(FOO, 'A', 'two')
+  events.normal(FOO, 'B', 'one')
+  events.warning(FOO, 'A', 'one')
+  events.normal(FOO, 'A', 'one', { action: 'X' })
+  events.normal(foo('a', { uid: 'again' }), 'A', 'one')
+  events.normal(FOO, 'A', 'one', { related: foo('b') })
+  events.as('other').normal(FOO, 'A', 'one')
+  await clock.advance(MINUTE)
+  assert.deepEqual(await notes(), ['one', 'two', 'one', 'one', 'one', 'one', 'one', 'one'])
+})
+
+test('after six silent minutes an event begins anew, and its last count was written before', async () => {
+  const { clock, events, start, notes } = fixture()
+  start()
+  for (let i = 0; i < 3; i++) {
+    events.normal(FOO, 'Tick', 'tick')
+    await clock.advance(5 * MINUTE)
+  }
+  assert.deepEqual(await notes(), ['tick × 3'])
+  await clock.advance(MINUTE)
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(MINUTE)
+  assert.deepEqual(await notes(), ['tick × 3', 'tick'])
+})
+
+test('an event that the server has forgotten is created anew with the whole count', async () => {
+  const { clock, events, start, notes, network, server, stored } = fixture()
+  start()
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(2000)
+  const [event] = await stored()
+  await new Api({ transport: server }).delete({ resource: EVENT, namespace: 'default', name: event!.metadata.name }, {})
+  network.take()
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(0)
+  const path = `${PATH}/${event!.metadata.name}`
+  assert.deepEqual(network.take(), [`PATCH ${path}`, `POST ${PATH}`])
+  assert.deepEqual(await notes(), ['tick × 2'])
+})
+
+test('a name that is taken by somebody else is changed', async () => {
+  const a = fixture()
+  const b = fixture({ api: new Api({ transport: a.server }), clock: a.clock, instance: 'other' })
+  a.start()
+  b.start()
+  a.events.normal(FOO, 'Tick', 'of a')
+  b.events.normal(FOO, 'Tick', 'of b')
+  await a.clock.advance(0)
+  assert.deepEqual(await a.notes(), ['of a', 'of b'])
+  assert.deepEqual((await a.stored()).map(({ metadata }) => metadata.name), ['a.18867251edfa0000', 'a.18867251edfa0001'])
+})
+
+test('a create whose answer was lost is not made twice', async () => {
+  const { clock, events, start, notes, network } = fixture()
+  start()
+  network.intercept = async (request, next) => {
+    await next(request)
+    network.intercept = undefined
+    throw new NetworkError('The connection was reset', { phase: 'response' })
+  }
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(500)
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(MINUTE)
+  assert.deepEqual(await notes(), ['tick × 2'])
+  assert.deepEqual(network.take().map((line) => line.split(' ')[0]), ['POST', 'POST', 'PATCH'])
+})
+
+test('while the server cannot be reached one event is tried after 1 s, 2 s, 4 s … 30 s, and then all are written in order', async () => {
+  const { clock, events, start, notes, network, lines } = fixture()
+  start()
+  const triedAt: number[] = []
+  network.intercept = (request) => {
+    triedAt.push(clock.monotonic() / 1000)
+    return refused(request)
+  }
+  for (let i = 0; i < 20; i++) events.normal(foo(`x${i}`), 'Tick', `tick ${i}`)
+  await clock.advance(100_000)
+  // First the eight that may be under way together, then one at a time.
+  assert.deepEqual(triedAt.slice(0, 8), Array(8).fill(0))
+  const pauses = triedAt.slice(8).map((at, i, all) => at - (all[i - 1] ?? 0))
+  assert.deepEqual(pauses, [1, 2, 4, 8, 16, 30, 30])
+  network.intercept = undefined
+  await clock.advance(30_000)
+  assert.deepEqual((await notes()).toSorted(), Array.from({ length: 20 }, (_, i) => `tick ${i}`).toSorted())
+  assert.deepEqual(lines, [])
+})
+
+test('a server that is busy is let be for as long as it asks', async () => {
+  const { clock, events, start, notes, network } = fixture()
+  start()
+  network.intercept = () => Promise.resolve(refusal(429, 'TooManyRequests', { retryAfterSeconds: 45 }))
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(0)
+  network.intercept = undefined
+  await clock.advance(44_000)
+  assert.deepEqual(await notes(), [])
+  await clock.advance(1000)
+  assert.deepEqual(await notes(), ['tick'])
+})
+
+test('a request that hangs is given up after 10 s and tried again', async () => {
+  const { clock, events, start, notes, network } = fixture()
+  start()
+  network.intercept = silence
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(9999)
+  network.intercept = undefined
+  await clock.advance(1000)
+  assert.deepEqual(await notes(), [])
+  await clock.advance(1)
+  assert.deepEqual(await notes(), ['tick'])
+})
+
+test('an event that fails twelve times is dropped and said, and the others are written', async () => {
+  const { clock, events, start, notes, network, lines } = fixture()
+  start()
+  network.intercept = (request, next) => (String(request.body).includes('poison') ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  events.normal(FOO, 'Tick', 'poison')
+  events.normal(FOO, 'Tick', 'pure')
+  await clock.advance(10 * MINUTE)
+  assert.deepEqual(await notes(), ['pure'])
+  assert.equal(network.requests.length, 13)
+  assert.deepEqual(lines, ['warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: InternalError'])
+})
+
+test('a flood of different notes passes 25 at once and one every 5 minutes; other reasons and objects pass; the rest is said and counted', async () => {
+  const meter = memoryMeter()
+  const { clock, events, start, stop, notes, lines } = fixture({ meter })
+  start()
+  for (let i = 0; i < 100; i++) events.warning(FOO, 'Failed', `try ${i}`)
+  events.warning(FOO, 'Other', 'of another reason')
+  events.warning(foo('b'), 'Failed', 'of another object')
+  await clock.advance(0)
+  assert.deepEqual((await notes()).toSorted(), [...Array.from({ length: 25 }, (_, i) => `try ${i}`), 'of another object', 'of another reason'].toSorted())
+  assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'rate' }), 75)
+  const line = 'warn Dropping events about Foo "default/a" with the reason Failed: more than 25 different ones; one passes every 5 m'
+  assert.deepEqual(lines, [line])
+  await clock.advance(5 * MINUTE)
+  for (let i = 100; i < 110; i++) events.warning(FOO, 'Failed', `try ${i}`)
+  await clock.advance(0)
+  assert.equal((await notes()).filter((note) => note.startsWith('try 10')).length, 2)
+  assert.deepEqual(lines, [line, line])
+  stop()
+  await clock.advance(0)
+  assert.equal(lines.at(-1), 'warn Events were dropped {"rate":84}')
+})
+
+test('repetitions are no flood', async () => {
+  const { clock, events, start, notes, lines } = fixture()
+  start()
+  for (let i = 0; i < 1000; i++) events.warning(FOO, 'Failed', 'the same')
+  await clock.advance(0)
+  assert.deepEqual([await notes(), lines], [['the same × 1000'], []])
+})
+
+test('what is recorded before the start is kept, the first thousand of it, and what is too much is said once', async () => {
+  const { clock, events, start, stored, lines } = fixture()
+  for (let i = 0; i < 1200; i++) events.normal(foo(`x${i}`), 'Tick', 'tick')
+  assert.equal(clock.pending, 0)
+  start()
+  await clock.advance(0)
+  const names = (await stored()).map(({ regarding }) => regarding.name)
+  assert.deepEqual([names.length, names.includes('x0'), names.includes('x999'), names.includes('x1000')], [1000, true, true, false])
+  assert.deepEqual(lines, ['warn Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once'])
+})
+
+test('a jam is said once, and the next one again', async () => {
+  const { clock, events, start, network, lines } = fixture({ limits: { queue: 2 } })
+  start()
+  for (let jam = 0; jam < 2; jam++) {
+    network.intercept = refused
+    for (let i = 0; i < 5; i++) {
+      events.normal(foo(`x${jam}-${i}`), 'Tick', 'tick')
+      await clock.advance(0)
+    }
+    assert.equal(lines.length, jam + 1)
+    network.intercept = undefined
+    await clock.advance(MINUTE)
+  }
+})
+
+test('a missing right is said once, with what is missing; then nothing is asked for five minutes', async () => {
+  const meter = memoryMeter()
+  const { clock, events, start, notes, network, lines } = fixture({ meter })
+  start()
+  const denial = 'events.events.k8s.io is forbidden: User "foo" cannot create resource "events" in API group "events.k8s.io" in the namespace "default"'
+  network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', { group: 'events.k8s.io', kind: 'events' }, denial))
+  for (let i = 0; i < 50; i++) {
+    events.normal(FOO, 'Tick', `tick ${i % 5}`)
+    await clock.advance(5000)
+  }
+  assert.equal(network.requests.length, 1)
+  assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'forbidden' }), 50)
+  await clock.advance(MINUTE)
+  events.normal(FOO, 'Tick', 'again')
+  await clock.advance(0)
+  assert.equal(network.requests.length, 2)
+  assert.deepEqual(lines, [
+    `warn Cannot create events.events.k8s.io in namespace "default": ${denial}; writing events needs the rights "create" and "patch" on events in the group ` +
+      'events.k8s.io. Those of namespace "default" are dropped quietly; one is tried every 5 m',
+  ])
+  network.intercept = undefined
+  await clock.advance(5 * MINUTE)
+  events.normal(FOO, 'Tick', 'at last')
+  await clock.advance(0)
+  assert.deepEqual(await notes(), ['at last'])
+})
+
+test('where only create is allowed, repetitions are dropped and other events are written', async () => {
+  const { clock, events, start, notes, network, lines } = fixture()
+  start()
+  network.intercept = (request, next) => (request.method === 'PATCH' ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+  for (let i = 0; i < 100; i++) {
+    events.normal(FOO, 'Tick', 'tick')
+    await clock.advance(1000)
+  }
+  events.normal(FOO, 'Tick', 'other')
+  await clock.advance(0)
+  assert.deepEqual(await notes(), ['tick', 'other'])
+  assert.deepEqual([network.take().length, lines.length], [3, 1])
+})
+
+test('an event in a namespace that is being deleted is dropped quietly, and those of others are written', async () => {
+  const { clock, events, start, notes, server, lines } = fixture()
+  const api = new Api({ transport: server })
+  const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
+  const POD = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' } as const
+  await api.create({ resource: NAMESPACE }, { metadata: { name: 'going' } }, {})
+  await api.create({ resource: POD, namespace: 'going' }, { metadata: { name: 'held', finalizers: ['example.dev/x'] } }, {})
+  await api.delete({ resource: NAMESPACE, name: 'going' }, {})
+  start()
+  for (const namespace of ['going', 'gone', 'default']) events.normal(foo('x', { namespace }), 'Tick', namespace)
+  await clock.advance(MINUTE)
+  assert.deepEqual([await notes(), lines], [['default'], []])
+})
+
+test('what the server finds invalid is dropped and said', async () => {
+  const { clock, events, start, notes, lines, network } = fixture()
+  start()
+  network.intercept = (request, next) => (String(request.body).includes('odd') ? Promise.resolve(refusal(422, 'Invalid')) : next(request))
+  events.normal(FOO, 'Tick', 'odd')
+  events.normal(FOO, 'Tick', 'even')
+  await clock.advance(MINUTE)
+  assert.deepEqual([await notes(), network.requests.length], [['even'], 2])
+  assert.deepEqual(lines, ['warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: Invalid'])
+})
+
+test('after the signal what is left is sent, counts that are not due too, and then it ends with nothing left over', async () => {
+  const f = fixture()
+  f.start()
+  f.events.normal(FOO, 'Tick', 'tick')
+  await f.clock.advance(0)
+  for (let i = 0; i < 3; i++) f.events.normal(FOO, 'Tick', 'tick')
+  f.events.normal(FOO, 'Tick', 'tock')
+  f.stop()
+  f.events.normal(FOO, 'Tick', 'while it drains')
+  await f.clock.advance(0)
+  assert.deepEqual(await f.notes(), ['tick × 4', 'tock', 'while it drains'])
+  assert.deepEqual([f.outcome, f.clock.pending, f.lines], ['resolved', 0, []])
+})
+
+test('at the stop a pause after failures is cut short, and the next ones are short again', async () => {
+  const f = fixture()
+  f.start()
+  f.network.intercept = refused
+  f.events.normal(FOO, 'Tick', 'tick')
+  await f.clock.advance(2 * MINUTE)
+  f.network.intercept = (request, next) => {
+    f.network.intercept = next
+    return refused(request)
+  }
+  f.stop()
+  await f.clock.advance(999)
+  assert.deepEqual(await f.notes(), [])
+  await f.clock.advance(1)
+  assert.deepEqual([await f.notes(), f.outcome], [['tick'], 'resolved'])
+})
+
+test('the end comes after 5 s with a server that hangs, and with one that cannot be reached; what is left is counted and said', async () => {
+  for (const transport of [silence, refused]) {
+    const f = fixture()
+    f.start()
+    f.network.intercept = transport
+    for (let i = 0; i < 20; i++) f.events.normal(foo(`x${i}`), 'Tick', 'tick')
+    f.stop()
+    await f.clock.advance(4999)
+    assert.equal(f.outcome, undefined)
+    await f.clock.advance(1)
+    await f.clock.advance(0)
+    assert.deepEqual([f.outcome, f.clock.pending, f.lines], ['resolved', 0, ['warn Events were dropped {"stopped":20}']])
+  }
+})
+
+test('what is recorded after the end is dropped, said once, and no error', async () => {
+  const meter = memoryMeter()
+  const f = fixture({ meter })
+  f.start()
+  f.stop()
+  await f.clock.advance(0)
+  for (let i = 0; i < 3; i++) f.events.normal(FOO, 'Tick', `tick ${i}`)
+  await f.clock.advance(MINUTE)
+  assert.deepEqual([f.network.requests.length, f.lines], [0, ['warn Dropping events from Tick on: the recorder has stopped']])
+  assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'stopped' }), 3)
+})
+
+test('a signal that was aborted before still lets out what was recorded', async () => {
+  const f = fixture()
+  f.events.normal(FOO, 'Tick', 'tick')
+  f.stop()
+  f.start()
+  await f.clock.advance(0)
+  assert.deepEqual([f.outcome, await f.notes(), f.clock.pending], ['resolved', ['tick'], 0])
+})
+
+test('it is started once', async () => {
+  const f = fixture()
+  f.start()
+  await assert.rejects(f.events.start(new AbortController().signal), /^Error: Cannot start the event recorder: it was started before$/)
+})
+
+test('calls that can never be right throw, and the others do not', () => {
+  const { events } = fixture()
+  const mistake = (call: () => void, what: RegExp): void => assert.throws(call, (error) => error instanceof TypeError && what.test(error.message))
+  mistake(() => events.normal(FOO, '', 'x'), /^Cannot record an event: the reason "" is no word/)
+  mistake(() => events.normal(FOO, 'two words', 'x'), /the reason "two words" is no word/)
+  mistake(() => events.normal(FOO, 'x'.repeat(129), 'x'), /is no word such as "ScaledUp" of at most 128 characters/)
+  mistake(() => events.normal(FOO, 'A', 'x', { action: '' }), /the action "" is empty/)
+  mistake(() => events.normal(FOO, 'A', 'x', { action: 'é'.repeat(65) }), /longer than 128 bytes/)
+  mistake(() => events.normal({ ...FOO, kind: '' }, 'A', 'x'), /the object lacks apiVersion, kind or metadata.name/)
+  mistake(() => events.normal(FOO, 'A', 'x', { related: { ...FOO, apiVersion: '' } }), /the object lacks/)
+  mistake(() => events.normal(FOO, 'A', undefined as unknown as string), /the note is no text/)
+  mistake(() => events.as('two words'), /^Cannot record events as "two words"/)
+  const options = { api: new Api({ transport: silence }), clock: new FakeClock(), log: silentLog, controller: 'foo', instance: 'i' }
+  mistake(() => new EventRecorder({ ...options, controller: 'foo/bar/baz' }), /^Cannot record events as "foo\/bar\/baz"/)
+  mistake(() => new EventRecorder({ ...options, instance: '' }), /the instance is empty/)
+  events.normal(FOO, 'A', '')
+  events.normal(FOO, 'A_b:c', '\ud800'.repeat(2000))
+})
+
+test('a server without events.k8s.io is asked once, and that is said', async () => {
+  const { clock, events, start, network, lines } = fixture()
+  start()
+  network.intercept = () => Promise.resolve(answer(404, '404 page not found'))
+  for (let i = 0; i < 10; i++) {
+    events.normal(FOO, 'Tick', `tick ${i}`)
+    await clock.advance(1000)
+  }
+  assert.deepEqual([network.requests.length, lines.length], [1, 1])
+  assert.match(lines[0]!, /it does not serve this kind/)
+})

@@ -1,0 +1,276 @@
+/** Followers that watch: how soon they lead, and what that costs the server. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { Api } from '../../lib/client/api.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
+import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { refusal, silence } from '../client/transports.ts'
+import { candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET, type Candidate } from './candidates.ts'
+import { isWatch, through } from './weather.ts'
+
+const WATCH = `GET ${PATH}`
+const GET = `GET ${PATH}/lock`
+const PUT = `PUT ${PATH}/lock`
+
+function setup(): { clock: FakeClock; server: Transport } {
+  const clock = new FakeClock()
+  return { clock, server: new ApiServer({ clock }).handle }
+}
+
+/** A leader, and a follower that has seen it. */
+async function pair(server: Transport, clock: FakeClock, over: Parameters<typeof candidate>[3] = {}): Promise<{ a: Candidate; b: Candidate }> {
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b', over)
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(0)
+  return { a, b }
+}
+
+test('while its watch is open a follower asks nothing', async () => {
+  const { clock, server } = setup()
+  const { b } = await pair(server, clock)
+  assert.deepEqual(b.network.take(), [GET, WATCH])
+  const watch = new URL(b.network.requests.at(-1)!.path, 'http://localhost').searchParams
+  assert.equal(watch.get('fieldSelector'), 'metadata.name=lock')
+  assert.ok(Number(watch.get('timeoutSeconds')) >= 300)
+  await clock.advance(290_000)
+  assert.deepEqual([b.network.take(), b.leads], [[], 0])
+})
+
+test('a watch that the server closes is opened again where it stopped, without a question', async () => {
+  const { clock, server } = setup()
+  const { b } = await pair(server, clock)
+  await clock.advance(1000)
+  b.network.take()
+  await clock.advance(620_000)
+  assert.deepEqual(b.network.take(), [WATCH, WATCH])
+})
+
+test('a released lease is taken within the jitter', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock, { random: () => 0.999 })
+  await clock.advance(100_000)
+  b.network.take()
+  a.stop()
+  await clock.advance(249)
+  assert.equal(b.leads, 0)
+  await clock.advance(1)
+  assert.deepEqual([b.leads, b.network.take(), (await leaseOn(server)).spec.leaseTransitions], [1, [GET, PUT], 1])
+})
+
+test('a lease that is deleted is made anew by a follower, if its leader is gone', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  a.network.intercept = silence
+  await clock.advance(1000)
+  await new Api({ transport: server }).delete(TARGET, {})
+  await clock.advance(0)
+  assert.deepEqual([b.leads, await holderOn(server)], [1, 'b'])
+})
+
+test('a leader that dies is followed as soon as its lease has expired, counted from when the watch told of its last renewal', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  await clock.advance(5999) // the last renewal is at 6 s
+  a.network.intercept = silence
+  b.network.take()
+  await clock.advance(14_999)
+  assert.deepEqual([b.leads, b.network.take()], [0, []])
+  await clock.advance(1)
+  assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
+})
+
+test('who annotates the Lease does not keep a dead leader\'s alive, though the watch tells of it', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  a.network.intercept = silence
+  for (let second = 1; second <= 15; second++) {
+    await clock.advance(1000)
+    await meddle(server, { metadata: { annotations: { at: String(second) } } })
+  }
+  await clock.advance(0)
+  assert.equal(b.leads, 1)
+})
+
+test('a follower that may not watch is told what it misses, asks as client-go does, and is as safe', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  b.network.intercept = (request, next) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden', {}, 'leases is forbidden')) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(660_000)
+  const taken = b.network.take()
+  assert.equal(taken.filter((each) => each === GET).length, 331)
+  assert.equal(taken.filter((each) => each === WATCH).length, 2) // at once, and after ten minutes
+  const told = b.lines.filter((line) => line.includes('verb watch'))
+  assert.match(told[0]!, /^info Cannot watch .*leases is forbidden \(with the verb watch on leases, handover is prompt\); asking every 2 s to 4\.4 s instead$/)
+  assert.equal(told.length, 2)
+  a.stop()
+  await clock.advance(2000)
+  assert.equal(b.leads, 1)
+})
+
+test('a watch that breaks at once each time costs few requests, and the questions go on', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  b.network.intercept = (request, next) => (isWatch(request) ? Promise.reject(new NetworkError('broke', { phase: 'response' })) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(600_000)
+  const taken = b.network.take()
+  assert.equal(taken.filter((each) => each === GET).length, 301)
+  const watches = taken.filter((each) => each === WATCH).length
+  assert.ok(watches <= 16, `${watches} watches in ten minutes`)
+})
+
+test('a watch that breaks is opened again where it stopped, and tells of what happened meanwhile', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  let watches = 0
+  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? through('slow there', request, next, clock, 5500) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(7000) // broke at the renewal at 6 s
+  assert.equal(watches, 2)
+  b.network.take()
+  a.stop()
+  await clock.advance(0)
+  assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
+})
+
+test('a watch that is deaf is found out when the record seems to expire, and replaced', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  let watches = 0
+  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? through('answer lost', request, next, clock, 0) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(14_999)
+  b.network.take()
+  await clock.advance(1)
+  assert.deepEqual([b.leads, b.network.take()], [0, [GET, WATCH]])
+  await clock.advance(60_000)
+  assert.deepEqual([b.leads, b.network.take()], [0, []])
+  a.stop()
+  await clock.advance(0)
+  assert.equal(b.leads, 1)
+})
+
+test('a version that the server has forgotten is asked for anew', async () => {
+  const { clock, server } = setup()
+  let watches = 0
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? Promise.resolve(refusal(410, 'Expired')) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(10_000)
+  assert.deepEqual(b.network.take(), [GET, WATCH, GET, WATCH])
+})
+
+test('of many followers that wake at once one leads, and the others go on following at little cost', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(1)
+  const many = Array.from({ length: 20 }, (_, index) => candidate(server, clock, `f${index}`, { random: () => index / 20 }))
+  for (const each of many) each.start()
+  await clock.advance(10_000)
+  for (const each of many) each.network.take()
+  a.stop()
+  await clock.advance(5000)
+  assert.equal(many.reduce((sum, { leads }) => sum + leads, 0), 1)
+  const asked = many.flatMap((each) => each.network.take()).filter((each) => each === GET).length
+  assert.ok(asked <= 3, `${asked} asked: the others had heard before that somebody else was faster`)
+  assert.equal((await leaseOn(server)).spec.leaseTransitions, 1)
+})
+
+test('many followers without jitter: losing the race is no reason to try again at once', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(1)
+  const many = Array.from({ length: 20 }, (_, index) => candidate(server, clock, `f${index}`))
+  for (const each of many) each.start()
+  await clock.advance(10_000)
+  for (const each of many) each.network.take()
+  a.stop()
+  await clock.advance(1000)
+  assert.equal(many.reduce((sum, { leads }) => sum + leads, 0), 1)
+  for (const each of many) assert.ok(each.network.take().length <= 3)
+})
+
+test('a follower that is told to stop leaves no watch, no timer and no listener', async () => {
+  const { clock, server } = setup()
+  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, { metadata: { name: 'lock' }, spec: { holderIdentity: 'x', leaseDurationSeconds: 3600 } }, {})
+  const b = candidate(server, clock, 'b')
+  let open = 0
+  b.network.intercept = async (request, next) => {
+    const response = await next(request)
+    if (!isWatch(request)) return response
+    open++
+    request.signal!.addEventListener('abort', () => open--)
+    return response
+  }
+  b.start()
+  await clock.advance(5000)
+  assert.equal(open, 1)
+  b.stop()
+  await clock.advance(0)
+  assert.deepEqual([b.outcome, open, clock.pending], ['resolved', 0, 0])
+})
+
+test('the watch ends when the lease is won', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  const watch = b.network.requests.find(isWatch)!
+  a.stop()
+  await clock.advance(1000)
+  assert.deepEqual([b.leads, watch.signal!.aborted], [1, true])
+  b.network.take()
+  await clock.advance(2000)
+  assert.deepEqual(b.network.take(), [PUT])
+})
+
+test('a watch that never answers changes nothing: the follower asks', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  b.network.intercept = (request, next): Promise<HttpResponse> => (isWatch(request) ? silence(request) : next(request))
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(10_000)
+  assert.deepEqual(b.network.take(), [GET, WATCH, GET, GET, GET, GET, GET])
+})
+
+test('a watch that is deaf to its signal does not keep the winner from leading', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  b.stop()
+  await clock.advance(0)
+  const c = candidate(server, clock, 'c')
+  c.network.intercept = async (request, next) => {
+    if (!isWatch(request)) return await next(request)
+    const response = await next(request)
+    return { ...response, body: { ...response.body, [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) } }
+  }
+  c.start()
+  await clock.advance(5000)
+  a.stop()
+  await clock.advance(16_000)
+  assert.deepEqual([c.leads, c.elector.isLeader], [1, true])
+})

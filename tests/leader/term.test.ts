@@ -1,0 +1,278 @@
+/** What a term of office gives and takes: the fence, the release, callbacks, labels, health and metrics. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { Api } from '../../lib/client/api.ts'
+import { LeadershipLost } from '../../lib/core/errors.ts'
+import type { Fence } from '../../lib/core/fence.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { ConfigMap } from '../../lib/kinds/mod.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { recorder, refusal, silence } from '../client/transports.ts'
+import { memoryMeter } from '../observe/memory_meter.ts'
+import { candidate, holderOn, leaseOn, meddle } from './candidates.ts'
+import { Host } from './host.ts'
+
+const NAME = { name: 'lock' }
+const MAP = { resource: ConfigMap, namespace: 'default', name: 'map' }
+
+function setup(): { clock: FakeClock; server: Transport } {
+  const clock = new FakeClock()
+  return { clock, server: new ApiServer({ clock }).handle }
+}
+
+test('the fence that is taken before the start is that of the first term; the next start has another', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const first = a.elector.fence
+  assert.throws(() => first.check(), /it is not ours yet$/)
+  let given: Fence | undefined
+  a.lead = (fence) => void (given = fence)
+  a.start()
+  await clock.advance(0)
+  assert.equal(given, first)
+  first.check()
+  a.stop()
+  await clock.advance(0)
+  assert.equal(first.signal.aborted, true)
+  assert.throws(() => first.check(), /^LeadershipLost: Cannot write in the name of the lease "default\/lock": its term has ended$/)
+  const again = new AbortController()
+  const running = a.elector.start(again.signal, (fence) => void (given = fence))
+  await clock.advance(0)
+  assert.equal(given, a.elector.fence)
+  assert.notEqual(given, first)
+  given!.check()
+  assert.throws(() => first.check(), LeadershipLost)
+  again.abort()
+  await running
+  assert.equal(clock.pending, 0)
+})
+
+test('a fence of a start that never led falls with it', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const b = candidate(server, clock, 'b')
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(5000)
+  b.stop()
+  await clock.advance(0)
+  assert.throws(() => b.elector.fence.check(), LeadershipLost)
+})
+
+test('writes of the leader\'s clients end with its term, those of others and its own requests do not', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const network = recorder(server)
+  const api = new Api({ transport: network.transport })
+  const leaders = api.fenced(a.elector.fence)
+  await assert.rejects(leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}), /it is not ours yet$/)
+  a.start()
+  await clock.advance(0)
+  await leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {})
+  network.intercept = silence
+  const open = leaders.patch(MAP, 'merge', {}, {})
+  a.network.intercept = (request, next) => (request.method === 'PUT' ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  const refused = assert.rejects(open, /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: .*refused: InternalError$/)
+  await clock.advance(10_000)
+  await refused
+  network.intercept = undefined
+  await assert.rejects(leaders.patch(MAP, 'merge', {}, {}), LeadershipLost)
+  await leaders.get(MAP)
+  await api.patch(MAP, 'merge', {}, {})
+  assert.ok(a.outcome instanceof LeadershipLost)
+  assert.throws(() => a.elector.fence.check(), (error) => error === a.outcome)
+})
+
+test('a leader that finds another in its place lets its fence fall with that', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(1000)
+  await meddle(server, { spec: { holderIdentity: 'b' } })
+  await clock.advance(1000)
+  assert.throws(() => a.elector.fence.check(), /^LeadershipLost: Cannot renew lease "default\/lock": "b" holds it now$/)
+})
+
+test('a look at the fence after a suspension ends the term at once, before the next renewal is due', async () => {
+  const { clock, server } = setup()
+  const host = new Host(clock)
+  const a = candidate(server, host, 'a')
+  a.start()
+  await clock.advance(500)
+  host.suspend(true)
+  await clock.advance(12_000)
+  host.resume()
+  a.network.take()
+  assert.throws(() => a.elector.fence.check(), LeadershipLost)
+  await clock.advance(0)
+  assert.ok(a.outcome instanceof LeadershipLost)
+  assert.deepEqual(a.network.take(), [])
+})
+
+test('a lease is kept when a write in its name is under way, or ended without an answer a moment ago', async () => {
+  for (const [how, keeps] of [['open', true], ['lost', true], ['lost long ago', false], ['answered', false]] as const) {
+    const { clock, server } = setup()
+    const a = candidate(server, clock, 'a')
+    const network = recorder(server)
+    const api = new Api({ transport: network.transport }).fenced(a.elector.fence)
+    a.start()
+    await clock.advance(1000)
+    network.intercept = (request, next) => {
+      request.beforeSend?.()
+      return how === 'open' ? silence(request) : how === 'answered' ? next(request) : Promise.reject(new Error('reset'))
+    }
+    const writing = api.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}).catch((error: unknown) => error)
+    await clock.advance(how === 'lost long ago' ? 5000 : 1)
+    a.stop()
+    await clock.advance(0)
+    await writing
+    assert.deepEqual([a.outcome, await holderOn(server)], ['resolved', keeps ? 'a' : ''], how)
+    assert.equal(a.lines.some((line) => line.startsWith('warn Keeping the lease "default/lock" until it expires: a write in its name')), keeps, how)
+  }
+})
+
+test('labels are laid over those of the Lease, when it is made and at each renewal; all else stays', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a', { labels: { app: 'x' } })
+  a.start()
+  await clock.advance(0)
+  assert.deepEqual((await leaseOn(server)).metadata.labels, { app: 'x' })
+  await meddle(server, { metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] } })
+  await clock.advance(2000)
+  const { labels, annotations, finalizers } = (await leaseOn(server)).metadata
+  assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep' }, ['example.dev/keep']])
+})
+
+test('fields of coordinated election stay as they are found', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(1000)
+  await meddle(server, { spec: { strategy: 'OldestEmulationVersion', preferredHolder: 'c' } })
+  await clock.advance(1000)
+  a.stop()
+  await clock.advance(0)
+  const { strategy, preferredHolder, holderIdentity } = (await leaseOn(server)).spec
+  assert.deepEqual([strategy, preferredHolder, holderIdentity], ['OldestEmulationVersion', 'c', ''])
+})
+
+test('callbacks hear of every change of holder and of each term, one after the other; what they throw is logged', async () => {
+  const { clock, server } = setup()
+  const heard: string[] = []
+  const note = (what: string) => async (): Promise<void> => {
+    heard.push(`${what} …`)
+    await Promise.resolve()
+    heard.push(what)
+    if (what === 'stopped') throw new Error('oh no')
+  }
+  const onNewLeader = (identity: string): Promise<void> => note(`leader "${identity}"`)()
+  const a = candidate(server, clock, 'a', { callbacks: { onNewLeader, onStartedLeading: note('started'), onStoppedLeading: note('stopped') } })
+  const seen: string[] = []
+  const b = candidate(server, clock, 'b', { callbacks: { onNewLeader: (identity) => void seen.push(identity), onStoppedLeading: () => assert.fail('it never led') } })
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(10_000)
+  b.stop()
+  a.stop()
+  await clock.advance(0)
+  assert.deepEqual(heard.filter((each) => !each.endsWith('…')), ['leader "a"', 'started', 'stopped', 'leader ""'])
+  assert.ok(heard.every((each, at) => at % 2 === 0 ? each.endsWith('…') : heard[at - 1] === `${each} …`))
+  assert.deepEqual(seen, ['a'])
+  assert.deepEqual(a.lines.filter((line) => line.startsWith('error')), ['error onStoppedLeading failed: oh no'])
+  assert.deepEqual([a.outcome, b.lines.filter((line) => line.startsWith('error'))], ['resolved', []])
+})
+
+test('a callback that never ends holds up nothing, and the end for the renew deadline at most', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a', { callbacks: { onStartedLeading: () => new Promise<void>(() => {}) } })
+  a.start()
+  await clock.advance(60_000)
+  assert.equal(a.elector.isLeader, true)
+  a.stop()
+  await clock.advance(0)
+  assert.equal(await holderOn(server), '')
+  await clock.advance(9999)
+  assert.equal(a.outcome, undefined)
+  await clock.advance(1)
+  assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
+})
+
+test('healthy is who does not lead, and who leads and renewed within the lease and the tolerance', async () => {
+  const { clock, server } = setup()
+  const host = new Host(clock)
+  const a = candidate(server, host, 'a')
+  a.elector.checkHealthy()
+  a.start()
+  await clock.advance(300_000)
+  a.elector.checkHealthy()
+  // The first thing that runs after a long pause may be the health check.
+  host.suspend(false)
+  await clock.advance(20_000)
+  host.resume()
+  a.elector.checkHealthy(5000)
+  assert.throws(() => a.elector.checkHealthy(4999), /^Error: Cannot vouch for the lease "default\/lock": we lead, and have not renewed it for 20 s$/)
+  await clock.advance(0)
+  assert.ok(a.outcome instanceof LeadershipLost)
+  a.elector.checkHealthy()
+})
+
+test('metrics say who holds the lease, and how often a holder had to read it first', async () => {
+  const { clock, server } = setup()
+  const meter = memoryMeter()
+  const a = candidate(server, clock, 'a', { meter })
+  const status = (): number | undefined => meter.value('leader_election_master_status', NAME)
+  assert.deepEqual([status(), meter.value('leader_election_slowpath_total', NAME)], [0, 0])
+  a.start()
+  await clock.advance(1000)
+  assert.deepEqual([status(), meter.value('leader_election_slowpath_total', NAME)], [1, 0])
+  await meddle(server, { metadata: { labels: { touched: 'yes' } } })
+  await clock.advance(5000)
+  assert.deepEqual([status(), meter.value('leader_election_slowpath_total', NAME)], [1, 1])
+  a.stop()
+  await clock.advance(0)
+  assert.equal(status(), 0)
+  const b = candidate(server, clock, 'b', { meter })
+  b.start()
+  await clock.advance(1000)
+  assert.equal(status(), 1)
+  await meddle(server, { spec: { holderIdentity: 'c' } })
+  await clock.advance(1000)
+  assert.deepEqual([b.outcome instanceof LeadershipLost, status()], [true, 0])
+})
+
+test('an event loop that stands still is told with how long; one that stood still for too long is why the lease was lost', async () => {
+  const { clock, server } = setup()
+  const host = new Host(clock)
+  const a = candidate(server, host, 'a')
+  a.start()
+  await clock.advance(500)
+  host.suspend(false)
+  await clock.advance(8700)
+  host.resume()
+  await clock.advance(0)
+  assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
+    'warn Renewing the lease "default/lock" late: the event loop stood still for 7.2 s; it would have been lost in 800 ms',
+  ])
+  assert.equal(a.elector.isLeader, true)
+  host.suspend(false)
+  await clock.advance(14_000)
+  host.resume()
+  await clock.advance(0)
+  assert.match(String(a.outcome), /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 12 s$/)
+})
+
+test('a little late is not worth a line', async () => {
+  const { clock, server } = setup()
+  const host = new Host(clock)
+  const a = candidate(server, host, 'a')
+  a.start()
+  await clock.advance(1500)
+  host.suspend(false)
+  await clock.advance(1400)
+  host.resume()
+  await clock.advance(10_000)
+  assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [])
+})

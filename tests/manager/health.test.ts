@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError, NetworkError } from '../../lib/core/errors.ts'
+import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/checks.ts'
+import { HealthServer } from '../../lib/manager/health.ts'
+import type { Cache } from '../../lib/cache/cache.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { recordingLog } from './parts.ts'
+
+interface Setup {
+  readonly health: HealthServer
+  readonly clock: FakeClock
+  readonly lines: string[]
+  /** `code body` of a path. */
+  get(path: string): Promise<string>
+}
+
+function setup(): Setup {
+  const clock = new FakeClock(), lines: string[] = []
+  const health = new HealthServer({ clock, log: recordingLog(lines) })
+  return {
+    health, clock, lines,
+    async get(path) {
+      const response = await health.fetch(new Request(`http://localhost${path}`))
+      return `${response.status} ${await response.text()}`
+    },
+  }
+}
+
+const fails = (message: string) => (): never => {
+  throw new Error(message)
+}
+
+test('all well is 200 and ok; every check by its name when that is wished for', async () => {
+  const { health, get } = setup()
+  health.addReadiness('b', async () => {})
+  health.addReadiness('a', ping)
+  assert.equal(await get('/readyz'), '200 ok')
+  assert.equal(await get('/readyz/'), '200 ok')
+  assert.equal(await get('/readyz?verbose'), '200 [+]a ok\n[+]b ok\nhealthz check passed\n')
+})
+
+test('a check that fails is 500, always with every line, and never with the reason', async () => {
+  const { health, get } = setup()
+  health.addLiveness('well', ping)
+  health.addLiveness('at once', fails('the password is 1234'))
+  health.addLiveness('later', () => Promise.reject(new Error('the password is 1234')))
+  assert.equal(await get('/healthz'), '500 [-]at once failed: reason withheld\n[-]later failed: reason withheld\n[+]well ok\nhealthz check failed\n')
+  assert.equal(await get('/readyz'), '200 ok') // the two have nothing to do with each other
+})
+
+test('what is excluded is not asked; an exclude that matches nothing is said, and changes nothing', async () => {
+  const { health, get } = setup()
+  let asked = 0
+  health.addReadiness('a', ping)
+  health.addReadiness('b', () => {
+    asked++
+    throw new Error('no')
+  })
+  assert.equal(await get('/readyz?exclude=b'), '200 ok')
+  assert.equal(await get('/readyz?exclude=b&verbose'), '200 [+]a ok\n[+]b excluded: ok\nhealthz check passed\n')
+  assert.equal(asked, 0)
+  assert.equal(
+    await get('/readyz?exclude=b&exclude=c&exclude=d&verbose=true'),
+    '200 [+]a ok\n[+]b excluded: ok\nwarn: some health checks cannot be excluded: no matches for "c","d"\nhealthz check passed\n',
+  )
+  assert.match(await get('/readyz?exclude=c'), /^500 .*\[-\]b failed/s)
+})
+
+test('a check has a path of its own, which says why it fails', async () => {
+  const { health, get } = setup()
+  health.addReadiness('well', ping)
+  health.addReadiness('ill', fails('no route'))
+  health.addReadiness('a/b c', ping)
+  assert.equal(await get('/readyz/well'), '200 ok')
+  assert.equal(await get('/readyz/ill'), '500 internal server error: no route\n')
+  assert.equal(await get('/readyz/a/b%20c'), '200 ok')
+  for (const path of ['/readyz/none', '/healthz/well', '/', '/readyzz', '/readyz/%zz']) assert.match(await get(path), /^404 /, path)
+})
+
+test('without a check there is one, ping', async () => {
+  const { get } = setup()
+  assert.equal(await get('/healthz'), '200 ok')
+  assert.equal(await get('/healthz?verbose'), '200 [+]ping ok\nhealthz check passed\n')
+  assert.equal(await get('/readyz/ping'), '200 ok')
+})
+
+test('answers are plain text, and nothing to be sniffed at', async () => {
+  const { health } = setup()
+  health.addReadiness('ill', fails('no'))
+  for (const path of ['/healthz', '/readyz', '/readyz/ill', '/none']) {
+    const { headers } = await health.fetch(new Request(`http://localhost${path}`))
+    assert.deepEqual([headers.get('content-type'), headers.get('x-content-type-options')], ['text/plain; charset=utf-8', 'nosniff'])
+  }
+})
+
+test('a check that does not answer has failed after 5 s, and hears of it', async () => {
+  const { health, get, clock, lines } = setup()
+  let signal: AbortSignal | undefined
+  health.addReadiness('hanging', (given) => (signal = given, new Promise(() => {})))
+  let answer: string | undefined
+  void get('/readyz').then((given) => (answer = given))
+  await clock.advance(4999)
+  assert.deepEqual([answer, signal?.aborted], [undefined, false])
+  await clock.advance(1)
+  assert.match(answer ?? '', /^500 \[-\]hanging failed/)
+  assert.deepEqual([signal?.aborted, clock.pending], [true, 0])
+  assert.deepEqual(lines, ['warn The check "hanging" of /readyz fails: it did not answer within 5 s'])
+})
+
+test('a failure is told to the log when it is new, with its causes, and its end too', async () => {
+  const { health, get, lines } = setup()
+  let failure: Error | undefined = new Error('not synced: foos', { cause: new Error('forbidden') })
+  health.addReadiness('a', () => {
+    if (failure) throw failure
+  })
+  await get('/readyz')
+  await get('/readyz/a')
+  assert.deepEqual(lines, ['warn The check "a" of /readyz fails: not synced: foos: forbidden'])
+  failure = new Error('something else')
+  await get('/readyz')
+  failure = undefined
+  await get('/readyz')
+  await get('/readyz')
+  assert.deepEqual(lines.slice(1), ['warn The check "a" of /readyz fails: something else', 'info The check "a" of /readyz is well again'])
+})
+
+test('nothing is left of a check on the signal of its request, nor a timer', async () => {
+  const { health, clock } = setup()
+  const { controller, listeners } = countedSignal()
+  health.addReadiness('a', ping)
+  health.addReadiness('b', fails('no'))
+  // A Request has a signal of its own, which follows the one that it is given.
+  await health.fetch({ url: 'http://localhost/readyz', signal: controller.signal } as Request)
+  assert.deepEqual([listeners(), clock.pending], [0, 0])
+})
+
+test('a name is given once, and before the start', async () => {
+  const { health } = setup()
+  health.addLiveness('a', ping)
+  health.addReadiness('a', ping)
+  assert.throws(() => health.addLiveness('a', ping), /^Error: Cannot add the check "a" to \/healthz: there is one of that name$/)
+  assert.throws(() => health.addLiveness('', ping), /^TypeError: Cannot add a check to \/healthz: it has no name$/)
+  const stop = AbortSignal.abort()
+  const ended = health.start(stop)
+  assert.throws(() => health.addReadiness('b', ping), /^Error: Cannot add the check "b" to \/readyz: the server was started already$/)
+  await ended
+})
+
+test('caches are synced when every first list is in and nothing is refused; the names are told, the reasons kept for the log', () => {
+  const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) =>
+    ({ resource: { group: 'example.dev', version: 'v1', kind: 'K', plural }, isSynced, failure, namespace })
+  const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
+  const forbidden = new ApiError('Cannot list bars: user "secret" may not', { reason: 'Forbidden' }, { code: 403 })
+  const broken = new NetworkError('reset', { phase: 'body' })
+  const check = (...caches: Cache[]): unknown => {
+    try {
+      void cachesSynced(caches)(new AbortController().signal)
+      return undefined
+    } catch (error) {
+      return error
+    }
+  }
+  assert.equal(check(cache(informer('foos', true)), cache()), undefined)
+  assert.equal(check(cache(informer('foos', true, broken))), undefined) // it mends itself, and what there is is served
+  const error = check(cache(informer('foos', true), informer('bars', false, forbidden, 'a')), cache(informer('bazes', false), informer('quxes', true, forbidden))) as Error
+  assert.equal(error.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
+  assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)
+})
+
+test('the leader is healthy as long as its elector says so', () => {
+  let ill = false
+  const check = leaderHealthy({ checkHealthy: () => { if (ill) throw new Error('not renewed') } })
+  const never = new AbortController().signal
+  assert.equal(check(never), undefined)
+  ill = true
+  assert.throws(() => void check(never), /not renewed/)
+})

@@ -1,0 +1,126 @@
+/** Servers as parts of a manager, over real sockets. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../lib/async/clock.ts'
+import { HealthServer } from '../../lib/manager/health.ts'
+import { Manager } from '../../lib/manager/manager.ts'
+import { MetricsServer } from '../../lib/manager/metrics_server.ts'
+import { profilingServer } from '../../lib/manager/profiling.ts'
+import { Server, type ServerOptions } from '../../lib/manager/server.ts'
+import { silentLog, type Log } from '../../lib/observe/log.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
+
+const registry = { contentType: 'text/plain', metrics: () => Promise.resolve('a_total 1\n') }
+
+function managing(log: Log = silentLog): { manager: Manager; stop: AbortController } {
+  return { manager: new Manager({ clock: systemClock, log }), stop: new AbortController() }
+}
+
+const hello = (over: Partial<ServerOptions> = {}): Server => new Server({ name: 'hello', fetch: () => new Response('hello'), ...over })
+
+const text = async (port: number | undefined, path = '/'): Promise<string> => await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+
+test('servers listen from the start of a manager to its end, on loopback', async () => {
+  const lines: string[] = []
+  const { manager, stop } = managing()
+  const server = hello({ log: recordingLog(lines) })
+  const health = new HealthServer()
+  const metrics = new MetricsServer({ registry })
+  const profiling = profilingServer()
+  for (const each of [server, health, metrics, profiling]) manager.add(each)
+  assert.equal(server.port, undefined)
+  const running = manager.start(stop.signal)
+  await manager.elected
+  assert.deepEqual(lines, [`info Serving hello on 127.0.0.1:${server.port}`])
+  assert.equal(await text(server.port), 'hello')
+  assert.equal(await text(health.port, '/healthz'), 'ok')
+  assert.equal(await text(health.port, '/readyz/ping'), 'ok')
+  assert.equal(await text(metrics.port, '/metrics'), 'a_total 1\n')
+  assert.match(await text(profiling.port, '/debug/pprof/'), /^profile\?seconds=30/)
+  stop.abort()
+  await running
+  for (const { port } of [server, health, metrics, profiling]) await assert.rejects(text(port))
+})
+
+test('a port that is in use rejects the start of the manager before anything else has begun', async () => {
+  const first = hello()
+  const stop = new AbortController()
+  const running = first.start(stop.signal)
+  await first.ready(stop.signal)
+  for (const make of [(address: number) => hello({ address }), (address: number) => new HealthServer({ address }), (address: number) => new MetricsServer({ address, registry })]) {
+    const told: string[] = []
+    const { manager, stop: never } = managing()
+    const second = make(first.port!)
+    manager.add(second)
+    for (const place of ['webhooks', 'caches', 'others', 'leader'] as const) manager.add(Object.assign(part(place, told), PLACES[place]))
+    await assert.rejects(manager.start(never.signal), new RegExp(`^Error: Cannot start the server "${second.name}": Cannot listen on 127.0.0.1:${first.port}: the address is in use`))
+    assert.deepEqual(told, [])
+  }
+  stop.abort()
+  await running
+})
+
+test('probes are answered while the rest drains', async () => {
+  const { manager, stop } = managing()
+  const health = new HealthServer()
+  const slow = Object.assign(part('slow', [], { lingers: true }), PLACES.leader)
+  manager.add(health)
+  manager.add(slow)
+  const running = manager.start(stop.signal)
+  await manager.elected
+  stop.abort()
+  assert.equal(await text(health.port, '/healthz'), 'ok')
+  slow.end()
+  await running
+})
+
+test('a handler that throws is answered with 500 without a word of why, and told to the log once', async () => {
+  const lines: string[] = []
+  const stop = new AbortController()
+  const server = hello({ log: recordingLog(lines), fetch: () => Promise.reject(new Error('the password is 1234')) })
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  const response = await fetch(`http://127.0.0.1:${server.port}/`)
+  assert.deepEqual([response.status, await response.text()], [500, ''])
+  assert.deepEqual(lines.slice(1), ['error The server "hello" could not answer a request: the password is 1234'])
+  stop.abort()
+  await running
+})
+
+test('a request that does not end is aborted after the shutdown timeout', async () => {
+  const stop = new AbortController()
+  let begun = (_: AbortSignal): void => {}
+  const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
+  const server = hello({ shutdownTimeoutMs: 50, fetch: ({ signal }) => (begun(signal), new Promise(() => {})) })
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  const open = text(server.port).catch((error: unknown) => error)
+  const signal = await asked
+  stop.abort()
+  await running
+  assert.equal(signal.aborted, true)
+  assert.ok((await open) instanceof Error)
+})
+
+test('a server that has ended leaves no timer', async () => {
+  const clock = new FakeClock()
+  const stop = new AbortController()
+  const server = hello({ clock })
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  stop.abort()
+  await running
+  assert.equal(clock.pending, 0)
+})
+
+test('a server starts once, and its readiness fails with its start', async () => {
+  const server = hello({ address: '[::1]:0', tls: { cert: 'none', key: 'none' } })
+  const ready = watchOutcome(server.ready(new AbortController().signal))
+  await assert.rejects(server.start(new AbortController().signal), /^Error: Cannot start the server "hello": /)
+  await nextTurn()
+  assert.match((ready.outcome as Error).message, /^Cannot start the server "hello": /)
+  await assert.rejects(server.start(new AbortController().signal), /^Error: Cannot start the server "hello": it was started already$/)
+  assert.throws(() => hello({ address: 'nowhere' }), /^TypeError: Cannot listen on "nowhere"/)
+})

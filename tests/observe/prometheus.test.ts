@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as prom from 'prom-client'
+import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
+import { prometheusMeter } from '../../lib/observe/prometheus.ts'
+
+const TOTAL: MetricDefinition<'controller' | 'result'> = { name: 'a_total', help: 'How many.', labels: ['controller', 'result'] }
+const DEPTH: MetricDefinition<'name'> = { name: 'depth', help: 'How deep.', labels: ['name'] }
+const PLAIN: MetricDefinition = { name: 'plain', help: 'Without labels.', labels: [] }
+const SECONDS: HistogramDefinition<'name'> = { name: 'seconds', help: 'How long.', labels: ['name'], buckets: [0.005, 1, 10] }
+
+test('what is measured is in the answer of the registry, as prom-client itself would say it', async () => {
+  const registry = new prom.Registry(), own = new prom.Registry()
+  const meter = await prometheusMeter(registry)
+  const counter = meter.counter(TOTAL).with({ controller: 'foo', result: 'success' })
+  counter.inc()
+  counter.inc(2)
+  meter.counter(TOTAL).with({ controller: 'fo"o', result: 'error' })
+  const gauge = meter.gauge(DEPTH).with({ name: 'q' })
+  gauge.set(5)
+  gauge.inc()
+  gauge.dec(2)
+  meter.gauge(PLAIN).with({}).set(0.5)
+  const histogram = meter.histogram(SECONDS).with({ name: 'q' })
+  for (const value of [0.001, 0.005, 0.5, 10, 11]) histogram.observe(value)
+
+  const theirs = { counter: new prom.Counter({ ...labelled(TOTAL), registers: [own] }), gauge: new prom.Gauge({ ...labelled(DEPTH), registers: [own] }), plain: new prom.Gauge({ ...labelled(PLAIN), registers: [own] }), histogram: new prom.Histogram({ ...labelled(SECONDS), buckets: [...SECONDS.buckets], registers: [own] }) }
+  theirs.counter.inc({ controller: 'foo', result: 'success' }, 3)
+  theirs.counter.inc({ controller: 'fo"o', result: 'error' }, 0)
+  theirs.gauge.set({ name: 'q' }, 4)
+  theirs.plain.set(0.5)
+  for (const value of [0.001, 0.005, 0.5, 10, 11]) theirs.histogram.observe({ name: 'q' }, value)
+  assert.equal(await registry.metrics(), await own.metrics())
+  assert.match(await registry.metrics(), /seconds_bucket\{le="\+Inf",name="q"\} 5/)
+  // Exemplars are null where there are none, which says nothing.
+  const json = async (of: prom.Registry): Promise<unknown> =>
+    JSON.parse(JSON.stringify(await of.getMetricsAsJSON(), (name, value: unknown) => (name === 'exemplar' ? undefined : value)))
+  assert.deepEqual(await json(registry), await json(own))
+  assert.equal(meter.registry, registry)
+})
+
+function labelled({ name, help, labels }: MetricDefinition): { name: string; help: string; labelNames: string[] } {
+  return { name, help, labelNames: [...labels] }
+}
+
+test('a registry of the OpenMetrics kind is answered in its own way', async () => {
+  const registry = new (prom.Registry as new (contentType: string) => prom.Registry)(prom.Registry.OPENMETRICS_CONTENT_TYPE)
+  const meter = await prometheusMeter(registry)
+  meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }).inc()
+  for (let round = 0; round < 2; round++) assert.match(await registry.metrics(), /# TYPE a counter\na_total\{controller="foo",result="success"\} 1\n/)
+  assert.equal(await prometheusMeter(registry).then((again) => again.counter(TOTAL).with({ controller: 'foo', result: 'success' })), meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }))
+})
+
+test('a series is one, however often it is asked for, and goes when it is removed', async () => {
+  const registry = new prom.Registry()
+  const meter = await prometheusMeter(registry)
+  const series = meter.gauge(DEPTH)
+  assert.equal(series.with({ name: 'a' }), series.with({ name: 'a' }))
+  assert.equal(meter.gauge(DEPTH).with({ name: 'a' }), series.with({ name: 'a' }))
+  assert.notEqual(series.with({ name: 'a' }), series.with({ name: 'b' }))
+  assert.equal((await registry.metrics()).includes('depth{name="a"} 0'), true)
+  series.remove({ name: 'a' })
+  assert.equal((await registry.metrics()).includes('depth{name="a"}'), false)
+  for (const labels of [{}, { nam: 'a' }, { name: 'a', other: 'b' }]) {
+    assert.throws(() => series.with(labels as { name: string }), /^TypeError: Cannot measure depth by ".*": its labels are "name"$/)
+  }
+  assert.throws(() => meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc(-1), /^RangeError: Cannot count by -1/)
+})
+
+test('a second meter on a registry goes on with the metrics of the first, and the type stays what it is', async () => {
+  const registry = new prom.Registry()
+  const first = await prometheusMeter(registry)
+  first.gauge(DEPTH).with({ name: 'a' }).set(1)
+  const second = await prometheusMeter(registry)
+  second.gauge(DEPTH).with({ name: 'a' }).inc()
+  assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
+  assert.throws(() => second.counter(DEPTH), /^TypeError: Cannot measure depth as a counter: it is a gauge already$/)
+})
+
+test('a metric of the user\'s that has one of our names is used as it is', async () => {
+  const registry = new prom.Registry()
+  const theirs = new prom.Counter({ ...labelled(TOTAL), help: 'My own.', registers: [registry] })
+  theirs.inc({ controller: 'foo', result: 'success' }, 5)
+  const series = (await prometheusMeter(registry)).counter(TOTAL)
+  series.with({ controller: 'foo', result: 'success' }).inc()
+  assert.match(await registry.metrics(), /# HELP a_total My own\.\n.*\na_total\{controller="foo",result="success"\} 6/)
+  series.remove({ controller: 'foo', result: 'success' })
+  assert.equal((await registry.metrics()).includes('controller="foo"'), false)
+})
+
+test('who wants to be asked before a scrape is asked once each time, before the first of our metrics is looked at', async () => {
+  const registry = new prom.Registry()
+  const meter = await prometheusMeter(registry)
+  meter.gauge(PLAIN).with({})
+  const depth = meter.gauge(DEPTH).with({ name: 'a' })
+  let asked = 0
+  const end = meter.onScrape(() => depth.set(++asked))
+  assert.match(await registry.metrics(), /depth\{name="a"\} 1/)
+  assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
+  end()
+  assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
+})
+
+test('resetting the registry sets to zero what there is', async () => {
+  const registry = new prom.Registry()
+  const meter = await prometheusMeter(registry)
+  const counter = meter.counter(TOTAL).with({ controller: 'a', result: 'b' })
+  counter.inc(3)
+  meter.histogram(SECONDS).with({ name: 'a' }).observe(1)
+  registry.resetMetrics()
+  assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 0[^]*seconds_sum\{name="a"\} 0/)
+  counter.inc()
+  assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 1/)
+})
+
+test('without a registry it is our own, with the metrics of the process; the global one is left alone', async () => {
+  const meter = await prometheusMeter()
+  meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc()
+  const text = await meter.registry.metrics()
+  assert.match(text, /a_total\{controller="a",result="b"\} 1/)
+  assert.match(text, /^process_cpu_seconds_total \d/m)
+  assert.match(text, /^process_resident_memory_bytes \d/m)
+  assert.equal(meter.registry.contentType, 'text/plain; version=0.0.4; charset=utf-8')
+  const other = await (await prometheusMeter()).registry.metrics()
+  assert.equal(other.includes('a_total'), false)
+  assert.match(other, /^process_cpu_seconds_total/m)
+  assert.deepEqual(await prom.register.getMetricsAsJSON(), [])
+})

@@ -1,0 +1,77 @@
+/** An operator with several clusters. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineResource, operator, predicates } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const labels = { copied: '' }
+const nowhere = { server: 'https://127.0.0.1:1' }
+
+test('a controller watches one cluster and writes to another', async () => {
+  const app = operator({ name: 'copier' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) })
+    .reconcile(async (map, { clientOf }) => void (await clientOf(west).apply(ConfigMap, { metadata: ref(map.metadata.name), data: map.data })))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels }, data: { n: '1' } })
+  await w.settle()
+  assert.deepEqual((await w.clientOf(west).get(ConfigMap, ref('a')))?.data, { n: '1' })
+  await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
+  await w.settle()
+  assert.deepEqual((await w.clientOf(west).get(ConfigMap, ref('a')))?.data, { n: '2' })
+  await w.stop()
+})
+
+test('a kind may be watched in another cluster, and a controller may live there', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'here', when: predicates.matchesLabels(labels) })
+    .watches(ConfigMap, ({ metadata }) => [ref(`because of ${metadata.name}`)], { cluster: west, when: predicates.matchesLabels(labels) })
+    .reconcileKey(async ({ name }) => void runs.push(`here ${name}`))
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: predicates.matchesLabels(labels) })
+    .reconcile(async (map, { client }) => {
+      runs.push(`there ${map.metadata.name}`)
+      await client.create(ConfigMap, { metadata: ref('told') })
+    })
+  const w = await world(app)
+  await w.clientOf(west).create(ConfigMap, { metadata: { ...ref('far'), labels } })
+  await w.settle()
+  assert.deepEqual(runs.toSorted(), ['here because of far', 'there far'])
+  assert.ok(await w.client.get(ConfigMap, ref('told')), 'the client is that of the operator\'s own cluster')
+  await w.stop()
+})
+
+test('our kinds are installed in the cluster where they are watched', async () => {
+  const Thing = defineResource({ group: 'far.example.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const w = await world(app)
+  await w.clientOf(west).create(Thing, { metadata: ref('a'), spec: {} })
+  await w.settle()
+  assert.deepEqual(runs, ['a'])
+  await assert.rejects(w.client.create(Thing, { metadata: ref('a'), spec: {} }), /it does not serve this kind|could not find the requested resource/)
+  await w.stop()
+})
+
+test('a cluster is named once, and only its own operator can use it', async () => {
+  const app = operator({ name: 'x' })
+  app.cluster('west', nowhere)
+  assert.throws(() => app.cluster('west', nowhere), /Cannot name two clusters "west"/)
+  assert.throws(() => app.cluster('Far West', nowhere), /Cannot name a cluster "Far West"/)
+  const other = operator({ name: 'y' })
+  other.controllerFor(ConfigMap, { cluster: { name: 'west' } }).reconcile(async () => {})
+  await assert.rejects(world(other), /Cannot use the cluster "west": this operator has none of that name/)
+})
+
+test('a cluster that is found only at the start says what is wrong with it', async () => {
+  const app = operator({ name: 'x' })
+  app.cluster('west', () => Promise.reject(new Error('no such context')))
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await assert.rejects(app.start(new AbortController().signal, { cluster: nowhere }), /Cannot find the cluster "west": no such context/)
+})

@@ -1,0 +1,196 @@
+/** What an operator serves, and what else its user adds to it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Controller, EventChannel, KindSource, operator, predicates, Server, type Operator, type Parts } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import { Counter, Registry } from 'prom-client'
+import { Latch } from '../../lib/async/latch.ts'
+import { ownKey } from '../../lib/controller/handlers.ts'
+import { StreamSource } from '../../lib/controller/stream_source.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const ours = predicates.matchesLabels('ours')
+const labels = { ours: '' }
+
+/** Runs an operator on an API in memory, with its sockets, until the work is done. */
+async function serving(app: Operator, work: (parts: Parts, api: ApiServer) => Promise<void>): Promise<void> {
+  const api = new ApiServer()
+  const stopping = new AbortController()
+  const assembled = new Latch<Parts>()
+  app.extend((parts) => assembled.open(parts))
+  const running = app.start(stopping.signal, { transport: api.handle })
+  const parts = await Promise.race([assembled.opened, running.then(() => assert.fail('it ended before it began'))])
+  try {
+    await Promise.race([parts.manager.elected, running])
+    await work(parts, api)
+  } finally {
+    stopping.abort()
+    await running
+  }
+}
+
+async function get(port: number | undefined, path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`)
+  return { status: response.status, text: await response.text() }
+}
+
+test('probes say that the caches are synced and the lease is held, beside the checks of the user', async () => {
+  const app = operator({ name: 'x', health: 0, leaderElection: true })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  let isReachable = true
+  app.extend(({ health }) => health!.addReadiness('database', () => {
+    if (!isReachable) throw new Error('no route to the database')
+  }))
+  await serving(app, async ({ health }) => {
+    assert.deepEqual(await get(health!.port, '/healthz?verbose'), { status: 200, text: '[+]leader ok\n[+]ping ok\nhealthz check passed\n' })
+    assert.deepEqual(await get(health!.port, '/readyz?verbose'), { status: 200, text: '[+]caches-synced ok\n[+]database ok\nhealthz check passed\n' })
+    isReachable = false
+    const { status, text } = await get(health!.port, '/readyz')
+    assert.equal(status, 500)
+    assert.match(text, /\[-\]database failed: reason withheld/)
+    assert.equal((await get(health!.port, '/readyz/caches-synced')).status, 200)
+  })
+})
+
+test('an informer that is refused makes the operator not ready, and says of which kind', async () => {
+  const app = operator({ name: 'x', health: 0 })
+  app.controllerFor(Secret).reconcile(async () => {})
+  const api = new ApiServer()
+  const stopping = new AbortController()
+  const listening = new Latch<Parts>()
+  app.extend((parts) => listening.open(parts))
+  const refusal = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 403, reason: 'Forbidden', message: 'secrets is forbidden: he may not' }
+  const running = app.start(stopping.signal, {
+    transport: (request) => (request.path.startsWith('/api/v1/secrets') ? api.handle({ method: 'GET', path: '/nowhere' }).then(() => answer(403, refusal)) : api.handle(request)),
+  })
+  const { health } = await listening.opened
+  await health!.ready(stopping.signal)
+  const { status, text } = await get(health!.port, '/readyz/caches-synced')
+  assert.equal(status, 500)
+  assert.match(text, /not synced: secrets/)
+  assert.doesNotMatch(text, /he may not/)
+  stopping.abort()
+  await running
+})
+
+function answer(status: number, body: object) {
+  const bytes = new TextEncoder().encode(JSON.stringify(body))
+  return {
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: { text: () => Promise.resolve(JSON.stringify(body)), cancel() {}, async *[Symbol.asyncIterator]() { yield bytes } },
+  }
+}
+
+test('metrics have the names that dashboards for controller-runtime ask for, and the user\'s own beside them', async () => {
+  const registry = new Registry()
+  const own = new Counter({ name: 'widgets_total', help: 'Widgets', registers: [registry] })
+  const app = operator({ name: 'x', metrics: { address: 0, registry }, leaderElection: true })
+  app.controllerFor(ConfigMap, { concurrency: 3, when: ours }).reconcile(async () => void own.inc())
+  app.extend(({ metrics }) => metrics!.handle('/hello', () => new Response('hi')))
+  await serving(app, async ({ metrics, controllers, cluster }) => {
+    await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
+    await untilIdle(controllers.get('configmap')!, () => own.get().then(({ values }) => values[0]?.value === 1))
+    const { text } = await get(metrics!.port, '/metrics')
+    const line = (pattern: RegExp): string => text.split('\n').find((each) => pattern.test(each)) ?? assert.fail(`${pattern} is not in\n${text}`)
+    line(/^widgets_total 1$/)
+    line(/^controller_runtime_reconcile_total\{controller="configmap",result="success"\} 1$/)
+    line(/^controller_runtime_reconcile_total\{controller="configmap",result="error"\} 0$/)
+    line(/^controller_runtime_reconcile_errors_total\{controller="configmap"\} 0$/)
+    line(/^controller_runtime_terminal_reconcile_errors_total\{controller="configmap"\} 0$/)
+    line(/^controller_runtime_reconcile_panics_total\{controller="configmap"\} 0$/)
+    line(/^controller_runtime_reconcile_timeouts_total\{controller="configmap"\} 0$/)
+    line(/^controller_runtime_max_concurrent_reconciles\{controller="configmap"\} 3$/)
+    line(/^controller_runtime_active_workers\{controller="configmap"\} 0$/)
+    line(/^controller_runtime_reconcile_time_seconds_bucket\{.*le="0\.005".*\} 1$/)
+    line(/^workqueue_adds_total\{.*\} 1$/)
+    line(/^workqueue_depth\{.*priority=.*\} 0$/)
+    for (const name of ['queue_duration_seconds_count', 'work_duration_seconds_count']) line(new RegExp(`^workqueue_${name}\\{.*controller="configmap".*\\} 1$`))
+    for (const name of ['unfinished_work_seconds', 'longest_running_processor_seconds', 'retries_total', 'delayed_items']) line(new RegExp(`^workqueue_${name}\\{.*\\} 0$`))
+    line(/^leader_election_master_status\{name="x"\} 1$/)
+    line(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} \d+$/)
+    assert.deepEqual(await get(metrics!.port, '/hello'), { status: 200, text: 'hi' })
+    assert.equal((await get(metrics!.port, '/debug/pprof/')).status, 404)
+  })
+})
+
+async function untilIdle(controller: Controller, done: () => Promise<boolean>): Promise<void> {
+  while (!(await done()) || !controller.idle) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('profiles are served where they are asked for', async () => {
+  const app = operator({ name: 'x', profiling: 0, health: 0 })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await serving(app, async ({ health }) => assert.equal((await get(health!.port, '/debug/pprof/')).status, 404))
+})
+
+test('addresses that cannot be meant are refused before anything is connected', async () => {
+  const app = operator({ name: 'x', health: 'eighty' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await assert.rejects(app.start(new AbortController().signal), /Cannot listen on "eighty"/)
+})
+
+test('a port that is in use ends the start, and names the server', async () => {
+  const first = operator({ name: 'x', health: 0 })
+  first.controllerFor(ConfigMap).reconcile(async () => {})
+  await serving(first, async ({ health }) => {
+    const second = operator({ name: 'y', health: health!.port! })
+    second.controllerFor(ConfigMap).reconcile(async () => {})
+    await assert.rejects(second.start(new AbortController().signal, { transport: new ApiServer().handle }), /Cannot start the server "health".*in use/)
+  })
+})
+
+test('a server, a controller and a runnable of the user\'s own live and end with the operator', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  const greeter = new Server({ name: 'greeter', fetch: (request) => new Response(`hello ${new URL(request.url).pathname.slice(1)}`) })
+  let ended = false
+  app.add('task', async () => {})
+  app.extend(({ manager, cluster, clock, log }) => {
+    manager.add(greeter)
+    const source = new KindSource({ informers: cluster.cache.declare(ConfigMap), map: ownKey, own: true, when: ours, clock, log })
+    manager.add(new Controller({ name: 'bare', kind: 'ConfigMap', sources: [source], clock, log, reconcile: async ({ key }) => void runs.push(key.name) }))
+    manager.add(async (signal) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      ended = true
+    })
+  })
+  await serving(app, async ({ cluster }) => {
+    assert.deepEqual(await get(greeter.port, '/you'), { status: 200, text: 'hello you' })
+    await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
+    while (runs.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(runs, ['a'])
+  })
+  assert.equal(ended, true)
+  await assert.rejects(get(greeter.port, '/you'))
+})
+
+test('a watch is added to a controller that runs, and taken away again', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: ours }).reconcileKey(async ({ name }) => void runs.push(name))
+  let parts: Parts | undefined
+  app.extend((made) => void (parts = made))
+  const w = await world(app)
+  const { controllers, clock, log } = parts!
+  const channel = new EventChannel<{ namespace: string; name: string }>()
+  const watch = new AbortController()
+  await controllers.get('configmap')!.watch(new StreamSource({ name: 'later', open: () => channel, clock, log }), watch.signal)
+  await channel.send(ref('heard'))
+  await w.settle()
+  watch.abort()
+  await w.settle()
+  await channel.send(ref('too late'))
+  await w.settle()
+  assert.deepEqual(runs, ['heard'])
+  await w.stop()
+})
+
+test('an extension that throws ends the start', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  app.extend(() => Promise.reject(new Error('not today')))
+  await assert.rejects(app.start(new AbortController().signal, { transport: new ApiServer().handle }), /not today/)
+})

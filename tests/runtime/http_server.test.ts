@@ -1,0 +1,303 @@
+/** The server for probes, metrics and users' endpoints, over real sockets: what it takes, what it refuses, and how it ends. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { request as httpRequest, Agent } from 'node:http'
+import { connect as connectH2 } from 'node:http2'
+import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createAuthority } from '../../lib/runtime/certificates.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { thisRuntime } from '../../lib/runtime/this_runtime.ts'
+import { serveHttp, type HttpServer, type HttpServerOptions } from '../../lib/runtime/http_server.ts'
+
+const noDeadline = new AbortController().signal
+
+async function serving(options: Partial<HttpServerOptions>, run: (server: HttpServer, errors: unknown[]) => Promise<void>): Promise<void> {
+  const errors: unknown[] = []
+  const server = await serveHttp({
+    host: '127.0.0.1', port: 0, mostBodyBytes: 1000, fetch: () => new Response('hello'), onError: (error) => errors.push(error), ...options,
+  })
+  try {
+    await run(server, errors)
+  } finally {
+    await server.close(AbortSignal.abort())
+  }
+}
+
+async function certificate(): Promise<{ ca: string; tls: { cert: string; key: string } }> {
+  const authority = await createAuthority({ commonName: 'test' })
+  return { ca: authority.ca, tls: await authority.issue({ commonName: 'server', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' }) }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+function ask(port: number, options: { method?: string; path?: string; body?: string; agent?: Agent; ca?: string } = {}): Promise<Answer> {
+  const { method = 'GET', path = '/', body, agent, ca } = options
+  return new Promise((resolve, reject) => {
+    const send = ca ? httpsRequest : httpRequest
+    const request = send({ host: '127.0.0.1', port, method, path, agent: agent ?? false, ca }, (response) => {
+      let text = ''
+      response.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+      response.on('error', reject)
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+test('a request comes as the platform knows it, and its answer goes back whole', () =>
+  serving({
+    fetch: async (request) => {
+      const url = new URL(request.url)
+      return new Response(`${request.method} ${url.pathname}${url.search} ${await request.text()}`, { status: 201, headers: { 'x-a': '1', 'content-type': 'text/plain' } })
+    },
+  }, async ({ port, host }) => {
+    const answer = await ask(port, { method: 'POST', path: '/a/b?c=d', body: 'Grüße' })
+    assert.deepEqual([answer.status, answer.text, answer.headers['x-a'], host], [201, 'POST /a/b?c=d Grüße', '1', '127.0.0.1'])
+    assert.equal((await ask(port, { method: 'HEAD' })).text, '')
+  }))
+
+test('a body is streamed as it comes', () => {
+  let more: (text: string) => void = () => {}
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => void (more = (text) => text ? controller.enqueue(new TextEncoder().encode(text)) : controller.close()) })
+  return serving({ fetch: () => new Response(body) }, async ({ port }) => {
+    more('one')
+    const { response, rest } = await new Promise<{ response: import('node:http').IncomingMessage; rest: string[] }>((resolve) => {
+      httpRequest({ host: '127.0.0.1', port, agent: false }, (response) => {
+        const rest: string[] = []
+        response.on('data', (chunk: Uint8Array) => {
+          rest.push(new TextDecoder().decode(chunk))
+          resolve({ response, rest })
+        })
+      }).end()
+    })
+    assert.deepEqual(rest, ['one'])
+    more('two')
+    more('')
+    await once(response, 'end')
+    assert.equal(rest.join(''), 'onetwo')
+  })
+})
+
+test('a handler that throws is a bare 500, told once', () =>
+  serving({ fetch: () => { throw new Error('the password is 1234') } }, async ({ port }, errors) => {
+    const answer = await ask(port)
+    assert.deepEqual([answer.status, answer.text], [500, ''])
+    assert.deepEqual(errors.map((error) => (error as Error).message), ['the password is 1234'])
+  }))
+
+test('a body that is too long is refused before it is read, by its length or while it comes', () => {
+  let called = 0
+  return serving({ fetch: () => (called++, new Response('no')) }, async ({ port }) => {
+    assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1001) })).status, 413)
+    const chunked = await new Promise<number>((resolve, reject) => {
+      const request = httpRequest({ host: '127.0.0.1', port, method: 'POST', agent: false }, (response) => (response.resume(), resolve(response.statusCode ?? 0)))
+      request.on('error', reject)
+      request.write('x'.repeat(600))
+      request.write('x'.repeat(600))
+      request.end()
+    })
+    assert.deepEqual([chunked, called], [413, 0])
+    assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1000) })).status, 200)
+  })
+})
+
+test('a port that is in use is said so', () =>
+  serving({}, async ({ port }) => {
+    await assert.rejects(serving({ port }, async () => {}), (error: Error & { code?: string }) => {
+      assert.match(error.message, new RegExp(`^Cannot listen on 127.0.0.1:${port}: the address is in use; stop what listens there or choose another port$`))
+      return error.code === 'EADDRINUSE'
+    })
+  }))
+
+test('all interfaces are listened on when none is named', () =>
+  serving({ host: undefined }, async ({ port }) => {
+    assert.equal((await ask(port)).text, 'hello')
+  }))
+
+test('a close lets an open request end, and refuses new ones', () => {
+  let answer = (_: Response): void => {}
+  let begun = (): void => {}
+  const asked = new Promise<void>((resolve) => (begun = resolve))
+  return serving({ fetch: () => (begun(), new Promise((resolve) => (answer = resolve))) }, async (server) => {
+    const open = ask(server.port)
+    await asked
+    const closed = server.close(noDeadline)
+    await assert.rejects(ask(server.port))
+    answer(new Response('late'))
+    assert.equal((await open).text, 'late')
+    await closed
+    assert.equal(server.close(noDeadline), closed)
+  })
+})
+
+test('a request that does not end is aborted at the deadline', () => {
+  const deadline = new AbortController()
+  let signal: AbortSignal | undefined
+  let begun = (): void => {}
+  const asked = new Promise<void>((resolve) => (begun = resolve))
+  return serving({ fetch: (request) => (signal = request.signal, begun(), new Promise(() => {})) }, async (server) => {
+    const open = ask(server.port).catch((error: Error) => error)
+    await asked
+    const closed = server.close(deadline.signal)
+    assert.equal(signal?.aborted, false)
+    deadline.abort()
+    await assertEnds(closed, signal!)
+    assert.ok((await open) instanceof Error)
+  })
+})
+
+/** A handler that never settles holds the close no longer than its signal. */
+async function assertEnds(closed: Promise<void>, signal: AbortSignal): Promise<void> {
+  await closed
+  assert.equal(signal.aborted, true)
+}
+
+test('an answer that has begun goes out whole before the close, however slowly it is read', async () => {
+  const { ca, tls } = await certificate()
+  const chunk = new Uint8Array(1000), count = 200
+  const body = (): Iterable<Uint8Array> => Array.from({ length: count }, () => chunk)
+  let closed: Promise<void> | undefined
+  let server: HttpServer | undefined
+  const fetch = (): Response => {
+    closed = server!.close(noDeadline)
+    return new Response(ReadableStream.from(body()) as ReadableStream<Uint8Array>)
+  }
+  await serving({ tls, fetch }, async (serving) => {
+    server = serving
+    const session = connectH2(`https://localhost:${server.port}`, { ca })
+    session.on('error', () => {})
+    const stream = session.request({ ':path': '/' })
+    await once(stream, 'response')
+    // Over HTTP/2 nothing is sent that the reader has not made room for: the rest waits in this process.
+    for (let turn = 0; turn < 100; turn++) await nextTurn()
+    let got = 0
+    for await (const part of stream as AsyncIterable<Uint8Array>) got += part.byteLength
+    assert.equal(got, count * chunk.length)
+    session.close()
+    await closed
+  })
+})
+
+test('an answer that never ends is broken off at the deadline, and its body hears of it', () => {
+  let cancelled = (): void => {}
+  const heard = new Promise<void>((resolve) => (cancelled = resolve))
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode('one')), cancel: () => cancelled() })
+  return serving({ fetch: () => new Response(body) }, async (server) => {
+    const deadline = new AbortController()
+    const request = httpRequest({ host: '127.0.0.1', port: server.port, agent: false })
+    request.end()
+    const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage]
+    response.on('error', () => {})
+    await once(response, 'data')
+    const closed = server.close(deadline.signal)
+    deadline.abort()
+    await Promise.all([closed, heard])
+  })
+})
+
+test('a close does not wait for kept connections', () =>
+  serving({}, async (server) => {
+    const agent = new Agent({ keepAlive: true })
+    await ask(server.port, { agent })
+    await server.close(noDeadline)
+    agent.destroy()
+  }))
+
+test('a close does not wait for a connection that never asked', () =>
+  serving({}, async (server) => {
+    const silent = connect(server.port, '127.0.0.1')
+    silent.on('error', () => {})
+    await once(silent, 'connect')
+    await server.close(noDeadline)
+    silent.destroy()
+  }))
+
+test('a request that was answered is not aborted, over either version', async () => {
+  const { ca, tls } = await certificate()
+  for (const options of [{}, { tls }]) {
+    const signals: AbortSignal[] = []
+    const fetch = ({ signal }: Request): Response => (signals.push(signal), new Response('hello'))
+    await serving({ ...options, fetch }, async (server) => {
+      await ask(server.port, { ...('tls' in options && { ca }) })
+      if ('tls' in options) {
+        const session = connectH2(`https://localhost:${server.port}`, { ca })
+        session.on('error', () => {})
+        const stream = session.request({ ':path': '/' })
+        stream.resume()
+        await once(stream, 'close')
+        session.close()
+      }
+      await server.close(noDeadline)
+    })
+    assert.deepEqual(signals.map(({ aborted }) => aborted), signals.map(() => false))
+  }
+})
+
+test('a client that goes away aborts its request', () => {
+  let begun = (_: AbortSignal): void => {}
+  const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
+  return serving({ fetch: (request) => (begun(request.signal), new Promise(() => {})) }, async ({ port }) => {
+    const request = httpRequest({ host: '127.0.0.1', port, agent: false })
+    request.on('error', () => {})
+    request.end()
+    const signal = await asked
+    const aborted = once(signal, 'abort')
+    request.destroy()
+    await aborted
+  })
+})
+
+/** Node alone lets a Request go while its signal is in use. */
+const skip = thisRuntime().name === 'node' ? false : 'there is no garbage collection to call, nor a need for it'
+
+test('a handler that has kept nothing but the signal hears that its client has gone', { skip: skip }, async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  let begun = (): void => {}, aborts = (): void => {}
+  const asked = new Promise<void>((resolve) => (begun = resolve)), aborted = new Promise<void>((resolve) => (aborts = resolve))
+  const fetch = ({ signal }: Request): Promise<Response> => {
+    signal.addEventListener('abort', () => aborts(), { once: true })
+    begun()
+    return new Promise(() => {})
+  }
+  await serving({ fetch }, async ({ port }) => {
+    const request = httpRequest({ host: '127.0.0.1', port, agent: false })
+    request.on('error', () => {})
+    request.end()
+    await asked
+    for (let round = 0; round < 5; round++) {
+      collect()
+      await nextTurn()
+    }
+    request.destroy()
+    await aborted
+  })
+})
+
+test('with a certificate it speaks TLS, over HTTP/1.1 and HTTP/2', async () => {
+  const { ca, tls } = await certificate()
+  await serving({ tls, fetch: (request) => new Response(new URL(request.url).protocol) }, async (server) => {
+    assert.equal((await ask(server.port, { ca })).text, 'https:')
+    const session = connectH2(`https://localhost:${server.port}`, { ca })
+    session.on('error', () => {})
+    const stream = session.request({ ':path': '/' })
+    let text = ''
+    stream.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
+    await once(stream, 'end')
+    assert.equal(text, 'https:')
+    // A session that is kept open does not hold the close.
+    await server.close(noDeadline)
+    session.destroy()
+  })
+  const other = await (await createAuthority({ commonName: 'other' })).issue({ commonName: 'server', dnsNames: ['localhost'], ipAddresses: [], usage: 'server' })
+  await assert.rejects(serving({ tls: { cert: tls.cert, key: other.key } }, async () => {}), /^TypeError: Cannot serve TLS: the private key does not belong/)
+})

@@ -1,0 +1,35 @@
+/** TypeScript files that exist only in a test, checked as if they lay in this repository. */
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url))
+
+export interface Complaint {
+  readonly file: string
+  /** From 0 on. */
+  readonly line: number
+  readonly message: string
+}
+
+/** What the compiler says of files, given by their paths from the top of the repository. */
+export function check(files: ReadonlyMap<string, string>): Complaint[] {
+  const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
+  const texts = new Map([...files].map(([path, text]) => [ROOT + path, text]))
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists } = host
+  host.fileExists = (path) => texts.has(path) || fileExists(path)
+  host.getSourceFile = (path, version, ...rest) => {
+    const text = texts.get(path)
+    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version)
+  }
+  const program = ts.createProgram([...texts.keys()], options, host)
+  return [...files.keys()].flatMap((file) => {
+    const source = program.getSourceFile(ROOT + file)!
+    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(({ start = 0, messageText }) => ({
+      file,
+      line: source.getLineAndCharacterOfPosition(start).line,
+      message: ts.flattenDiagnosticMessageText(messageText, '\n'),
+    }))
+  })
+}
