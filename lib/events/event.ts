@@ -5,6 +5,7 @@
  * Event; the note is the caller's.
  */
 
+import { microTime } from '../core/micro_time.ts'
 import type { EventOptions, EventType, Regarding } from './recorder.ts'
 
 /** What was told to the recorder, checked. */
@@ -167,9 +168,4 @@ function eventName({ kind, metadata: { name } }: Regarding, serial: bigint): str
 export function nextName(name: string): string {
   const dot = name.lastIndexOf('.')
   return `${name.slice(0, dot)}.${(BigInt(`0x${name.slice(dot + 1)}`) + 1n).toString(16)}`
-}
-
-/** A MicroTime: exactly six decimals. */
-export function microTime(wallMs: number): string {
-  return new Date(wallMs).toISOString().replace('Z', '000Z')
 }

@@ -46,7 +46,7 @@ export interface Job {
 }
 
 /** A missing right may be given later. */
-export const DENIED_MS = 5 * 60_000
+export const DENIED_MS: number = 5 * 60_000
 const MOST_DENIALS = 1024
 
 /** Waiting counts are looked through at most so often. */

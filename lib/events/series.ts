@@ -14,7 +14,8 @@
  * | missing | create | refused | nothing is left |
  * | any | any | unsent, unknown | the same with one try more; at the last as refused |
  */
-import { type EventBody, type EventSeries, microTime, nextName } from './event.ts'
+import { microTime } from '../core/micro_time.ts'
+import { type EventBody, type EventSeries, nextName } from './event.ts'
 
 export interface Series {
   readonly event: EventBody
@@ -59,7 +60,7 @@ export interface Moment {
 export const MOST_TRIES = 12
 
 /** As client-go's finishTime: what occurs again after so long a silence is an Event of its own. */
-export const FINISH_MS = 6 * 60_000
+export const FINISH_MS: number = 6 * 60_000
 
 /** The longest time that a count at the server may be old. Shorter than FINISH_MS, so that no series ends unwritten. */
 const LONGEST_PAUSE_MS = 5 * 60_000

@@ -10,6 +10,7 @@
  * itself is in term_fence.ts.
  */
 import { jsonEqual } from '../core/equal.ts'
+import { microTime } from '../core/micro_time.ts'
 import type { Clock } from '../async/clock.ts'
 
 /** The spec of a coordination.k8s.io/v1 Lease. */
@@ -157,9 +158,4 @@ export function claim(current: LeaseRecord | undefined, identity: string, wallMs
 export function released(current: LeaseRecord, wallMs: number): LeaseRecord {
   const now = microTime(wallMs)
   return { ...current, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now }
-}
-
-/** An instant with exactly six decimals. */
-export function microTime(wallMs: number): string {
-  return new Date(wallMs).toISOString().replace(/\.(\d{3})Z$/, '.$1000Z')
 }

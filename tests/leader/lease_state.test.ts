@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { microTime } from '../../lib/core/micro_time.ts'
 import {
-  checkTimings, claim, DEFAULT_TIMINGS, leftMs, mayTake, microTime, observe, patienceMs, released,
+  checkTimings, claim, DEFAULT_TIMINGS, leftMs, mayTake, observe, patienceMs, released,
   type LeaseRecord, type Moment, type Observation,
 } from '../../lib/leader/lease_state.ts'
 
