@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, operator, TerminalError, type Client } from 'kubeloop'
+import { defineResource, dynamicResource, limiters, operator, TerminalError, type Client } from 'kubeloop'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
@@ -161,5 +161,79 @@ test('kinds that are only declared with cache are read from it; nothing is watch
   await w.client.create(Thing, { metadata: ref('t'), spec: { size: 1 } })
   await w.settle()
   assert.deepEqual(seen, ['kept'])
+  await w.stop()
+})
+
+test('leader election that cannot work ends the start before anything begins', async () => {
+  const started: string[] = []
+  const requests: string[] = []
+  const transport = (request: { path: string }) => Promise.reject(new Error(`${requests.push(request.path)} requests`))
+  for (const [leaderElection, why] of [
+    [{ duration: '1500ms' }, /whole seconds/],
+    [{ duration: '5s' }, /duration \(5000 ms\) must be longer than renewDeadline/],
+    [{ renewDeadline: '2s' }, /renewDeadline \(2000 ms\) must be longer than 1\.2 × retryPeriod/],
+    [{ identity: '' }, /identity is empty/],
+  ] as const) {
+    const app = operator({ name: 'x', leaderElection })
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    app.add('everywhere', async () => void started.push('task'), { everyReplica: true })
+    await assert.rejects(app.start(never, { transport }), why)
+  }
+  assert.deepEqual([started, requests], [[], []])
+})
+
+test('a limiter of the user\'s own says when a failing key comes back, and each start has its own', async () => {
+  const times: number[] = []
+  let made = 0
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, {
+    when: ({ metadata }) => metadata.name === 'a',
+    limiter: () => (made++, limiters.fastSlowLimiter({ fastMs: 10, slowMs: 1000, fastTries: 2 })),
+  }).reconcile(async () => {
+    times.push(w.clock.monotonic())
+    throw new Error('again')
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.advance('2500ms')
+  assert.deepEqual(times.map((time) => time - times[0]!), [0, 10, 20, 1020, 2020])
+  await w.stop()
+  await (await world(app)).stop()
+  assert.equal(made, 2)
+})
+
+test('a limiter beside a backoff, and names that no event could carry, are refused', () => {
+  const app = operator({ name: 'x' })
+  assert.throws(() => app.controllerFor(ConfigMap, { backoff: {}, limiter: () => limiters.exponentialLimiter() }), /two answers to one question/)
+  assert.throws(() => app.controllerFor(ConfigMap, { name: 'my controller' }), /as "my controller": a name has at most 63/)
+  assert.throws(() => operator({ name: 'x'.repeat(64) }), /at most 63/)
+})
+
+test('what is told about an object is an Event with the controller as its source', async () => {
+  const app = operator({ name: 'greeter' })
+  app.controllerFor(ConfigMap, { name: 'hello', when: ({ metadata }) => metadata.name === 'a' })
+    .reconcile(async (map, { events }) => events.normal(map, 'Greeted', 'Hello there'))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  const events = await w.client.list(dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })) as unknown as Record<string, unknown>[]
+  const told = events.map(({ type, reason, note, reportingController }) => ({ type, reason, note, reportingController }))
+  assert.deepEqual(told, [{ type: 'Normal', reason: 'Greeted', note: 'Hello there', reportingController: 'greeter/hello' }])
+  await w.stop()
+})
+
+test('the priority of a result counts when its key comes back', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name.startsWith('key') }).reconcile(async ({ metadata }) => {
+    runs.push(metadata.name)
+    return runs.length <= 3 ? { requeueAfter: '1s', priority: metadata.name === 'key-c' ? 10 : 0 } : undefined
+  })
+  const w = await world(app)
+  for (const name of ['key-a', 'key-b', 'key-c']) await w.client.create(ConfigMap, { metadata: ref(name) })
+  await w.advance('2s')
+  assert.deepEqual(runs.slice(0, 3).toSorted(), ['key-a', 'key-b', 'key-c'])
+  assert.equal(runs.length, 6)
+  assert.equal(runs[3], 'key-c', 'of those that are due at one time the most urgent goes first')
   await w.stop()
 })
