@@ -5,10 +5,13 @@ const encoder = new TextEncoder()
 
 /** A reader so slow that this many lines wait is cut off, as the real server does; it will list again. */
 const MOST_WAITING = 100_000
+/** Lines in one chunk. */
+const MOST_IN_CHUNK = 1000
 
 export class WatchBody implements HttpBody {
   readonly #lines: string[] = []
   readonly #onEnd: () => void
+  #most = MOST_WAITING
   #state: 'open' | 'ended' | 'failed' = 'open'
   #failure: unknown
   #wake: (() => void) | undefined
@@ -22,10 +25,16 @@ export class WatchBody implements HttpBody {
     return this.#state === 'open'
   }
 
+  /** A line of what there is when the watch begins: nobody could have read it yet, so it does not count as waiting. */
+  pushInitial(line: string): void {
+    this.#most++
+    this.push(line)
+  }
+
   push(line: string): void {
     if (this.#state !== 'open') return
     this.#lines.push(line)
-    if (this.#lines.length > MOST_WAITING) this.end()
+    if (this.#lines.length > this.#most) this.end()
     this.#wake?.()
   }
 
@@ -57,7 +66,7 @@ export class WatchBody implements HttpBody {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
-        if (this.#lines.length > 0) yield encoder.encode(this.#lines.splice(0).join(''))
+        if (this.#lines.length > 0) yield encoder.encode(this.#take())
         else if (this.#state === 'failed') throw this.#failure
         else if (this.#state === 'ended') return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -65,6 +74,12 @@ export class WatchBody implements HttpBody {
     } finally {
       this.cancel()
     }
+  }
+
+  /** What waits; of very much only a part, so that no chunk becomes as large as all there is. */
+  #take(): string {
+    const count = this.#lines.length > 2 * MOST_IN_CHUNK ? MOST_IN_CHUNK : this.#lines.length
+    return this.#lines.splice(0, count).join('')
   }
 
   #close(state: 'ended' | 'failed'): void {

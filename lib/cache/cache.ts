@@ -1,20 +1,16 @@
 /** The informers of one operator: one for each kind that is declared, however many controllers use it. */
-import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
+import type { Index } from '../core/index.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
+import { groupResourceOf, metadataOf, resourceId, type AnyResource } from '../core/resource.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import type { SelectOptions } from '../client/requests.ts'
+import type { Target } from '../client/requests.ts'
+import type { WriteInFlight, WriteObserver } from '../client/write_observer.ts'
+import { describeOptions, isSubsumed, scopesOf, type CacheOptions } from './cache_options.ts'
 import { Informer } from './informer.ts'
-
-/** What of a kind is kept. */
-export interface CacheOptions extends SelectOptions {
-  /** Changes an object before it is stored, to keep less of it. */
-  readonly strip?: ((object: KubeObject) => void) | undefined
-}
 
 export interface CacheDependencies {
   readonly api: Api
@@ -31,7 +27,7 @@ interface Declared {
   readonly informers: readonly Informer[]
 }
 
-export class Cache {
+export class Cache implements WriteObserver {
   readonly #dependencies: CacheDependencies
   readonly #declared = new Map<string, Declared>()
   #started = false
@@ -44,18 +40,20 @@ export class Cache {
 
   /**
    * The informers of a kind (one for each namespace that is watched), made at the first call. Later calls share them;
-   * one that wants something else of the kind than the first throws.
+   * one that wants something else of the kind than the first throws. The metadata of a kind (`metadataOf`) is a kind of its own.
    */
   declare(resource: AnyResource, options: CacheOptions = {}): readonly Informer[] {
     const id = resourceId(resource)
     const known = this.#declared.get(id)
     if (known) {
       if (isSubsumed(options, known.options)) return known.informers
-      throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: it was declared with other options, and a kind is watched once`)
+      const differ = `it was declared with ${describeOptions(known.options)}, now with ${describeOptions(options)}`
+      throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: ${differ}, and a kind is watched once`)
     }
-    const { namespaces = [], ...dependencies } = this.#dependencies
-    const scopes = resource.scope === 'Namespaced' && namespaces.length > 0 ? [...new Set(namespaces)] : [undefined]
-    const informers = scopes.map((namespace) => new Informer({ ...dependencies, ...options, resource, namespace }))
+    const { namespaces: common, ...dependencies } = this.#dependencies
+    const { namespaces: own, ...kept } = options
+    const scopes = scopesOf(resource, own, common)
+    const informers = scopes.map((namespace) => new Informer({ ...dependencies, ...kept, resource, namespace }))
     this.#declared.set(id, { options, informers })
     for (const informer of informers) this.#run?.(informer)
     return informers
@@ -64,6 +62,30 @@ export class Cache {
   /** The informers of a kind, or `undefined` for one that is not declared: those are read live. */
   informersOf(resource: AnyResource): readonly Informer[] | undefined {
     return this.#declared.get(resourceId(resource))?.informers
+  }
+
+  /**
+   * Builds an index of a kind that is declared now, before its objects come, rather than at its first use: the first one to ask
+   * does not wait for it. When the kind is removed, so is the index.
+   */
+  index<T extends KubeObject>(index: Index<T>): void {
+    const informers = this.informersOf(index.resource)
+    if (!informers) throw new Error(`Cannot index ${groupResourceOf(index.resource)}: the cache does not have it; declare it first`)
+    for (const informer of informers) informer.index(index as unknown as Index<KubeObject>)
+  }
+
+  /** Before a write by a client that reads from here, so that what it reads then is not older than what it wrote. */
+  begin(target: Target): WriteInFlight | undefined {
+    const { group, version, kind, plural, scope } = target.resource
+    const whole = { group, version, kind, plural, scope }
+    const informers = [whole, metadataOf(whole)].flatMap((resource) => this.informersOf(resource) ?? [])
+    const parts = informers.map((informer) => informer.beginWrite(target)).filter((part) => part !== undefined)
+    if (parts.length < 2) return parts[0]
+    return {
+      answered: (answer) => parts.forEach((part) => part.answered(answer)),
+      deleted: (answer) => parts.forEach((part) => part.deleted(answer)),
+      end: () => parts.forEach((part) => part.end()),
+    }
   }
 
   /** Stops watching a kind and forgets its objects; reads of it go to the server from then on. Its handlers hear nothing more. */
@@ -118,10 +140,4 @@ export class Cache {
 export function describeUnsynced({ resource, namespace, failure }: Informer): string {
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`
   return `${groupResourceOf(resource)}${where}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
-}
-
-/** Whoever asks for nothing in particular takes what there is. */
-function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
-  const isPlain = wanted.labels === undefined && wanted.fields === undefined && wanted.strip === undefined
-  return isPlain || (jsonEqual(wanted.labels, known.labels) && wanted.fields === known.fields && wanted.strip === known.strip)
 }

@@ -66,6 +66,6 @@ export class CachedReader implements CachingReader {
       .informersOf(resource)
       ?.filter((informer) => !namespace || informer.namespace === undefined || informer.namespace === namespace)
     if (!informers || informers.length === 0 || !informers.every((informer) => informer.isSynced)) return undefined
-    return informers.map((informer) => informer.store as unknown as StoreReader<T>)
+    return informers.map((informer) => informer.reader as unknown as StoreReader<T>)
   }
 }

@@ -1,9 +1,9 @@
 /**
  * One kind, watched once, for any number of handlers. The store is written before a handler is told, so nobody hears
- * of an object that cannot be read. Handlers are called in the order of the events, and a failing one does not
- * disturb the others.
+ * of an object that cannot be read.
  */
 import { messageOf } from '../core/errors.ts'
+import type { Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -11,17 +11,19 @@ import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import type { SelectOptions } from '../client/requests.ts'
+import { readAs } from '../client/codec.ts'
+import type { SelectOptions, Target } from '../client/requests.ts'
+import type { WriteInFlight } from '../client/write_observer.ts'
+import { HandlerSet, type Handler, type HandlerOptions } from './handler_set.ts'
+import { OwnWrites } from './own_writes.ts'
 import { reflect } from './reflector.ts'
 import { WatchHealth } from './watch_health.ts'
-import { Store, type Delta, type StoreReader } from './store.ts'
+import { Store, type StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
-
-/** What a handler is told. It should not throw; what it throws or rejects with is logged, and the event is lost to it alone. */
-export type Handler<T extends KubeObject = KubeObject> = (delta: Delta<T>) => void
 
 export interface InformerOptions extends SelectOptions {
   readonly api: Api
+  /** One made by `metadataOf` is fetched and kept without its spec and status. */
   readonly resource: AnyResource
   /** Default: all namespaces. */
   readonly namespace?: string | undefined
@@ -34,33 +36,71 @@ export interface InformerOptions extends SelectOptions {
   readonly freeze?: boolean | undefined
 }
 
+/** A handler that was added. */
+export interface HandlerRegistration {
+  /** Whether the first list is in and the handler was told of all of it. */
+  readonly isSynced: boolean
+  /** Settles when that is so. Rejects when the handler is removed or the informer ends before. */
+  synced(signal: AbortSignal): Promise<void>
+  /** The handler hears nothing more. Doing it twice does no harm. */
+  remove(): void
+}
+
 export class Informer<T extends KubeObject = KubeObject> {
   readonly resource: AnyResource
   /** The namespace that is watched; undefined for all of them. */
   readonly namespace: string | undefined
+  readonly #name: string
   readonly #options: InformerOptions
   readonly #store = new Store<T>()
-  readonly #handlers = new Set<Handler<T>>()
+  readonly #ownWrites: OwnWrites<T>
+  readonly #handlers: HandlerSet<T>
   readonly #health: WatchHealth
   readonly #synced = new Latch()
   readonly #ended = new Latch()
   readonly #stop = new AbortController()
+  readonly #random: () => number
   #started = false
+  #lastSeen: string | undefined
 
   constructor(options: InformerOptions) {
+    const { resource, namespace, clock, log, random = Math.random } = options
+    this.resource = resource
+    this.namespace = namespace
+    this.#name = groupResourceOf(resource)
     this.#options = options
-    this.#health = new WatchHealth(options.resource, options.log)
-    this.resource = options.resource
-    this.namespace = options.namespace
+    this.#random = random
+    this.#ownWrites = new OwnWrites({ ...options, store: this.#store, prepare: (object) => this.#prepare(object) })
+    this.#health = new WatchHealth(resource, log)
+    this.#handlers = new HandlerSet({ name: this.#name, store: this.#store, clock, random, log })
   }
 
+  /** What the watch has brought, which is what handlers were told. */
   get store(): StoreReader<T> {
     return this.#store
+  }
+
+  /** The same for reads: with the answers to our own writes, until the watch has caught up with them. */
+  get reader(): StoreReader<T> {
+    return this.#ownWrites.reader
+  }
+
+  /** Before a write of this kind, so that its answer is read. */
+  beginWrite(target: Target): WriteInFlight | undefined {
+    return this.#ownWrites.begin(target)
   }
 
   /** Whether the first list is in the store. */
   get isSynced(): boolean {
     return this.#synced.isOpen
+  }
+
+  /**
+   * The newest resourceVersion that the store is known to have caught up with: a list's, an event's or a bookmark's.
+   * Undefined before the first list. Whoever is told of a change finds it here already.
+   */
+  get lastSeen(): string | undefined {
+    return this.#lastSeen
   }
 
   /** What is wrong at the moment, if anything: an informer refused by RBAC says so here, not by silence. */
@@ -77,38 +117,57 @@ export class Informer<T extends KubeObject = KubeObject> {
   async synced(signal: AbortSignal): Promise<void> {
     await untilAborted(Promise.race([this.#synced.opened, this.#ended.opened]), signal)
     if (this.isSynced) return
-    throw new Error(`Cannot sync ${groupResourceOf(this.resource)}: its informer was stopped before the first list was in`)
+    throw new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
   /**
    * Adds a handler. It is told at once of everything in the store, as initial adds, before any later change.
-   * Returns what removes it. Throws when the informer has ended.
+   * Throws when the informer has ended.
    */
-  addHandler(handler: Handler<T>): () => void {
-    const name = groupResourceOf(this.resource)
-    if (this.#ended.isOpen) throw new Error(`Cannot add a handler to the informer of ${name}: it was stopped`)
-    const own: Handler<T> = (delta) => handler(delta)
-    for (const object of this.#store.values()) this.#tell(own, { kind: 'added', object, initial: true })
-    this.#handlers.add(own)
-    return () => void this.#handlers.delete(own)
+  addHandler(handler: Handler<T>, options: HandlerOptions = {}): HandlerRegistration {
+    if (this.#ended.isOpen) throw new Error(`Cannot add a handler to the informer of ${this.#name}: it was stopped`)
+    const removed = new Latch()
+    const remove = this.#handlers.add(handler, options)
+    const isSynced = (): boolean => this.isSynced && !removed.isOpen
+    return {
+      get isSynced() {
+        return isSynced()
+      },
+      synced: async (signal) => {
+        await Promise.race([this.synced(signal), removed.opened])
+        if (removed.isOpen) throw new Error(`Cannot sync a handler of ${this.#name}: it was removed`)
+      },
+      remove: () => {
+        remove()
+        removed.open()
+      },
+    }
+  }
+
+  /** Builds an index now rather than at its first use. One that is there already stays. */
+  index(index: Index<T>): void {
+    this.#store.index(index)
   }
 
   /** Lists and watches until the signal is aborted, or the informer is stopped. */
   async start(signal: AbortSignal): Promise<void> {
     const { resource, namespace } = this.#options
-    if (this.#started) throw new Error(`Cannot start the informer of ${groupResourceOf(resource)}: it was started already`)
+    if (this.#started) throw new Error(`Cannot start the informer of ${this.#name}: it was started already`)
     this.#started = true
     const scope = abortScope(signal, this.#stop.signal)
     try {
+      if (!scope.signal.aborted) this.#handlers.begin()
       await reflect(
         {
           ...this.#options,
-          random: this.#options.random ?? Math.random,
+          random: this.#random,
           target: { resource, namespace },
-          replace: (objects) => this.#replace(objects),
-          apply: (event) => this.#apply(event),
+          prepare: (object) => this.#prepare(object),
+          replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion),
+          apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           onOpen: () => this.#health.recovered(),
           onFailure: (error, waitMs) => this.#health.failed(error, waitMs, this.isSynced),
+          onFallback: (error) => this.#options.log.debug(`${messageOf(error)}; listing instead`),
         },
         scope.signal,
       )
@@ -120,32 +179,36 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /** Ends the informer for good, also one that was not started: nobody is told of anything any more. */
   stop(): void {
-    this.#stop.abort(new DOMException(`The informer of ${groupResourceOf(this.resource)} was stopped`, 'AbortError'))
+    this.#stop.abort(new DOMException(`The informer of ${this.#name} was stopped`, 'AbortError'))
     this.#end()
   }
 
   #end(): void {
-    this.#handlers.clear()
+    this.#handlers.end()
+    this.#ownWrites.end()
     this.#ended.open()
   }
 
-  #replace(objects: KubeObject[]): void {
-    for (const object of objects) this.#prepare(object)
+  #replace(objects: KubeObject[], resourceVersion: string): void {
     const deltas = this.#store.replace(objects as T[], !this.#synced.isOpen)
+    this.#lastSeen = resourceVersion
+    this.#ownWrites.listed(resourceVersion)
     this.#health.recovered()
-    this.#tellAll(deltas)
+    this.#handlers.tellAll(deltas)
     this.#synced.open()
   }
 
-  #apply(event: WatchEvent): void {
+  #apply(event: WatchEvent, resourceVersion: string): void {
     this.#health.recovered()
-    if (event.kind === 'bookmark') return
-    this.#prepare(event.object)
-    this.#tellAll(event.kind === 'applied' ? this.#store.apply(event.object as T) : this.#store.delete(event.object as T))
+    this.#lastSeen = resourceVersion
+    const deltas = event.kind === 'bookmark' ? [] : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
+    this.#ownWrites.applied(event, resourceVersion)
+    this.#handlers.tellAll(deltas)
   }
 
   #prepare(object: KubeObject): void {
-    const { strip, freeze } = this.#options
+    const { resource, strip, freeze } = this.#options
+    readAs(resource, object)
     // The property goes, rather than becoming []: an update that carries [] erases the server's.
     delete (object.metadata as { managedFields?: unknown }).managedFields
     try {
@@ -154,26 +217,6 @@ export class Informer<T extends KubeObject = KubeObject> {
       throw new Error(`Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`, { cause })
     }
     if (freeze) deepFreeze(object)
-  }
-
-  #tellAll(deltas: readonly Delta<T>[]): void {
-    // The store is ahead of the deltas: a handler that is added meanwhile has been told of what they say.
-    const handlers = [...this.#handlers]
-    for (const delta of deltas) for (const handler of handlers) if (this.#handlers.has(handler)) this.#tell(handler, delta)
-  }
-
-  #tell(handler: Handler<T>, delta: Delta<T>): void {
-    const failed = (error: unknown): void => {
-      const name = groupResourceOf(this.resource)
-      this.#options.log.error(`A handler of ${name} threw; the event is lost to it: ${messageOf(error)}`, { error })
-    }
-    try {
-      // An async function passes for a handler, and its rejection would end the process.
-      const told: unknown = handler(delta)
-      if (told instanceof Promise) told.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
   }
 }
 

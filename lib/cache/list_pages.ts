@@ -12,6 +12,8 @@ export interface ListPagesOptions extends SelectOptions {
   readonly api: Api
   readonly target: Target
   readonly clock: Clock
+  /** Takes every object once as it comes, to keep less of it before the next page is there. */
+  readonly prepare: (object: KubeObject) => void
 }
 
 export interface WholeList {
@@ -33,6 +35,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   const page = async (limit: number, from: string | undefined): Promise<ListBody> => {
     const body = await api.listPage(target, { labels, fields, continue: from, ...(limit > 0 ? { limit } : {}) }, scope.signal)
     dog.heard()
+    body.items.forEach(options.prepare)
     return body
   }
   try {

@@ -37,8 +37,13 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {
-    const built = this.#indexes.get(index) ?? this.#build(index)
+    const built = this.index(index)
     return Array.from(built.lookup(key), (name) => this.#objects.get(name)!)
+  }
+
+  /** Builds an index, unless it is there already. */
+  index(index: Index<T>): ObjectIndex<T> {
+    return this.#indexes.get(index) ?? this.#build(index)
   }
 
   /**

@@ -54,7 +54,9 @@ export class WatchHealth {
       return `Cannot watch ${name}: the server does not serve ${this.#resource.version} of it (${remedy})`
     }
     if (error instanceof ApiError && error.code === 403) return `${error.message} (the operator's role needs list and watch on ${name})`
-    return messageOf(error)
+    const message = messageOf(error)
+    // The network knows its host, and not what for.
+    return error instanceof NetworkError ? `Cannot watch ${name}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message
   }
 }
 

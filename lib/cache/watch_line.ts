@@ -6,7 +6,8 @@ import { errorOf } from '../client/codec.ts'
 export type WatchEvent =
   | { readonly kind: 'applied'; readonly object: KubeObject }
   | { readonly kind: 'deleted'; readonly object: KubeObject }
-  | { readonly kind: 'bookmark'; readonly resourceVersion: string }
+  /** `ends`: all that there was when the watch began has come; only watches that send it say so. */
+  | { readonly kind: 'bookmark'; readonly resourceVersion: string; readonly ends?: true }
 
 /**
  * Reads one line. Nothing malformed is dropped: a line that is not an event throws, and so does an ERROR event,
@@ -24,10 +25,14 @@ export function parseWatchLine(line: string, what: string): WatchEvent {
     case 'DELETED':
       return { kind: 'deleted', object: object as KubeObject }
     case 'BOOKMARK':
-      return { kind: 'bookmark', resourceVersion }
+      return { kind: 'bookmark', resourceVersion, ...(endsInitialEvents(object as KubeObject) ? { ends: true } : {}) }
     default:
       throw new TypeError(`Cannot watch ${what}: the server sent an event of unknown type "${String(type)}"`)
   }
+}
+
+function endsInitialEvents({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.['k8s.io/initial-events-end'] === 'true'
 }
 
 function parseLine(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {

@@ -1,5 +1,5 @@
 /** Manifests into the embedded API. Kinds of the operator's own are served when it has started: what needs them waits. */
-import { Api } from 'kubeloop'
+import type { Api } from '../client/api.ts'
 import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'

@@ -1,5 +1,5 @@
 /** `kubeloop dev`: the embedded API in this process, the operator in another one that its runtime watches. */
-import { Api } from 'kubeloop'
+import { Cluster } from 'kubeloop'
 import { abortScope, type AbortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
@@ -69,7 +69,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   const file = absolutePath(options.file)
   const sessions = new SessionHost({ clock: systemClock, changedSince: (timeMs) => changedSince(file, title, timeMs), onStart })
   const api = await startEmbeddedApi({ port, fresh, sessions, clock: systemClock, log: silentLog, say })
-  const applier = new ManifestApplier(manifests, { api: new Api({ transport: api.transport }), clock: systemClock, say })
+  const applier = new ManifestApplier(manifests, { api: new Cluster({ name: 'kubeloop-dev', transport: api.transport }).api, clock: systemClock, say })
   const runner = new OperatorRunner({
     runtime, file, title, pretty, elect, passed, denoConfig, say, clock: systemClock,
     preload: await preloadOf(runtime), kubeconfig: absolutePath(KUBECONFIG), authority: api.authority, onPids: (pids) => folder.guard(pids),

@@ -1,6 +1,6 @@
 /** The embedded API as the network of `kubeloop dev`: the same requests and answers, watched for what there is to say. */
 import type { HttpRequest, Transport } from '../core/transport.ts'
-import { Api } from 'kubeloop'
+import { Cluster } from 'kubeloop'
 import { isReason } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
@@ -24,7 +24,7 @@ interface Definition extends KubeObject {
 
 /** `inner`, with its writes told to a listener. */
 export async function listenTo(inner: Transport, listener: NetworkListener): Promise<Transport> {
-  const api = new Api({ transport: inner })
+  const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
   const generations = new Map<string, number | undefined>()
   // What is there from the last run is no news.
   for (const { metadata } of (await api.list({ resource: CRD })).items) generations.set(metadata.name, metadata.generation)

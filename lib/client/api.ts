@@ -5,14 +5,15 @@ import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
-import { readError, readJson, type ListBody } from './codec.ts'
+import { readAs, readError, readJson, type ListBody } from './codec.ts'
 import {
   createRequest, deleteRequest, getRequest, listRequest, patchRequest, updateRequest, watchRequest, wireObject,
-  type PatchType, type SelectOptions, type Target, type WriteQuery,
+  type PatchType, type SelectOptions, type Target, type WatchQuery, type WriteQuery,
 } from './requests.ts'
+import type { WriteObserver } from './write_observer.ts'
 
 /** As client-go's default: small enough for the server, large enough to be few. */
-const PAGE_SIZE = 500
+export const PAGE_SIZE = 500
 
 export interface ApiOptions {
   readonly transport: Transport
@@ -20,6 +21,8 @@ export interface ApiOptions {
   readonly signal?: AbortSignal | undefined
   /** Around every write of this Api; reads pass. */
   readonly fence?: Fence | undefined
+  /** Hears of its writes, except dry runs. */
+  readonly observer?: WriteObserver | undefined
 }
 
 /** An object that was written, and whether the write made it. */
@@ -35,6 +38,11 @@ export class Api {
     this.#options = options
   }
 
+  /** Ends every call of this Api. */
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal
+  }
+
   /** The same, for one run: its calls end with the signal. */
   bound(signal: AbortSignal): Api {
     return new Api({ ...this.#options, signal })
@@ -45,8 +53,13 @@ export class Api {
     return new Api({ ...this.#options, fence })
   }
 
+  /** The same, whose writes are told to a cache, for what reads from that. */
+  observed(observer: WriteObserver): Api {
+    return new Api({ ...this.#options, observer })
+  }
+
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return (await this.#json(getRequest(target), `get ${describe(target)}`, signal)) as KubeObject
+    return readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal)) as KubeObject)
   }
 
   /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. */
@@ -57,10 +70,8 @@ export class Api {
   ): Promise<ListBody> {
     const action = `list ${describe(target)}`
     const body = (await this.#json(listRequest(target, options), action, signal)) as Partial<ListBody> | null
-    if (typeof body?.metadata !== 'object') throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
-    const apiVersion = apiVersionOf(target.resource)
-    const items = (body.items ?? []).map((item) => (item.kind ? item : { ...item, apiVersion, kind: target.resource.kind }))
-    return { metadata: body.metadata, items }
+    if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
+    return { metadata: body.metadata, items: itemsOf(body, target) }
   }
 
   /** Every page, one after the other, and the version of the whole: all pages are of one moment. */
@@ -83,7 +94,7 @@ export class Api {
   /** Opens a watch: settles when the server accepts it, with the bytes to come. It ends with `signal`, and only with that. */
   async watch(
     target: Target,
-    options: SelectOptions & { resourceVersion: string; timeoutSeconds: number },
+    options: WatchQuery,
     signal: AbortSignal,
   ): Promise<HttpResponse> {
     const response = await this.#options.transport({ ...watchRequest(target, options), signal })
@@ -92,11 +103,11 @@ export class Api {
   }
 
   create(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(createRequest(target, wireObject(target.resource, object), query), `create ${describe(target)}`, signal)
+    return this.#write(target, query, createRequest(target, bodyOf(target, object), query), `create ${describe(target)}`, signal)
   }
 
   update(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(updateRequest(target, wireObject(target.resource, object), query), `update ${describe(target)}`, signal)
+    return this.#write(target, query, updateRequest(target, bodyOf(target, object), query), `update ${describe(target)}`, signal)
   }
 
   patch(
@@ -107,12 +118,25 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<Written> {
     const verb = type === 'apply' ? 'apply' : target.subresource === 'status' ? 'set the status of' : 'patch'
-    return this.#write(patchRequest(target, type, patch, query), `${verb} ${describe(target)}`, signal)
+    return this.#write(target, query, patchRequest(target, type, patch, query), `${verb} ${describe(target)}`, signal)
   }
 
   /** The answer is the object while finalizers keep it, else a Status. */
   async delete(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<unknown> {
-    return await this.#json(deleteRequest(target, options), `delete ${describe(target)}`, signal)
+    const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
+    try {
+      const answer = await this.#json(deleteRequest(target, options), `delete ${describe(target)}`, signal)
+      inFlight?.deleted(answer)
+      return answer
+    } finally {
+      inFlight?.end()
+    }
+  }
+
+  /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
+  async deleteAll(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<KubeObject[]> {
+    const all = { ...target, name: undefined }
+    return itemsOf((await this.#json(deleteRequest(all, options), `delete all ${describe(all)}`, signal)) as Partial<ListBody> | null, all)
   }
 
   /** A request of the caller's own, answered with JSON. */
@@ -120,11 +144,24 @@ export class Api {
     return await this.#json(request, action, signal)
   }
 
-  async #write(request: HttpRequest, action: string, signal: AbortSignal | undefined): Promise<Written> {
-    return await this.#exchange(request, signal, async (response) => ({
-      object: (await readJson(response, action)) as KubeObject,
-      created: response.status === 201,
-    }))
+  async #write(
+    target: Target,
+    { dryRun }: WriteQuery,
+    request: HttpRequest,
+    action: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Written> {
+    const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
+    try {
+      const written = await this.#exchange(request, signal, async (response) => ({
+        object: (await readJson(response, action)) as KubeObject,
+        created: response.status === 201,
+      }))
+      inFlight?.answered(written.object)
+      return written
+    } finally {
+      inFlight?.end()
+    }
   }
 
   async #json(request: HttpRequest, action: string, signal: AbortSignal | undefined): Promise<unknown> {
@@ -159,9 +196,26 @@ export class Api {
   }
 }
 
-/** `Foo "default/example"`, or `foos.example.dev in namespace "default"` for all of them. */
+/** A subresource may be of another kind than the object it is a part of: what it is, is said by the body. */
+function bodyOf({ resource, subresource }: Target, object: object): object {
+  return subresource ? object : wireObject(resource, object)
+}
+
+/** A Table, or an object of the kind, would pass for a list of nothing; a list of nothing may be without items, or have null. */
+function isList(body: Partial<ListBody> & { readonly kind?: unknown }): body is ListBody {
+  return typeof body.metadata === 'object' && (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
+}
+
+/** The items of a list: those of built-in kinds come without apiVersion and kind. */
+function itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
+  const apiVersion = apiVersionOf(resource)
+  return (body?.items ?? []).map((item) => readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind }))
+}
+
+/** `Foo "default/example"`, `the scale of Foo "default/example"`, or `foos.example.dev in namespace "default"` for all of them. */
 export function describe(target: Target): string {
-  const { resource, namespace, name } = target
+  const { resource, namespace, name, subresource } = target
+  if (subresource && subresource !== 'status') return `the ${subresource} of ${describe({ ...target, subresource: undefined })}`
   if (name === undefined) return `${groupResourceOf(resource)}${namespace ? ` in namespace "${namespace}"` : ''}`
   return `${resource.kind} "${namespace ? `${namespace}/` : ''}${name}"`
 }

@@ -1,7 +1,8 @@
 /** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
 import type { Index } from '../core/index.ts'
-import type { KubeObject, Ref, StatusOf, Thawed } from '../core/objects.ts'
+import type { DesiredMeta, KubeObject, Ref, StatusOf, Thawed } from '../core/objects.ts'
 import type { AnyResource, Resource } from '../core/resource.ts'
+import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 
 /** What narrows a list. */
 export interface ListOptions {
@@ -13,24 +14,102 @@ export interface ListOptions {
   fields?: string
 }
 
-/** What every write may be given. */
-export interface WriteOptions {
+/** What narrows a list that is read page by page. */
+export interface PageOptions extends ListOptions {
+  /** How many objects a page has at most. Default: 500. */
+  limit?: number
+  /** Goes on after the page that had this token. Tokens are good for some five minutes. */
+  continue?: string
+  signal?: AbortSignal
+}
+
+/** One page of a list. */
+export interface ListPage<T> {
+  readonly items: readonly T[]
+  /** The version that the page is of: a watch from here on misses nothing. */
+  readonly resourceVersion: string
+  /** What the next page is asked for with; `undefined` on the last one. */
+  readonly continue: string | undefined
+}
+
+/** What narrows a watch. */
+export interface WatchOptions extends ListOptions {
+  /** Events after this version, such as a list's. Default: begin with an ADDED for every object there is. */
+  resourceVersion?: string
+  signal?: AbortSignal
+}
+
+/** One change, as the server tells it. */
+export interface WatchChange<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  /** For DELETED: as it was last. */
+  readonly object: T
+}
+
+/** What every write may be asked for. */
+export interface SendOptions {
   /** Let the server check and answer, but store nothing. Default: false. */
   dryRun?: boolean
   /** Who owns the fields that are written. Default: the operator's name. */
   fieldManager?: string
-  /** Become this object's dependent: it is set as the controlling owner, and its namespace is taken over. */
-  owner?: KubeObject
+  /** What the server does about fields it does not know; warnings are for the log. Default: the client's, or the server's own, `Warn`. */
+  fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
   /** Ends this call, beside what ends the client itself. */
   signal?: AbortSignal
 }
 
-export interface DeleteOptions {
+/** What writes of whole objects may be given. */
+export interface WriteOptions extends SendOptions {
+  /** Become this object's dependent: it is set as the controlling owner, and its namespace is taken over. */
+  owner?: KubeObject
+}
+
+export interface PatchOptions extends WriteOptions {
+  /** What the patch is for, such as `status`. Answers that are not objects of the kind are for {@link Client.subresource}. */
+  subresource?: string
+  /** Change only this version; a Conflict otherwise. */
+  resourceVersion?: string
+}
+
+/** What any deletion may be asked for. */
+export interface DeletionOptions {
   /** What becomes of dependents. Default: `Background`, they go afterwards. */
   propagation?: 'Background' | 'Foreground' | 'Orphan'
+  /** How long the object has to end by itself; 0 deletes at once. Default: the kind's own, such as 30 s for a Pod. */
+  gracePeriodSeconds?: number
+  /** Let the server check and answer, but delete nothing. Default: false. */
+  dryRun?: boolean
+  signal?: AbortSignal
+}
+
+export interface DeleteOptions extends DeletionOptions {
   /** Delete only the object with this uid; a Conflict otherwise. */
   uid?: string
-  signal?: AbortSignal
+  /** Delete only this version of it; a Conflict otherwise. */
+  resourceVersion?: string
+}
+
+/** Which objects go, and how. */
+export interface DeleteAllOptions extends ListOptions, DeletionOptions {}
+
+/** What {@link Client.createOrUpdate} did. */
+export interface Ensured<T> {
+  readonly object: T
+  readonly result: 'created' | 'updated' | 'unchanged'
+}
+
+/** An object that is there, or one to be: nothing beside the metadata is certain. */
+export type Draft<D> = { metadata: Thawed<MetaOf<D>> } & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Thawed<D[K]> }
+
+type MetaOf<D> = D extends { readonly metadata: infer M } ? M : DesiredMeta
+
+/** A part of an object that has verbs of its own. */
+export interface Subresource<Body, Answer> {
+  get(options?: { signal?: AbortSignal }): Promise<Answer>
+  /** `apiVersion`, `kind` and the object's name are filled in, as for the others. */
+  create(body: Body, options?: SendOptions): Promise<Answer>
+  update(body: Body, options?: SendOptions): Promise<Answer>
+  patch(patch: Patch, options?: SendOptions): Promise<Answer>
 }
 
 /** A change in one of the API's patch formats. */
@@ -55,6 +134,18 @@ export interface CachingReader extends Reader {
 }
 
 export interface Client extends Reader {
+  /**
+   * The objects page by page, from the server. The pages are of one moment. When reading takes longer than the server keeps
+   * that moment, the rest is of a later one, where the server can go on from there: what exists all the while comes exactly
+   * once. Where it cannot, the iteration throws `Expired`.
+   */
+  pages<T extends KubeObject>(resource: Of<T>, options?: PageOptions): AsyncIterable<ListPage<T>>
+  /**
+   * What changes, as the server tells it: one request, from one version on. It ends when the server ends it, after half an
+   * hour or so. It is not opened again, a connection that has died is not found out, and an ERROR is thrown as an `ApiError`:
+   * to follow a kind reliably is what the operator's own watches do. An abort throws the signal's reason.
+   */
+  watch<T extends KubeObject>(resource: Of<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
   create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
   /** Replaces an object that was read, at the version that was read: `Conflict` when it has changed since. */
   update<T extends KubeObject>(resource: Of<T>, object: NoInfer<T>, options?: WriteOptions): Promise<T>
@@ -74,19 +165,44 @@ export interface Client extends Reader {
     change: (draft: Thawed<NoInfer<T>>) => void,
     options?: WriteOptions,
   ): Promise<T | undefined>
-  patch<T extends KubeObject>(
-    resource: Of<T>,
+  /**
+   * Reads the object, changes a draft of it, and updates it if that made a difference; creates one of what `change` makes of an
+   * empty draft when there is none. `change` must not wait, nor rename. Not atomic: `AlreadyExists` and `Conflict` are the
+   * caller's. `apply` needs no reading and takes back what is desired no longer; prefer it where the server owns the merging.
+   */
+  createOrUpdate<T extends KubeObject, D>(
+    resource: Resource<T, D>,
     ref: Ref<NoInfer<T>>,
-    patch: Patch,
-    options?: WriteOptions & { subresource?: string },
-  ): Promise<T>
+    change: (draft: Draft<NoInfer<D>>) => void,
+    options?: WriteOptions,
+  ): Promise<Ensured<T>>
+  patch<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, patch: Patch, options?: PatchOptions): Promise<T>
   /**
    * States the whole status: a field left out or undefined goes. No write without a change. Given an object, it writes to
    * that one only: Conflict when a namesake has come in its place.
    */
-  setStatus<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, status: StatusOf<NoInfer<T>>): Promise<T>
+  setStatus<T extends KubeObject>(
+    resource: Of<T>,
+    ref: Ref<NoInfer<T>>,
+    status: StatusOf<NoInfer<T>>,
+    options?: SendOptions,
+  ): Promise<T>
   /** Resolves to false when there was nothing to delete. */
   delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options?: DeleteOptions): Promise<boolean>
+  /**
+   * Deletes what is selected, by one request; everything in the namespace where nothing selects. Namespaced kinds need a
+   * namespace: the server deletes in one at a time. Answers with the objects that are gone or have begun to go.
+   */
+  deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]>
+  /**
+   * `scale`, `eviction`, `token`, `approval`, `binding` and others: always the server's, never the cache's. The server refuses
+   * an eviction that a disruption budget forbids with `TooManyRequests`.
+   */
+  subresource<T extends KubeObject, N extends SubresourceName>(
+    resource: Of<T>,
+    ref: Ref<NoInfer<T>>,
+    name: N,
+  ): Subresource<SubresourceBody<N>, SubresourceAnswer<N>>
   /** The same client, reading from the server. */
   readonly live: Client
 }
@@ -94,7 +210,9 @@ export interface Client extends Reader {
 /** One write, as the live view of `kubeloop dev` tells it. */
 export interface WriteRecord {
   readonly verb: 'create' | 'update' | 'apply' | 'patch' | 'status' | 'delete'
+  /** The kind; with the subresource where one was written other than the status, as in `Deployment/scale`. */
   readonly kind: string
+  /** The object; `*` in the name's place for all that were selected. */
   readonly key: string
   /** Whether the server made the object, changed it, or found nothing to change. */
   readonly result: 'created' | 'changed' | 'unchanged' | 'deleted'

@@ -1,12 +1,20 @@
 /** From an answer to an object, or to the error that says what the server refused. */
 import { ApiError, type Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
+import { apiVersionOf, type AnyResource } from '../core/resource.ts'
 import type { HttpResponse } from '../core/transport.ts'
 
 /** What a list answers with. Items of built-in kinds have no apiVersion and kind. */
 export interface ListBody {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string }
   readonly items: KubeObject[]
+}
+
+/** Leaves of an object what its Resource says is read of it, however much the server sent; changes it in place. */
+export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
+  if (resource.only !== 'metadata') return object
+  for (const field of Object.keys(object)) if (field !== 'metadata') delete (object as unknown as Record<string, unknown>)[field]
+  return Object.assign(object, { apiVersion: apiVersionOf(resource), kind: resource.kind })
 }
 
 /** The JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. */
@@ -50,7 +58,8 @@ function withoutObjects(status: Status, isSecret: boolean): Status {
       isSecret || /^"?\{/.test(value) ? `${head}(not shown)` : whole)
   const message = clean(status.message)
   const causes = status.details?.causes?.map((cause) => ({ ...cause, ...optional('message', clean(cause.message)) }))
-  return { ...status, ...optional('message', message), ...optional('details', status.details && { ...status.details, ...optional('causes', causes) }) }
+  const details = status.details && { ...status.details, ...optional('causes', causes) }
+  return { ...status, ...optional('message', message), ...optional('details', details) }
 }
 
 function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {

@@ -1,17 +1,25 @@
 /** The Client: the API's verbs, with what a reconciler wants around them — owners, no-op writes left out, retries on conflict. */
-import { ApiError, isReason } from '../core/errors.ts'
 import { asJson, jsonEqual } from '../core/equal.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/index.ts'
-import { draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed } from '../core/objects.ts'
-import type { AnyResource, Resource } from '../core/resource.ts'
-import { describe, type Api, type Written } from './api.ts'
+import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed } from '../core/objects.ts'
+import { groupResourceOf, type AnyResource, type Resource } from '../core/resource.ts'
+import type { Api, Written } from './api.ts'
 import { AppliedMemory } from './applied_memory.ts'
-import type { CachingReader, Client, DeleteOptions, ListOptions, Patch, Reader, WriteOptions, WriteRecord } from './client.ts'
+import type {
+  CachingReader, Client, DeleteAllOptions, DeleteOptions, Draft, Ensured, ListOptions, ListPage, PageOptions, Patch, PatchOptions, Reader,
+  SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
+} from './client.ts'
 import { isMissingObject } from './codec.ts'
+import { createOrUpdate, edit } from './edit.ts'
 import { LiveReader } from './live_reader.ts'
+import { pages } from './pages.ts'
+import { patchBody } from './patches.ts'
 import { owned, targetOf, targetOfNew, uidIn, type NamedTarget } from './placement.ts'
-import { wireObject, type PatchType, type Target, type WriteQuery } from './requests.ts'
+import { wireObject, type Target, type WriteQuery } from './requests.ts'
+import { statusError, statusPatch } from './status_patch.ts'
+import { subresourceBody, type SubresourceAnswer, type SubresourceBody, type SubresourceName } from './subresources.ts'
+import { watchChanges } from './watch_changes.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>
@@ -29,9 +37,6 @@ export interface KubeClientOptions {
   /** What earlier applies answered; shared by the clients of one operator. */
   readonly applied?: AppliedMemory
 }
-
-/** Enough for ordinary contention; a write that loses five times against others is better retried by its reconcile. */
-const EDIT_TRIES = 5
 
 export class KubeClient implements Client {
   readonly #options: KubeClientOptions
@@ -75,16 +80,25 @@ export class KubeClient implements Client {
     return this.#reader.lookup(index, key)
   }
 
+  async *pages<T extends KubeObject>(resource: Of<T>, options: PageOptions = {}): AsyncGenerator<ListPage<T>, void, undefined> {
+    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<ListPage<T>, void, undefined>
+  }
+
+  async *watch<T extends KubeObject>(resource: Of<T>, options: WatchOptions = {}): AsyncGenerator<WatchChange<T>, void, undefined> {
+    const { namespace, signal, ...rest } = options
+    yield* watchChanges(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<WatchChange<T>, void, undefined>
+  }
+
   async create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options: WriteOptions = {}): Promise<T> {
     const wanted = owned(resource, object as object, options.owner)
     const written = await this.#api.create(targetOfNew(resource, wanted), wanted, this.#query(options), options.signal)
-    return this.#tell('create', resource, written, 'created') as T
+    return this.#tell('create', resource, written, 'created', options) as T
   }
 
   async update<T extends KubeObject>(resource: Of<T>, object: NoInfer<T>, options: WriteOptions = {}): Promise<T> {
     const wanted = owned(resource, object, options.owner)
     const written = await this.#api.update(targetOf(resource, wanted, 'update'), wanted, this.#query(options), options.signal)
-    return this.#tell('update', resource, written, changeSince(object, written)) as T
+    return this.#tell('update', resource, written, changeSince(object, written), options) as T
   }
 
   async apply<T extends KubeObject, D>(
@@ -98,11 +112,11 @@ export class KubeClient implements Client {
     const current = await this.#current(resource, target)
     const memory = options.dryRun ? undefined : this.#applied.of(resource, target, query.fieldManager)
     if (current && memory?.stands(wanted, current)) {
-      return this.#tell('apply', resource, { object: current, created: false }, 'unchanged') as T
+      return this.#tell('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
     const written = await this.#api.patch(target, 'apply', wanted, { ...query, force: options.force ?? true }, options.signal)
     memory?.remember(wanted, written.object)
-    return this.#tell('apply', resource, written, written.created ? 'created' : changeSince(current ?? {}, written)) as T
+    return this.#tell('apply', resource, written, written.created ? 'created' : changeSince(current ?? {}, written), options) as T
   }
 
   async edit<T extends KubeObject>(
@@ -111,76 +125,101 @@ export class KubeClient implements Client {
     change: (draft: Thawed<NoInfer<T>>) => void,
     options: WriteOptions = {},
   ): Promise<T | undefined> {
-    let current = await this.get(resource, ref)
-    for (let attempt = 1; current; attempt++) {
-      const changed = draft(current)
-      const waiting: unknown = change(changed)
-      if (waiting instanceof Promise) {
-        waiting.catch(() => {}) // its outcome comes too late for anybody
-        const what = `${resource.kind} "${formatKey(keyOf(current))}"`
-        throw new TypeError(`Cannot edit ${what}: the change is an async function, and what it does after it has waited would be lost`)
-      }
-      const wanted = owned(resource, changed as T, options.owner) as T
-      if (jsonEqual(wanted, current)) return current
-      try {
-        return await this.update(resource, wanted, options)
-      } catch (error) {
-        if (isMissingObject(error)) return undefined
-        if (!isReason(error, 'Conflict') || attempt >= EDIT_TRIES) throw error
-        // The cache may not have caught up with what we conflicted with; the server has.
-        current = await this.live.get(resource, ref)
-      }
-    }
-    return undefined
+    return await edit(this, resource, ref, change, options)
+  }
+
+  async createOrUpdate<T extends KubeObject, D>(
+    resource: Resource<T, D>,
+    ref: Ref<NoInfer<T>>,
+    change: (draft: Draft<NoInfer<D>>) => void,
+    options: WriteOptions = {},
+  ): Promise<Ensured<T>> {
+    return await createOrUpdate(this, resource, ref, change, options)
   }
 
   async patch<T extends KubeObject>(
     resource: Of<T>,
     ref: Ref<NoInfer<T>>,
     patch: Patch,
-    options: WriteOptions & { subresource?: string } = {},
+    options: PatchOptions = {},
   ): Promise<T> {
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
-    const [type, body] = bodyOf(patch)
+    const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)
-    return this.#tell(options.subresource === 'status' ? 'status' : 'patch', resource, written, changeSince(ref, written)) as T
+    return this.#tell(options.subresource === 'status' ? 'status' : 'patch', resource, written, changeSince(ref, written), options) as T
   }
 
-  async setStatus<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, status: StatusOf<NoInfer<T>>): Promise<T> {
+  async setStatus<T extends KubeObject>(
+    resource: Of<T>,
+    ref: Ref<NoInfer<T>>,
+    status: StatusOf<NoInfer<T>>,
+    options: SendOptions = {},
+  ): Promise<T> {
     const target = targetOf(resource, ref, 'set the status of')
     const uid = uidIn(ref)
     const wanted = asJson(status)
     const current = (await this.#current(resource, target)) as (KubeObject & { readonly status?: unknown }) | undefined
     // An empty status and none say the same.
     if (current && (!uid || current.metadata.uid === uid) && jsonEqual(current.status ?? {}, wanted)) {
-      return this.#tell('status', resource, { object: current, created: false }, 'unchanged') as unknown as T
+      return this.#tell('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
     }
-    // "add" replaces the whole member: what is left out goes. No version is stated, so that a status is not lost to a
-    // change of the spec; the uid keeps it from landing on a namesake that came later.
-    const patch = [...(uid ? [{ op: 'test', path: '/metadata/uid', value: uid }] : []), { op: 'add', path: '/status', value: wanted }]
-    const written = await this.#api.patch({ ...target, subresource: 'status' }, 'json', patch, this.#query({})).catch((error: unknown) => {
-      throw uid && isFailedTest(error) ? otherObject(target, uid, error) : error
+    const patch = statusPatch(wanted, uid)
+    const sent = this.#api.patch({ ...target, subresource: 'status' }, 'json', patch, this.#query(options), options.signal)
+    const written = await sent.catch((error: unknown) => {
+      throw statusError(error, target, uid)
     })
-    return this.#tell('status', resource, written, changeSince(current ?? ref, written)) as T
+    return this.#tell('status', resource, written, changeSince(current ?? ref, written), options) as T
   }
 
   async delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options: DeleteOptions = {}): Promise<boolean> {
     const target = targetOf(resource, ref, 'delete')
     try {
-      await this.#api.delete(target, { propagation: options.propagation ?? 'Background', uid: options.uid }, options.signal)
+      await this.#api.delete(target, deletion(options), options.signal)
     } catch (error) {
       if (isMissingObject(error)) return false
       throw error
     }
-    this.#options.onWrite?.({ verb: 'delete', kind: resource.kind, key: formatKey(target), result: 'deleted' })
+    this.#note({ verb: 'delete', kind: resource.kind, key: formatKey(target), result: 'deleted' }, options)
     return true
   }
 
-  #query(options: WriteOptions): WriteQuery & { fieldManager: string } {
+  async deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]> {
+    const { namespace } = options
+    if (resource.scope === 'Namespaced' && !namespace) {
+      throw new TypeError(`Cannot delete all ${groupResourceOf(resource)}: it needs a namespace; the server deletes in one at a time`)
+    }
+    const left = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
+    this.#note({ verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' }, options)
+    return left as T[]
+  }
+
+  subresource<T extends KubeObject, N extends SubresourceName>(
+    resource: Of<T>,
+    ref: Ref<NoInfer<T>>,
+    name: N,
+  ): Subresource<SubresourceBody<N>, SubresourceAnswer<N>> {
+    const target = { ...targetOf(resource, ref, `address the ${name} of`), subresource: name }
+    const told = (verb: WriteRecord['verb'], { object, created }: Written, options: SendOptions): SubresourceAnswer<N> => {
+      this.#note({ verb, kind: `${resource.kind}/${name}`, key: formatKey(target), result: created ? 'created' : 'changed' }, options)
+      return object as unknown as SubresourceAnswer<N>
+    }
+    const [api, body] = [this.#api, subresourceBody.bind(undefined, target)]
+    return {
+      get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N>,
+      create: async (part, options = {}) =>
+        told('create', await api.create(target, body(part), this.#query(options), options.signal), options),
+      update: async (part, options = {}) =>
+        told('update', await api.update(target, body(part), this.#query(options), options.signal), options),
+      patch: async (patch, options = {}) =>
+        told('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
+    }
+  }
+
+  #query(options: SendOptions): WriteQuery & { fieldManager: string } {
     return {
       dryRun: options.dryRun,
       fieldManager: options.fieldManager ?? this.#options.fieldManager,
-      fieldValidation: this.#options.fieldValidation,
+      fieldValidation: options.fieldValidation ?? this.#options.fieldValidation,
     }
   }
 
@@ -191,29 +230,26 @@ export class KubeClient implements Client {
     return isCached ? await reader.get(resource, { namespace: target.namespace ?? '', name: target.name }) : undefined
   }
 
-  #tell(verb: WriteRecord['verb'], resource: AnyResource, written: Written, result: WriteRecord['result']): KubeObject {
-    this.#options.onWrite?.({ verb, kind: resource.kind, key: formatKey(keyOf(written.object)), result })
-    return written.object
+  #tell(
+    verb: WriteRecord['verb'],
+    resource: AnyResource,
+    { object }: Written,
+    result: WriteRecord['result'],
+    options: SendOptions,
+  ): KubeObject {
+    this.#note({ verb, kind: resource.kind, key: formatKey(keyOf(object)), result }, options)
+    return object
+  }
+
+  /** A dry run is no write. */
+  #note(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
+    if (!dryRun) this.#options.onWrite?.(write)
   }
 }
 
-function bodyOf(patch: Patch): readonly [PatchType, unknown] {
-  if ('merge' in patch) return ['merge', patch.merge]
-  if ('json' in patch) return ['json', patch.json]
-  return ['strategic', patch.strategic]
-}
-
-/** A JSON Patch whose test failed is Invalid without a word; a status that is Invalid says which object and field. */
-function isFailedTest(error: unknown): boolean {
-  return isReason(error, 'Invalid') && !error.status.details?.name && error.causes.length === 0
-}
-
-/** What a delete with the wrong uid is answered with. */
-function otherObject(target: NamedTarget, uid: string, cause: unknown): ApiError {
-  const message = `it is another one than the object with uid "${uid}", which was deleted since`
-  const details = { name: target.name, kind: target.resource.kind }
-  const status = { kind: 'Status', status: 'Failure', reason: 'Conflict', code: 409, message, details }
-  return new ApiError(`Cannot set the status of ${describe(target)}: ${message}`, status, { code: 409, cause })
+function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['delete']>[1] {
+  const { propagation = 'Background', labels, fields, uid, resourceVersion, gracePeriodSeconds, dryRun } = options
+  return { propagation, labels, fields, uid, resourceVersion, gracePeriodSeconds, dryRun }
 }
 
 /** A server leaves the version as it is when a write changes nothing. */

@@ -42,7 +42,7 @@ function segment(resource: AnyResource, what: string, value: string): string {
 }
 
 export function getRequest(target: Target): HttpRequest {
-  return { method: 'GET', path: pathOf(target), headers: ACCEPT }
+  return { method: 'GET', path: pathOf(target), headers: accepting(target, 'PartialObjectMetadata') }
 }
 
 export function listRequest(
@@ -50,18 +50,29 @@ export function listRequest(
   options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
 ): HttpRequest {
   const query = { ...selectors(options), limit: options.limit, continue: options.continue }
-  return { method: 'GET', path: withQuery(pathOf(target), query), headers: ACCEPT }
+  return { method: 'GET', path: withQuery(pathOf(target), query), headers: accepting(target, 'PartialObjectMetadataList') }
 }
 
-export function watchRequest(target: Target, options: SelectOptions & { resourceVersion: string; timeoutSeconds: number }): HttpRequest {
+/** Where a watch begins and when it ends. */
+export interface WatchQuery extends SelectOptions {
+  /** Whose successors come. Empty: what there is now comes first. */
+  readonly resourceVersion: string
+  /** Default: the server's, half an hour or more. */
+  readonly timeoutSeconds?: number | undefined
+  /** Everything that there is comes first, then a bookmark that says so, then the changes. */
+  readonly initial?: boolean | undefined
+}
+
+export function watchRequest(target: Target, options: WatchQuery): HttpRequest {
   const query = {
     ...selectors(options),
     watch: true,
     allowWatchBookmarks: true,
     resourceVersion: options.resourceVersion,
     timeoutSeconds: options.timeoutSeconds,
+    ...(options.initial ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {}),
   }
-  return { method: 'GET', path: withQuery(pathOf(target), query), headers: ACCEPT }
+  return { method: 'GET', path: withQuery(pathOf(target), query), headers: accepting(target, 'PartialObjectMetadata') }
 }
 
 /** What every write may ask for. */
@@ -72,7 +83,7 @@ export interface WriteQuery {
 }
 
 export function createRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
-  const path = withQuery(pathOf({ ...target, name: undefined }), writeQuery(query))
+  const path = withQuery(pathOf(target.subresource ? target : { ...target, name: undefined }), writeQuery(query))
   return { method: 'POST', path, headers: sending('application/json'), body: JSON.stringify(object) }
 }
 
@@ -107,18 +118,21 @@ export function deleteRequest(
     propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
     uid?: string | undefined
     resourceVersion?: string | undefined
+    gracePeriodSeconds?: number | undefined
     dryRun?: boolean | undefined
-  },
+  } & SelectOptions,
 ): HttpRequest {
   const { uid, resourceVersion } = options
   const body = {
     apiVersion: 'v1',
     kind: 'DeleteOptions',
     propagationPolicy: options.propagation,
+    gracePeriodSeconds: options.gracePeriodSeconds,
     preconditions: uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
     dryRun: options.dryRun ? ['All'] : undefined,
   }
-  return { method: 'DELETE', path: pathOf(target), headers: sending('application/json'), body: JSON.stringify(body) }
+  const path = withQuery(pathOf(target), selectors(options))
+  return { method: 'DELETE', path, headers: sending('application/json'), body: JSON.stringify(body) }
 }
 
 /** An object to send: apiVersion and kind come from the Resource, whatever the caller wrote. */
@@ -127,6 +141,11 @@ export function wireObject(resource: AnyResource, object: object): Record<string
 }
 
 const ACCEPT = { accept: 'application/json' } as const
+
+/** A list is asked for as a list, a watch's events as objects: the real server takes no other. */
+function accepting({ resource }: Target, as: string): Record<string, string> {
+  return resource.only === 'metadata' ? { accept: `application/json;as=${as};g=meta.k8s.io;v=v1,application/json` } : ACCEPT
+}
 
 function sending(mediaType: string): Record<string, string> {
   return { ...ACCEPT, 'content-type': mediaType }

@@ -4,7 +4,7 @@ import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { describeUnsynced } from '../cache/cache.ts'
-import type { Informer } from '../cache/informer.ts'
+import type { HandlerRegistration, Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
 import { causeOf } from './cause.ts'
 import type { KeyMapper } from './handlers.ts'
@@ -65,15 +65,15 @@ export class KindSource implements Source {
     const hear = (delta: Delta): void => {
       if (!scope.signal.aborted && sink.passes(delta) && this.#wanted(delta)) mapping.take(delta)
     }
-    const removes: (() => void)[] = []
+    const registrations: HandlerRegistration[] = []
     const retrying = mapping.retry()
     try {
-      for (const informer of informers) removes.push(informer.addHandler(hear))
+      for (const informer of informers) registrations.push(informer.addHandler(hear))
       await Promise.race([aborted(scope.signal), Promise.all(informers.map((informer) => informer.ended))])
       // What was heard before the end is still mapped, unless it is an abort.
       await mapping.drained()
     } finally {
-      for (const remove of removes) remove()
+      for (const registration of registrations) registration.remove()
       scope.abort(new DOMException(`The source of ${this.name} has ended`, 'AbortError'))
       await retrying
       scope[Symbol.dispose]()

@@ -15,6 +15,8 @@ export interface Status {
   readonly message?: string
   readonly reason?: string
   readonly code?: number
+  /** With an expired list: where it can go on, at another version. */
+  readonly metadata?: { readonly continue?: string }
   readonly details?: {
     readonly name?: string
     readonly group?: string

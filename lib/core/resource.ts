@@ -14,6 +14,8 @@ export interface Resource<T extends KubeObject = KubeObject, D = unknown> {
   /** The lower-case name used in URLs. */
   readonly plural: string
   readonly scope: 'Namespaced' | 'Cluster'
+  /** Made by {@link metadataOf}: what is read of the objects is their metadata alone. */
+  readonly only?: 'metadata' | undefined
   /** Present on kinds made by `defineResource`. */
   readonly definition?: Definition
   /** Never set: it only carries the types. */
@@ -83,7 +85,20 @@ export function groupResourceOf(resource: { readonly group: string; readonly plu
   return resource.group ? `${resource.plural}.${resource.group}` : resource.plural
 }
 
-/** The identity of a kind: two Resource values with the same one mean the same objects. */
+/** The identity of a kind: two Resource values with the same one mean the same objects, and as much of them. */
 export function resourceId(resource: AnyResource): string {
-  return `${apiVersionOf(resource)}/${resource.plural}`
+  return `${apiVersionOf(resource)}/${resource.plural}${resource.only ? ` (${resource.only})` : ''}`
 }
+
+/**
+ * The same kind, of which only the metadata is fetched, watched and kept: for objects that are many or large, of which one
+ * wants to know that they exist. It is watched beside the whole kind, if that is watched too; it cannot be written.
+ */
+// deno-lint-ignore no-explicit-any -- what is written does not matter to what is read
+export function metadataOf<T extends KubeObject>(resource: Resource<T, any>): Resource<MetadataOf<T>, never> {
+  const { group, version, kind, plural, scope } = resource
+  return { group, version, kind, plural, scope, only: 'metadata' }
+}
+
+/** What is read of an object through {@link metadataOf}. */
+export type MetadataOf<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind' | 'metadata'>

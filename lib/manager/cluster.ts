@@ -13,7 +13,7 @@ import { KindMap } from '../client/kind_map.ts'
 import { KubeClient } from '../client/kube_client.ts'
 import { countingRequests } from '../client/request_metrics.ts'
 import { retrying } from '../client/retry.ts'
-import { hostName } from '../runtime/files.ts'
+import { loggingWarnings } from '../client/warnings.ts'
 import { parseServer } from '../runtime/server_address.ts'
 import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
 import { Cache } from '../cache/cache.ts'
@@ -23,7 +23,7 @@ import { EventRecorder } from '../events/event_recorder.ts'
 export interface ClusterOptions {
   /** Who we are: field manager, User-Agent, and source of Events. At most 63 letters, digits, dashes and dots. */
   readonly name: string
-  /** Which process of it, in Events. Default: the host's name. */
+  /** Which process of it, in Events. Default: the name. */
   readonly instance?: string | undefined
   /** Where the cluster is. This or `transport`. */
   readonly config?: ClusterConfig | undefined
@@ -67,7 +67,7 @@ export class Cluster implements Runnable {
   readonly name: string
   readonly role = 'cache'
   readonly config: ClusterConfig | undefined
-  /** Sends again what the server puts off, and counts what is sent. */
+  /** Sends again what the server puts off, counts what is sent, and tells the log what the server warns of, each text once. */
   readonly transport: Transport
   /** The API's own verbs. */
   readonly api: Api
@@ -92,14 +92,14 @@ export class Cluster implements Runnable {
     this.#connection = options.transport ? undefined : httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
     const base = options.transport ?? this.#connection!
     const counted = meter ? countingRequests(base, { meter, host }) : base
-    this.transport = retrying(counted, { clock, random, log })
+    this.transport = retrying(loggingWarnings(counted, log), { clock, random, log })
     this.api = new Api({ transport: this.transport })
     this.cache = new Cache({ api: this.api, clock, log, namespaces, random, freeze })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live)
-    this.client = new KubeClient({ api: this.api, reader, fieldManager: name, fieldValidation })
+    this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation })
     this.kinds = new KindMap(this.api)
     // It has a patience of its own: what the server puts off is not waited for within one request.
-    this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? hostName() })
+    this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
   }
 
   /** Runs the cache until the signal is aborted. The connection stays: others still speak to the cluster while they stop. */

@@ -4,20 +4,22 @@ import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { withFields, type Log } from '../observe/log.ts'
 import type { PrometheusMeter } from '../observe/prometheus.ts'
-import { hostName } from '../runtime/files.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
+import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
 import { clientsOf, type Clusters } from './clusters.ts'
-import { controllerName, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
+import { controllerName, finalizerOf, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints } from './endpoints.ts'
 import type { Parts } from './parts.ts'
 import { sourcesOf } from './sources.ts'
+import { stepOf } from './step.ts'
 
 export interface AssemblySetup {
   readonly clusters: Clusters
   readonly meter: PrometheusMeter | undefined
+  readonly instance: string
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
@@ -54,11 +56,13 @@ function controllerOf(description: ControllerDescription, operator: string, mana
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
   const events = clusters.main.recorder.as(`${operator}/${name}`)
+  const step = stepOf(description, operator)
+  const finalizer = finalizerOf(description, operator)
   return new Controller({
     name,
     kind: description.resource.kind,
-    sources: sourcesOf(description, { ...setup, clients }),
-    when: filter,
+    sources: sourcesOf(description, { ...setup, clients, finalizer }),
+    when: finalizer === undefined ? filter : orWaiting(filter, finalizer),
     clock,
     log,
     meter,
@@ -76,7 +80,7 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
     onReconcile,
     reconcile: ({ key, signal, log, attempt, onWrite }) =>
-      description.step!({
+      step({
         key, signal, log, attempt, events,
         client: clients().bound(signal, onWrite),
         clientOf: (cluster) => clients(cluster).bound(signal, onWrite),
@@ -111,14 +115,14 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
 
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
   if (!(setup.leaderElection ?? Boolean(leaderElection))) return undefined
-  const { clusters, clock, log, meter, random } = setup
+  const { clusters, instance, clock, log, meter, random } = setup
   const { config, api } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   return new LeaderElector({
     api, clock, log, meter, random,
     lease: own.lease ?? name,
     namespace: own.namespace ?? config?.namespace ?? 'default',
-    identity: own.identity ?? `${hostName()}_${crypto.randomUUID()}`,
+    identity: own.identity ?? `${instance}_${crypto.randomUUID()}`,
     labels: own.labels,
     callbacks: { onNewLeader: own.onNewLeader },
     timings: {

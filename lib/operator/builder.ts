@@ -3,10 +3,10 @@ import { toMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
+import { isFinalizerName } from '../controller/finalizer_plan.ts'
 import type { Predicate } from '../controller/predicate.ts'
-import type { Result } from '../controller/result.ts'
-import type { Context, ControllerBuilder, ControllerOptions } from './context.ts'
-import type { ControllerDescription } from './description.ts'
+import type { ControllerBuilder, ControllerOptions } from './context.ts'
+import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
 /** Throws for options that cannot be, before anything is started. */
 export function describeController(resource: AnyResource, options: ControllerOptions<KubeObject> = {}): ControllerDescription {
@@ -18,13 +18,13 @@ export function describeController(resource: AnyResource, options: ControllerOpt
   if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
   for (const duration of [timeout, backoff?.first, backoff?.most, syncTimeout]) if (duration !== undefined) toMs(duration)
   if (backoff && limiter) throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
-  return { resource, options, sources: [], declaredAt: callerFrame(), step: undefined }
+  return { resource, options, sources: [], declaredAt: callerFrame(), finalize: undefined, step: undefined }
 }
 
 /** Writes what it is told into the description. */
 export function builderOf<T extends KubeObject, App>(controller: ControllerDescription, app: App): ControllerBuilder<T, App> {
   const { resource, sources } = controller
-  const end = (step: (context: Context) => Promise<Result>): App => {
+  const end = (step: StepDescription): App => {
     if (controller.step) throw new TypeError(`Cannot give the controller for ${resource.kind} a second reconcile`)
     controller.step = step
     return app
@@ -54,15 +54,17 @@ export function builderOf<T extends KubeObject, App>(controller: ControllerDescr
       sources.push({ kind: 'every', ms, keys: keys && ((context) => keysOf(keys(context))) })
       return builder
     },
-    reconcile: (step) =>
-      end(async (context) => {
-        const { cluster } = controller.options
-        const client = cluster ? context.clientOf(cluster) : context.client
-        const object = await client.get(resource, context.key as never)
-        // Gone: its dependents go by their owner references, and there is nothing to bring about.
-        return object ? await step(object as T, context) : undefined
-      }),
-    reconcileKey: (step) => end((context) => step(context.key, context)),
+    finalize(cleanup, { finalizer } = {}) {
+      if (controller.finalize) throw new TypeError(`Cannot give the controller for ${resource.kind} a second cleanup`)
+      if (finalizer !== undefined && !isFinalizerName(finalizer)) {
+        const rule = 'a finalizer is a domain and a name, such as "example.dev/cleanup"'
+        throw new TypeError(`Cannot finalize ${resource.kind} by "${finalizer}": ${rule}`)
+      }
+      controller.finalize = { cleanup: cleanup as FinalizeDescription['cleanup'], finalizer }
+      return builder
+    },
+    reconcile: (reconcile) => end({ kind: 'object', reconcile: reconcile as never }),
+    reconcileKey: (reconcile) => end({ kind: 'key', reconcile }),
   }
   return builder
 }

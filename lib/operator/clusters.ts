@@ -18,6 +18,7 @@ export interface ClusterSetup {
   readonly transport?: Transport | undefined
   /** Instead of connections to the others, by their names. */
   readonly transports?: Readonly<Record<string, Transport>> | undefined
+  readonly instance: string
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined

@@ -83,6 +83,14 @@ export interface WatchOptions<W extends KubeObject> {
   cluster?: OtherCluster
 }
 
+export interface FinalizeOptions {
+  /**
+   * The finalizer: `domain/name`, which no other program may use. Objects keep it until it is removed by its name, so it has to
+   * stay what it is when the operator or the controller is renamed. Default: `operator/controller`, the names of both.
+   */
+  finalizer?: string
+}
+
 export interface ControllerBuilder<T extends KubeObject, Operator> {
   /** Reconciles the owner when an object of this kind, controlled by it, changes. */
   // deno-lint-ignore no-explicit-any -- watching does not depend on what is written
@@ -104,8 +112,15 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * the cache has. Ticks that a stall or a slow `keys` missed are not made up for.
    */
   every(interval: Duration, keys?: (context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>): this
+  /**
+   * Turns a finalizer on: an object has it before it is reconciled for the first time, and when it is deleted it stays until
+   * `cleanup` has returned. `{ requeueAfter }` means not yet; throw to be called again with back-off. It may be called again for
+   * what it has cleaned up. Objects that are being deleted are not reconciled any more; what never had the finalizer is not
+   * cleaned up. Cleanup is called for every object that waits for it, whatever `when` and `filter` say.
+   */
+  finalize(cleanup: (object: T, context: Context) => Promise<Result>, options?: FinalizeOptions): this
   /** Ends the sentence. Called for objects that exist; throw to be called again with back-off. */
   reconcile(step: (object: T, context: Context) => Promise<Result>): Operator
-  /** As reconcile, by key only: also called when the object is gone. */
+  /** As reconcile, by key only: also called when the object is gone. With `finalize`, not while it is being deleted. */
   reconcileKey(step: (key: ObjectKey, context: Context) => Promise<Result>): Operator
 }

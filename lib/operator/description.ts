@@ -2,9 +2,9 @@
 import type { Duration } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicate.ts'
 import type { KubeObject, ObjectKey } from '../core/objects.ts'
-import type { AnyResource } from '../core/resource.ts'
+import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import { parseAddress } from '../manager/address.ts'
-import type { CacheOptions } from '../cache/cache.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
@@ -79,8 +79,20 @@ export interface ControllerDescription {
   readonly sources: SourceDescription[]
   /** Where in the user's file it was begun, for errors. */
   readonly declaredAt: string | undefined
-  step: ((context: Context) => Promise<Result>) | undefined
+  finalize: FinalizeDescription | undefined
+  step: StepDescription | undefined
 }
+
+export interface FinalizeDescription {
+  readonly cleanup: (object: KubeObject, context: Context) => Promise<Result>
+  /** Default: by the names of the operator and the controller. */
+  readonly finalizer: string | undefined
+}
+
+/** What is done for a key: with the object, or whether there is one or not. */
+export type StepDescription =
+  | { readonly kind: 'object'; readonly reconcile: (object: KubeObject, context: Context) => Promise<Result> }
+  | { readonly kind: 'key'; readonly reconcile: (key: ObjectKey, context: Context) => Promise<Result> }
 
 export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
@@ -98,6 +110,14 @@ export interface OperatorDescription {
 /** The name of a controller: given, or the kind in lower case. */
 export function controllerName({ options, resource }: ControllerDescription): string {
   return options.name ?? resource.kind.toLowerCase()
+}
+
+/**
+ * The finalizer of a controller that has one: given, or `operator/controller`, the name under which it tells Events. Whatever these
+ * two may be called is a valid finalizer.
+ */
+export function finalizerOf(controller: ControllerDescription, operator: string): string | undefined {
+  return controller.finalize && (controller.finalize.finalizer ?? `${operator}/${controllerName(controller)}`)
 }
 
 /** Every kind that the operator watches in one of its clusters; undefined is its own. */
@@ -122,11 +142,20 @@ export function checkDescription(description: OperatorDescription): void {
     if (address !== undefined) parseAddress(address)
   }
   const names = new Set<string>()
+  const finalizers = new Set<string>()
   for (const controller of controllers) {
     const name = controllerName(controller)
     const at = controller.declaredAt ? ` (${controller.declaredAt})` : ''
     if (!controller.step) throw new TypeError(`${cannot}: the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)${at}`)
     if (names.has(name)) throw new TypeError(`${cannot}: two controllers are called "${name}"; give one of them another name${at}`)
     names.add(name)
+    const finalizer = finalizerOf(controller, options.name)
+    if (finalizer === undefined) continue
+    const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
+    if (finalizers.has(id)) {
+      const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"`
+      throw new TypeError(`${cannot}: ${what}, and one would take it off before the other has cleaned up${at}`)
+    }
+    finalizers.add(id)
   }
 }

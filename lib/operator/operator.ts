@@ -5,6 +5,7 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { KubeObject, Thawed } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
 import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
 import { checkDescription, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task } from './description.ts'
@@ -17,6 +18,8 @@ export interface CacheDeclaration<T extends KubeObject> {
   labels?: string
   /** A field selector, likewise. */
   fields?: string
+  /** Instead of the operator's own. */
+  namespaces?: string[]
   /** Takes out of each object what nobody reads, before it is stored. */
   strip?: (draft: Thawed<NoInfer<T>>) => void
   /** Where. Default: the operator's own cluster. */
@@ -83,7 +86,7 @@ export function operator(options: OperatorOptions): Operator {
       return builderOf(controller, app)
     },
     cache(resource, { cluster, ...kept } = {}) {
-      description.caches.push({ resource, options: kept as OperatorDescription['caches'][number]['options'], cluster })
+      description.caches.push({ resource, options: kept as unknown as CacheOptions, cluster })
       return app
     },
     add(name, task, { everyReplica = false } = {}) {

@@ -4,6 +4,7 @@ import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Call } from '../controller/bounded_call.ts'
+import { ownChanges } from '../controller/finalizer_predicate.ts'
 import { controllerKey, ownerKeys, ownKey } from '../controller/handlers.ts'
 import { KindSource } from '../controller/kind_source.ts'
 import type { Source } from '../controller/source.ts'
@@ -17,6 +18,8 @@ import { controllerName, type ControllerDescription, type SourceDescription } fr
 export interface SourceSetup {
   readonly clusters: Clusters
   readonly clients: Clients
+  /** The controller's, where it has one. */
+  readonly finalizer?: string | undefined
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
@@ -25,9 +28,10 @@ export interface SourceSetup {
 /** The changes of the controller's own kind first, then the rest in the order in which they were described. */
 export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
   const { resource, options } = description
-  const { clusters, clock, log } = setup
+  const { clusters, finalizer, clock, log } = setup
   const informers = clusters.of(options.cluster).cache.declare(resource)
-  const own = new KindSource({ informers, map: ownKey, own: true, when: options.when, clock, log })
+  const when = finalizer === undefined ? options.when : ownChanges(options.when, finalizer)
+  const own = new KindSource({ informers, map: ownKey, own: true, when, clock, log })
   return [own, ...description.sources.map((source) => sourceOf(source, description, setup))]
 }
 

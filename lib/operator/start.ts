@@ -4,6 +4,7 @@ import { resourceId, type AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { silentLog, type Log } from '../observe/log.ts'
+import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble } from './assemble.ts'
 import { openClusters, type Clusters } from './clusters.ts'
@@ -20,6 +21,8 @@ export interface StartOptions {
   transport?: Transport
   /** Instead of connections to the operator's other clusters, by their names. */
   transports?: Readonly<Record<string, Transport>>
+  /** Which process this is, in Events and in the Lease. Default: the host's name. */
+  instance?: string
   clock?: Clock
   random?: () => number
   log?: Log
@@ -41,8 +44,8 @@ export interface StartOptions {
 
 /** Runs an operator until the signal is aborted. */
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
-  const { clock = systemClock, log = silentLog, serves = true } = options
-  const setup = { clock, log, random: options.random, meter: serves ? await meterOf(description.options) : undefined }
+  const { clock = systemClock, log = silentLog, serves = true, instance = hostName() } = options
+  const setup = { clock, log, instance, random: options.random, meter: serves ? await meterOf(description.options) : undefined }
   const clusters = await openClusters(description, {
     ...setup,
     config: options.cluster,

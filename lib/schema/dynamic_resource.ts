@@ -23,7 +23,9 @@ export interface DynamicKind {
  * if (Certificate.plural !== 'certificates') throw new Error('unexpected')
  * ```
  */
-export function dynamicResource(kind: DynamicKind): Resource<KubeObject & { readonly [field: string]: unknown }, object> {
+export function dynamicResource<T extends KubeObject = KubeObject & { readonly [field: string]: unknown }, D = object>(
+  kind: DynamicKind,
+): Resource<T, D> {
   if (!kind.kind || !kind.version) throw new TypeError('Cannot name a kind: its version and kind are needed')
   return {
     group: kind.group, version: kind.version, kind: kind.kind,

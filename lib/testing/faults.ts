@@ -1,5 +1,6 @@
 /** Failures on demand: a transport that refuses, delays or cuts what a test asks for. */
-import type { AnyResource, Duration, Transport } from 'kubeloop'
+import type { AnyResource, Transport } from 'kubeloop'
+import type { Duration } from '../core/duration.ts'
 import { NetworkError } from 'kubeloop'
 import { sleep, type Clock } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'

@@ -1,7 +1,7 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
-import { Cluster, type Client, type Duration, type Log, type Operator, type OtherCluster, type Transport } from 'kubeloop'
+import { Cluster, type Client, type Log, type Operator, type OtherCluster, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { toMs } from '../core/duration.ts'
+import { toMs, type Duration } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { silentLog } from '../observe/log.ts'
@@ -74,6 +74,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const running: Promise<void>[] = [activity.guard(collector.start(stopping.signal))]
   for (let replica = 0; replica < replicas; replica++) {
     const start = operator.start(stopping.signal, {
+      instance: `replica-${replica}`,
       transport: activity.counting(faults.transport),
       transports: Object.fromEntries([...others].map(([name, other]) => [name, activity.counting(other.handle)])),
       clock,

@@ -73,9 +73,9 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
 
 /**
  * mod.js minified and gzipped, as it travels into a bundle or over a network; 48 is what it shall come down to. js-yaml is about
- * 14 KB of it: a copied mod.js reads an ordinary kubeconfig. Controllers, election, servers and events are the larger half of the rest.
+ * 14 KB of it: a copied mod.js reads an ordinary kubeconfig. Controllers, election, servers, events and the cache are the larger half of the rest.
  */
-const LARGEST_KB = 86
+const LARGEST_KB = 96
 
 test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineIndex } from '../../lib/core/index.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import type { Resource } from '../../lib/core/resource.ts'
+import { metadataOf, type Resource } from '../../lib/core/resource.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { Reader } from '../../lib/client/client.ts'
 import { Cache, type CacheDependencies } from '../../lib/cache/cache.ts'
@@ -43,7 +43,7 @@ test('a kind cannot be watched in two ways at once: later options must be the sa
   cache.declare(POD, { labels: { a: 'b' }, strip })
   assert.equal(cache.declare(POD).length, 1)
   cache.declare(POD, { labels: { a: 'b' }, strip })
-  assert.throws(() => cache.declare(POD, { labels: { a: 'c' } }), /Cannot cache pods twice/)
+  assert.throws(() => cache.declare(POD, { labels: { a: 'c' } }), /Cannot cache pods twice: it was declared with labels {"a":"b"}, a strip function, now with labels {"a":"c"}, and a kind is watched once/)
 })
 
 test('with namespaces, a namespaced kind has an informer in each, once; a cluster-scoped kind has one', () => {
@@ -151,6 +151,80 @@ test('a cache that cannot know is not asked: before its first list, and for name
   await reader.get(Pod, { namespace: 'theirs', name: 'x' })
   await reader.list(Pod, { namespace: 'theirs' })
   assert.deepEqual(live(), ['get pods {"namespace":"theirs","name":"x"}', 'list pods {"namespace":"theirs"}'])
+  stop()
+  await running
+})
+
+test('a kind may have namespaces of its own, instead of the common ones; none means all', () => {
+  const { cache } = caching({ namespaces: ['common'] })
+  const namespaces = (informers: readonly { namespace: string | undefined }[]): unknown[] => informers.map(({ namespace }) => namespace)
+  assert.deepEqual(namespaces(cache.declare(POD, { namespaces: ['b', 'a', 'b'] })), ['b', 'a'])
+  assert.equal(cache.declare(POD, { namespaces: ['a', 'b'] }).length, 2)
+  assert.equal(cache.declare(POD).length, 2)
+  assert.throws(() => cache.declare(POD, { namespaces: ['a'] }), /Cannot cache pods twice: it was declared with namespaces \["b","a","b"\], now with namespaces \["a"\]/)
+  assert.throws(() => cache.declare(NODE, { namespaces: ['a'] }), /Cannot cache nodes in namespaces: it is cluster-scoped/)
+  assert.deepEqual(namespaces(cache.declare(NODE)), [undefined])
+  const { cache: other } = caching({ namespaces: ['common'] })
+  assert.throws(() => other.declare(POD, { namespaces: ['', 'a'] }), /Cannot cache pods in a namespace without a name/)
+  assert.deepEqual(namespaces(other.declare(POD, { namespaces: [] })), [undefined])
+})
+
+test('selectors and namespaces go with the requests', async () => {
+  const { cache, server, clock, signal, stop } = caching()
+  server.lists.push(list('5'), list('6'))
+  cache.declare(POD, { labels: { app: 'a' }, fields: 'spec.nodeName=n', namespaces: ['x', 'y'] })
+  const running = cache.start(signal)
+  await clock.advance(0)
+  const asked = server.requests.map(({ path }) => path)
+  assert.deepEqual(asked.map((path) => path.split('?')[0]), ['x', 'y', 'x', 'y'].map((each) => `/api/v1/namespaces/${each}/pods`))
+  for (const path of asked) assert.match(path, /\?labelSelector=app%3Da&fieldSelector=spec\.nodeName%3Dn&/)
+  stop()
+  await running
+})
+
+test('the metadata of a kind is watched beside the kind, and read from its own informer', async () => {
+  const { cache, reader, server, signal, live, stop } = caching()
+  const Meta = metadataOf(Pod)
+  server.lists.push(list('5', [pod('a', '1', { spec: { big: 1 } })]), list('5', [pod('a', '1', { spec: { big: 1 } })]))
+  cache.declare(Pod)
+  cache.declare(Meta)
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  const ref = { namespace: 'default', name: 'a' }
+  assert.deepEqual([Object.keys((await reader.get(Pod, ref))!).includes('spec'), Object.keys((await reader.get(Meta, ref))!).includes('spec')], [true, false])
+  cache.remove(Meta)
+  await reader.list(Meta)
+  assert.deepEqual([names(await reader.list(Pod)), live()], [['a'], ['list pods {}']])
+  stop()
+  await running
+})
+
+test('an index is built before its first use where that is asked for, of a kind that is declared, before or after its objects came', async () => {
+  const { cache, reader, server, signal, stop } = caching({ namespaces: ['default', 'other'] })
+  let calls = 0
+  const counted = defineIndex(Pod, ({ metadata }) => (calls++, metadata.labels?.['team']))
+  assert.throws(() => cache.index(counted), /Cannot index pods: the cache does not have it; declare it first/)
+  server.lists.push(list('5', [pod('a', '1', { labels: { team: 'red' } })]), list('5', [pod('b', '2', { namespace: 'other', labels: { team: 'red' } })]))
+  cache.declare(POD)
+  cache.index(counted)
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  assert.equal(calls, 2)
+  assert.deepEqual([names(await reader.lookup(counted, 'red')), calls], [['a', 'b'], 2])
+  cache.index(counted)
+  assert.equal(calls, 2)
+  stop()
+  await running
+})
+
+test('ten who declare one kind cause one list and one watch', async () => {
+  const { cache, server, clock, signal, stop } = caching()
+  server.lists.push(list('5', [pod('a', '1')]))
+  const heard: string[] = []
+  for (let i = 0; i < 10; i++) for (const informer of cache.declare({ ...POD })) informer.addHandler(({ object }) => heard.push(object.metadata.name))
+  const running = cache.start(signal)
+  await clock.advance(0)
+  assert.deepEqual([server.took(), heard.length], [['list', 'watch 5'], 10])
   stop()
   await running
 })

@@ -6,6 +6,7 @@ import { Informer, type InformerOptions } from '../../lib/cache/informer.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { metadataOf } from '../../lib/core/resource.ts'
 import { failing, keptLog, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const never = new AbortController().signal
@@ -101,10 +102,10 @@ test('a handler that is removed in the middle hears nothing more, and removing t
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   const i = informing(server)
   const heard: string[] = []
-  i.informer.addHandler(() => remove())
-  const remove = i.informer.addHandler(told(heard))
+  i.informer.addHandler(() => registration.remove())
+  const registration = i.informer.addHandler(told(heard))
   await i.start()
-  remove()
+  registration.remove()
   assert.deepEqual(heard, [])
   i.stop()
 })
@@ -234,5 +235,109 @@ test('a failure is there as long as it lasts: until a list, an event, or a watch
   assert.equal(i.informer.failure, cut)
   await i.clock.advance(1600)
   assert.equal(i.informer.failure, undefined)
+  i.stop()
+})
+
+test('each handler has its own sync: with the list for an early one, at once for a late one, never for one that was removed', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1')]))
+  const i = informing(server)
+  const heard: string[] = []
+  const early = i.informer.addHandler(told(heard))
+  const removed = i.informer.addHandler(told([]))
+  const waiting = removed.synced(i.signal)
+  void early.synced(i.signal).then(() => heard.push('synced'))
+  assert.deepEqual([early.isSynced, removed.isSynced], [false, false])
+  removed.remove()
+  await assert.rejects(waiting, /Cannot sync a handler of pods: it was removed/)
+  await i.start()
+  assert.deepEqual([heard, early.isSynced, removed.isSynced], [['added a initial', 'synced'], true, false])
+  const late = i.informer.addHandler(told(heard))
+  assert.equal(late.isSynced, true)
+  await late.synced(i.signal)
+  const unsynced = informing(new ScriptedServer())
+  const stopped = unsynced.informer.addHandler(told([])).synced(unsynced.signal)
+  unsynced.informer.stop()
+  await assert.rejects(stopped, /Cannot sync pods: its informer was stopped/)
+  i.stop()
+})
+
+test('a resync tells the handler that asked for it, and no other, of every object as an update of itself, without the server', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  const [often, rarely, never] = [[], [], []] as [string[], string[], string[]]
+  i.informer.addHandler(told(often), { resyncMs: 10_000 })
+  const registration = i.informer.addHandler((delta) => void (delta.kind === 'updated' && delta.old === delta.object && rarely.push(delta.object.metadata.name)), { resyncMs: 20_000 })
+  i.informer.addHandler(told(never))
+  await i.start()
+  server.took()
+  await i.clock.advance(8999)
+  assert.deepEqual(often.splice(0), ['added a initial', 'added b initial'])
+  await i.clock.advance(1)
+  assert.deepEqual(often.splice(0), ['updated a', 'updated b'])
+  stream.send('DELETED', pod('a', '6'))
+  await i.clock.advance(9000)
+  assert.deepEqual([often.splice(0), rarely, never.splice(0)], [['deleted a', 'updated b'], ['b'], ['added a initial', 'added b initial', 'deleted a']])
+  registration.remove()
+  await i.clock.advance(100_000)
+  assert.deepEqual([rarely, server.took(), i.clock.pending], [['b'], [], 2])
+  i.stop()
+  await i.clock.advance(0)
+  assert.equal(i.clock.pending, 0)
+  assert.throws(() => informing(server).informer.addHandler(() => {}, { resyncMs: 999 }), /Cannot resync a handler of pods every 999 ms: the shortest period is 1 s/)
+})
+
+test('a handler that is removed in the middle of a resync hears no more, and what it deletes meanwhile is not replayed', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+  const i = informing(server)
+  const heard: string[] = []
+  const registration = i.informer.addHandler(({ kind, object }) => {
+    if (kind !== 'updated') return
+    heard.push(object.metadata.name)
+    registration.remove()
+  }, { resyncMs: 1000 })
+  await i.start()
+  await i.clock.advance(5000)
+  assert.deepEqual(heard, ['a'])
+  i.stop()
+})
+
+test('of a kind whose metadata alone is wanted, that is asked for and kept, whatever the server sends; it keeps its own name', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  const partial = ({ metadata }: { metadata: object }): object => ({ apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata })
+  server.lists.push(list('5', [pod('a', '1', { spec: { big: [1] } })]))
+  server.watches.push(stream.answer)
+  const i = informing(server, { resource: metadataOf(POD) })
+  await i.start()
+  stream.send('ADDED', partial(pod('b', '6')))
+  stream.send('ADDED', pod('c', '7', { spec: {} }))
+  await i.clock.advance(0)
+  for (const name of ['a', 'b', 'c']) {
+    const { apiVersion, kind, ...rest } = i.informer.store.get(`default/${name}`)!
+    assert.deepEqual([apiVersion, kind, Object.keys(rest)], ['v1', 'Pod', ['metadata']])
+  }
+  const accepts = server.requests.map(({ headers }) => headers?.['accept'])
+  assert.deepEqual(accepts, ['List', ''].map((as) => `application/json;as=PartialObjectMetadata${as};g=meta.k8s.io;v=v1,application/json`))
+  i.stop()
+})
+
+test('the last version that was seen is known, of lists, events and bookmarks, before anybody is told', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1')]))
+  server.watches.push(stream.answer)
+  const i = informing(server, { strip: ({ metadata }) => void delete (metadata as { resourceVersion?: string }).resourceVersion })
+  const seen: (string | undefined)[] = [i.informer.lastSeen]
+  i.informer.addHandler(() => seen.push(i.informer.lastSeen))
+  await i.start()
+  stream.send('ADDED', pod('b', '6'))
+  stream.bookmark('60')
+  await i.clock.advance(0)
+  assert.deepEqual([seen, i.informer.lastSeen], [[undefined, '5', '6'], '60'])
   i.stop()
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { keyOf } from '../../lib/core/objects.ts'
 import { messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
 import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
@@ -18,6 +19,7 @@ function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}
       target: { resource: POD },
       clock,
       random: () => 0,
+      prepare: () => {},
       replace: (objects) => did.push(`list ${objects.map(({ metadata }) => metadata.name).join()}`),
       apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
       onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
@@ -227,7 +229,7 @@ test('a watch that the server closes at once is opened again after a wait, then 
   const r = reflecting(server)
   await r.clock.advance(800 + 1600)
   assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
-  assert.match(r.took().find((what) => what.startsWith('Cannot')) ?? '', /the server closed the watch as soon as it was open; 800/)
+  assert.match(r.took().find((what) => what.startsWith('Cannot')) ?? '', /the server closed the watch before its time; 800/)
   await r.stop()
 })
 
@@ -256,6 +258,25 @@ test('a list without a version is not watched from nowhere', async () => {
   await r.clock.advance(800)
   assert.deepEqual(server.took(), ['list', 'list', 'watch 5'])
   assert.match(r.took()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
+  await r.stop()
+})
+
+test('a Table is neither a list of nothing nor an object', async () => {
+  const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata: { resourceVersion: '5' }, rows: [] }
+  const stream = new Stream()
+  const server = new ScriptedServer()
+  const answer = new Stream()
+  answer.text(JSON.stringify(table))
+  answer.end()
+  server.lists.push((request) => answer.answer(request), list('5', [pod('a', '3')]), list('6', [pod('a', '3')]))
+  server.watches.push(stream.answer)
+  const r = reflecting(server, { apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)) })
+  await r.clock.advance(800)
+  assert.deepEqual(r.took(), ['Cannot list pods: the server answered with something that is no list; 800', 'list a'])
+  stream.send('ADDED', table)
+  await r.clock.advance(1600)
+  assert.match(r.took().join(), /name is missing; 1600,list a$/)
+  assert.deepEqual(server.took(), ['list', 'list', 'watch 5', 'list', 'watch 6'])
   await r.stop()
 })
 

@@ -74,6 +74,12 @@ export class Stream {
     this.send('BOOKMARK', { apiVersion: 'v1', kind: 'Pod', metadata: { resourceVersion } })
   }
 
+  /** The bookmark behind all that there was. */
+  mark(resourceVersion: string): void {
+    const annotations = { 'k8s.io/initial-events-end': 'true' }
+    this.send('BOOKMARK', { apiVersion: 'v1', kind: 'Pod', metadata: { resourceVersion, annotations } })
+  }
+
   error(code: number, reason: string): void {
     this.send('ERROR', { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `scripted ${reason}` })
   }
@@ -129,13 +135,22 @@ export class Stream {
 export class ScriptedServer {
   readonly lists: Answer[] = []
   readonly watches: Answer[] = []
-  /** Every request, as `list` or `watch 5` (from version 5), with the page asked for. */
+  /** Streams of everything there is. Without one they are refused as by an older server, which asks for a list; that is not logged. */
+  readonly streams: Answer[] = []
+  /** Every request, as `list`, `stream` or `watch 5` (from version 5), with the page asked for. */
   readonly log: string[] = []
   readonly requests: HttpRequest[] = []
 
   readonly transport: Transport = async (request) => {
     request.signal?.throwIfAborted()
     const query = new URLSearchParams(request.path.split('?', 2)[1])
+    if (query.has('sendInitialEvents')) {
+      const answer = this.streams.shift()
+      if (!answer) return await refusal(422, 'Invalid')(request)
+      this.requests.push(request)
+      this.log.push('stream')
+      return await answer(request)
+    }
     this.requests.push(request)
     if (query.get('watch') === 'true') {
       this.log.push(`watch ${query.get('resourceVersion')}`)

@@ -41,7 +41,7 @@ test('what mends itself is mentioned when it happens again, or when somebody wai
   h.failed(cut, 800, true)
   h.failed(cut, 1600, true)
   h.recovered()
-  assert.deepEqual(took(), ['debug cut; next try in 800 ms', 'warn cut; next try in 1.6 s', 'info Watching pods again'])
+  assert.deepEqual(took(), ['debug cut; next try in 800 ms', 'warn Cannot watch pods: cut; next try in 1.6 s', 'info Watching pods again'])
   h.failed(api(503, 'ServiceUnavailable'), 800, false)
   assert.match(took()[0] ?? '', /^warn/)
 })
@@ -57,7 +57,7 @@ test('another kind of failure is announced, although one was', () => {
   const { health: h, took } = health()
   h.failed(cut, 800, false)
   h.failed(api(401, 'Unauthorized'), 1600, false)
-  assert.deepEqual(took().map((line) => line.slice(0, 8)), ['warn cut', 'warn Can'])
+  assert.deepEqual(took().map((line) => line.slice(0, 29)), ['warn Cannot watch pods: cut; ', 'warn Cannot list pods: Unauth'])
   assert.ok(h.failure instanceof ApiError)
 })
 

@@ -3,100 +3,11 @@
  * Each case has a namespace of its own.
  */
 import assert from 'node:assert/strict'
-import { Api } from '../../lib/client/api.ts'
-import { AppliedMemory } from '../../lib/client/applied_memory.ts'
-import type { CachingReader, Client, WriteRecord } from '../../lib/client/client.ts'
-import { KubeClient } from '../../lib/client/kube_client.ts'
-import { LiveReader } from '../../lib/client/live_reader.ts'
 import { ApiError, isReason } from '../../lib/core/errors.ts'
-import type { CustomObject, DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
-import type { AnyResource, Resource } from '../../lib/core/resource.ts'
-import type { Transport } from '../../lib/core/transport.ts'
-import { recorder, type Recorder } from './transports.ts'
+import type { DesiredMeta } from '../../lib/core/objects.ts'
+import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, MISSING, results, SERVICE, type Case, type ConfigMap } from './case_bench.ts'
 
-interface FooSpec {
-  size: number
-  list?: string[]
-}
-interface FooStatus {
-  phase?: string | undefined
-  count?: number | undefined
-  nested?: { a?: string | undefined } | undefined
-}
-type Foo = CustomObject<FooSpec, FooStatus, string>
-interface ConfigMap extends KubeObject {
-  readonly metadata: KubeObject['metadata'] & { readonly namespace: string }
-  readonly data?: Readonly<Record<string, string>>
-}
-
-export const FOO: Resource<Foo, { metadata: DesiredMeta; spec: FooSpec }> = { group: 'cases.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
-const CONFIG_MAP: Resource<ConfigMap, { metadata: DesiredMeta; data?: Record<string, string | undefined> }> = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' }
-const SERVICE: Resource<KubeObject & { spec?: { ports?: { targetPort?: unknown }[] } }, object> = { group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced' }
-const CLUSTER_ROLE: Resource<KubeObject, object> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' }
-const MISSING: Resource<KubeObject & { metadata: { namespace: string } }, object> = { group: 'cases.dev', version: 'v1', kind: 'Nope', plural: 'nopes', scope: 'Namespaced' }
-
-export const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-export const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
-
-/** What makes a server serve Foo. */
-export const FOO_CRD: object = {
-  metadata: { name: 'foos.cases.dev' },
-  spec: {
-    group: 'cases.dev', scope: 'Namespaced', names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
-    versions: [{
-      name: 'v1', served: true, storage: true, subresources: { status: {} },
-      schema: { openAPIV3Schema: { type: 'object', required: ['spec'], properties: {
-        spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 0 }, list: { type: 'array', items: { type: 'string' } } } },
-        status: { type: 'object', properties: { phase: { type: 'string' }, count: { type: 'integer' }, nested: { type: 'object', properties: { a: { type: 'string' } } } } },
-      } } },
-    }],
-  },
-}
-
-/** What a case is given. */
-export interface CaseContext {
-  readonly transport: Transport
-  readonly namespace: string
-}
-
-interface Bench {
-  readonly client: Client
-  readonly network: Recorder
-  readonly writes: WriteRecord[]
-  /** What the cache of this client has: set by the case, whatever the server has. */
-  readonly cached: Map<string, KubeObject>
-}
-
-/** A client that reads Foo, ConfigMap and Service from a cache that the case fills, and the rest live. */
-function bench({ transport }: CaseContext, caches = true): Bench {
-  const network = recorder(transport)
-  const api = new Api({ transport: network.transport })
-  const cached = new Map<string, KubeObject>()
-  const writes: WriteRecord[] = []
-  const live = new LiveReader(api)
-  const isWatched = (resource: AnyResource): boolean => caches && [FOO.kind, CONFIG_MAP.kind, SERVICE.kind].includes(resource.kind)
-  const reader: CachingReader = {
-    watches: isWatched,
-    get: async (resource, ref) => {
-      if (!isWatched(resource)) return await live.get(resource, ref)
-      return cached.get(('metadata' in ref ? ref.metadata : ref).name) as never
-    },
-    list: (resource, options) => live.list(resource, options),
-    lookup: (index, key) => live.lookup(index, key),
-  }
-  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'cases', fieldValidation: 'Strict', onWrite: (write) => writes.push(write), applied: new AppliedMemory() })
-  return { client, network, writes, cached }
-}
-
-const results = ({ writes }: Bench): string[] => writes.splice(0).map(({ verb, kind, result }) => `${verb} ${kind} ${result}`)
-const methods = ({ network }: Bench): string[] => network.take().map((line) => line.split(' ')[0]!)
-
-export interface Case {
-  readonly name: string
-  run(context: CaseContext): Promise<void>
-}
-
-export const CASES: readonly Case[] = [
+export const CLIENT_CASES: readonly Case[] = [
   {
     name: 'create makes an object, and refuses a second one of its name',
     async run(context) {
@@ -315,7 +226,7 @@ export const CASES: readonly Case[] = [
       const other = await it.client.create(FOO, { metadata: { name: 'other', namespace }, spec: { size: 1 } })
       const owned = await it.client.create(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
       methods(it)
-      await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), { name: 'TypeError', message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already` })
+      await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), { name: 'AlreadyOwned', message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already` })
       await assert.rejects(it.client.apply(CONFIG_MAP, { metadata: { name: 'b', namespace: 'elsewhere' } }, { owner }), /owners do not reach across namespaces/)
       await assert.rejects(it.client.create(CLUSTER_ROLE, { metadata: { generateName: 'c-' } }, { owner }), /Cannot make Foo "owner" own a new ClusterRole: .*the object is cluster-scoped/)
       assert.deepEqual(methods(it), [])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { controllerOf, controllerReference, groupOf, refersTo, withController } from '../../lib/core/owners.ts'
+import { AlreadyOwned, controllerOf, controllerReference, groupOf, refersTo, withController } from '../../lib/core/owners.ts'
 
 const owner = (over: Partial<KubeObject['metadata']> = {}): KubeObject =>
   ({ apiVersion: 'example.dev/v1', kind: 'Foo', metadata: { name: 'foo', namespace: 'ns', uid: 'u1', resourceVersion: '1', creationTimestamp: '', ...over } })
@@ -23,13 +23,15 @@ test('an owner that owns already is not added twice, and keeps its place', () =>
 test('an owner in another version, or made anew under the same name, takes the place of its former self', () => {
   assert.deepEqual(withController([{ ...reference, apiVersion: 'example.dev/v1alpha1' }], owner(), object), [reference])
   assert.deepEqual(withController([{ ...reference, uid: 'before' }], owner(), object), [reference])
+  // A kind that moved to another group, as Deployment did from extensions to apps.
+  assert.deepEqual(withController([{ ...reference, apiVersion: 'former.dev/v1beta1' }], owner(), object), [reference])
   assert.deepEqual(withController([{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }], owner(), object), [reference])
 })
 
 test('an object that another one controls is not taken away', () => {
   const other = { ...reference, name: 'bar', uid: 'u2' }
-  assert.throws(() => withController([other], owner(), object), /^TypeError: Cannot make Foo "foo" own Deployment "ns\/a": Foo "bar" controls it already$/)
-  assert.throws(() => withController([{ ...reference, apiVersion: 'other.dev/v1', uid: 'u2' }], owner(), object), TypeError)
+  assert.throws(() => withController([other], owner(), object), /^AlreadyOwned: Cannot make Foo "foo" own Deployment "ns\/a": Foo "bar" controls it already$/)
+  assert.throws(() => withController([{ ...reference, apiVersion: 'other.dev/v1', uid: 'u2' }], owner(), object), (error) => error instanceof AlreadyOwned && error.controller.uid === 'u2')
 })
 
 test('owners do not reach across namespaces; cluster-scoped ones reach everywhere', () => {

@@ -1,6 +1,7 @@
 /** Waiting for what shall become true on a server, by watching it. */
 import type { AnyResource, KubeObject, Transport } from '../../mod.ts'
-import { Api, Informer } from '../../mod.ts'
+import { Informer } from '../../mod.ts'
+import { Api } from '../../lib/client/api.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 
@@ -22,16 +23,16 @@ export function watching(transport: Transport, resource: AnyResource, signal: Ab
     new Promise((resolve, reject) => {
       const began = Date.now()
       const stop = systemClock.after(MOST_MS, () => {
-        remove()
+        registration.remove()
         reject(new Error(`${resource.kind} "${key}" did not become "${what}" within ${MOST_MS / 1000} s: ${JSON.stringify(informer.store.get(key)) ?? 'it does not exist'}`))
       })
       const look = (): void => {
         if (!informer.isSynced || !condition(informer.store.get(key))) return
         stop()
-        remove()
+        registration.remove()
         resolve(informer.store.get(key))
       }
-      const remove = informer.addHandler(look)
+      const registration = informer.addHandler(look)
       void informer.synced(signal).then(look, () => reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
     })
   const served = informer.synced(signal)

@@ -50,9 +50,10 @@ export function watch(backend: Backend, watches: Watches, kind: Kind, route: Res
     watches.delete(body)
   })
   let isFirst = true
-  const send = (type: string, object: ApiObject): void => {
-    body.push(`{"type":"${type}","object":${render(object, isFirst)}}\n`)
+  const lineOf = (type: string, object: ApiObject): string => {
+    const line = `{"type":"${type}","object":${render(object, isFirst)}}\n`
     isFirst = false
+    return line
   }
   const sendBookmark = (annotations?: JsonObject): void => {
     const metadata = { resourceVersion: String(backend.store.revision), creationTimestamp: null, ...(annotations && { annotations }) }
@@ -61,14 +62,14 @@ export function watch(backend: Backend, watches: Watches, kind: Kind, route: Res
   const sendChange = (change: Change): void => {
     if (change.revision <= plan.after || !change.key.startsWith(within.prefix)) return
     const event = seenThrough(change, (object) => within.isNamed(object) && matches(object))
-    if (event) send(event.type, present(kind, event.object))
+    if (event) body.push(lineOf(event.type, present(kind, event.object)))
   }
 
   try {
     const missed = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
     if (plan.from === 'state') {
       for (const object of backend.store.list(kind.storage.id, within.prefix)) {
-        if (within.isNamed(object) && matches(object)) send('ADDED', present(kind, object))
+        if (within.isNamed(object) && matches(object)) body.pushInitial(lineOf('ADDED', present(kind, object)))
       }
       if (plan.marksEnd) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
     }

@@ -1,0 +1,127 @@
+/** One connection of a watch: from a version on, or with everything that there is before it. */
+import { NetworkError } from '../core/errors.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { abortScope } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import { lineBatches } from '../async/lines.ts'
+import { watchdog } from '../async/watchdog.ts'
+import { describe, type Api } from '../client/api.ts'
+import type { SelectOptions, Target } from '../client/requests.ts'
+import { parseWatchLine, type WatchEvent } from './watch_line.ts'
+import type { WatchInput } from './watch_state.ts'
+
+export interface WatchStreamOptions extends SelectOptions {
+  readonly api: Api
+  readonly target: Target
+  readonly clock: Clock
+  readonly random: () => number
+  /** Takes every object once as it comes, to keep less of it, before it is collected or handed on in a list. */
+  readonly prepare: (object: KubeObject) => void
+  /** Takes the whole, at once. Called before the first event, and again whenever the whole was asked for anew. */
+  readonly replace: (objects: KubeObject[], resourceVersion: string) => void
+  /** Takes one event; its object is prepared. `resourceVersion` is the event's, as it came. */
+  readonly apply: (event: WatchEvent, resourceVersion: string) => void
+  /** Hears that the server accepted a watch from a version. */
+  readonly onOpen?: () => void
+}
+
+/** Bookmarks come about every 60 s, 121 s was seen: a connection that is silent for longer is half-open. */
+const SILENCE_MS = 150_000
+/** What there is comes as fast as it can be read: a server that is silent within it does not know what was asked. */
+const INITIAL_SILENCE_MS = 30_000
+
+/**
+ * Watches until the server closes the connection, it fails, or it is silent for too long; says how it ended.
+ * `from`: the version to go on from; `undefined` asks for the whole first. What it brings on the way is told to `tell`.
+ */
+export async function watchOnce(
+  options: WatchStreamOptions,
+  from: string | undefined,
+  signal: AbortSignal,
+  tell: (input: WatchInput) => void,
+): Promise<WatchInput> {
+  const { api, target, labels, fields, clock, random } = options
+  const what = describe(target)
+  const began = clock.monotonic()
+  const scope = abortScope(signal)
+  /** What there is, until the mark that ends it. */
+  let collected = from === undefined ? new Map<string, KubeObject>() : undefined
+  let silent = false
+  const giveUp = (ms: number) => (): void => {
+    silent = true
+    scope.abort(silence(what, ms))
+  }
+  const initialSilence = collected && watchdog(clock, INITIAL_SILENCE_MS, giveUp(INITIAL_SILENCE_MS))
+  const dog = watchdog(clock, SILENCE_MS, giveUp(SILENCE_MS))
+  // Each watch ends at another time, so that a server that was restarted does not get them all back at once.
+  const timeoutSeconds = Math.floor(300 + 300 * random())
+  let accepted = false
+  let advanced = false
+  try {
+    const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
+    const { body } = await api.watch(target, query, scope.signal)
+    accepted = true
+    initialSilence?.heard()
+    if (!collected) options.onOpen?.()
+    for await (const lines of lineBatches(body)) {
+      dog.heard()
+      // Part of a line counts: some are long. Bookmarks and changes do not: a server that does not know what was asked sends them.
+      let isInitial = lines.length === 0
+      for (const line of lines) {
+        // Bytes that came before an abort are not wanted after it.
+        scope.signal.throwIfAborted()
+        const event = parseWatchLine(line, what)
+        if (!collected) {
+          take(event)
+        } else if (event.kind === 'bookmark') {
+          if (event.ends) whole(collected, event.resourceVersion)
+        } else {
+          if (collect(collected, event)) isInitial = true
+        }
+      }
+      if (isInitial) initialSilence?.heard()
+    }
+    return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
+  } catch (error) {
+    return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
+  } finally {
+    initialSilence?.[Symbol.dispose]()
+    dog[Symbol.dispose]()
+    scope[Symbol.dispose]()
+  }
+
+  function take(event: WatchEvent): void {
+    // Read first: what prepares an object may take things out of it.
+    const resourceVersion = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
+    if (event.kind !== 'bookmark') options.prepare(event.object)
+    options.apply(event, resourceVersion)
+    tell({ kind: 'seen', resourceVersion })
+    if (resourceVersion !== from) advanced = true
+  }
+
+  /** Whether it is an object that was not there before. */
+  function collect(objects: Map<string, KubeObject>, { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>): boolean {
+    const key = formatKey(keyOf(object))
+    const isNew = kind === 'applied' && !objects.has(key)
+    if (kind === 'deleted') {
+      objects.delete(key)
+    } else {
+      options.prepare(object)
+      objects.set(key, object)
+    }
+    return isNew
+  }
+
+  function whole(objects: Map<string, KubeObject>, resourceVersion: string): void {
+    initialSilence?.[Symbol.dispose]()
+    collected = undefined
+    advanced = true
+    options.replace([...objects.values()], resourceVersion)
+    tell({ kind: 'listed', resourceVersion })
+  }
+}
+
+function silence(what: string, ms: number): NetworkError {
+  const message = `Cannot watch ${what}: nothing was heard for ${ms / 1000} s, so the connection is taken for dead`
+  return new NetworkError(message, { phase: 'body' })
+}

@@ -1,0 +1,66 @@
+/** Parts of objects that have verbs of their own: their names, what is sent to them, and what they answer with. */
+import type { Status } from '../core/errors.ts'
+import { keyOf, type ObjectMeta } from '../core/objects.ts'
+import { apiVersionOf } from '../core/resource.ts'
+import type { NamedTarget } from './placement.ts'
+
+/** How many replicas there shall be, and are, whatever the kind. */
+export interface Scale {
+  readonly metadata: ObjectMeta
+  readonly spec: { readonly replicas?: number }
+  readonly status?: { readonly replicas: number; readonly selector?: string }
+}
+
+/** A token for a service account. It is in `status.token` of the answer, and nowhere else: neither in errors nor in the log. */
+export interface TokenRequest {
+  readonly spec: TokenRequestSpec
+  readonly status: { readonly token: string; readonly expirationTimestamp: string }
+}
+
+interface TokenRequestSpec {
+  /** Who shall accept the token. Default: the API server. */
+  readonly audiences?: readonly string[]
+  /** How long it is good for; the server may say otherwise. At least 600. Default: 3600. */
+  readonly expirationSeconds?: number
+  /** The token goes with this object. */
+  readonly boundObjectRef?: { readonly kind: string; readonly apiVersion: string; readonly name: string; readonly uid?: string }
+}
+
+/** What is known of these. All others take an object and answer with the object that they are a part of. */
+interface Known {
+  scale: { body: { readonly spec: { readonly replicas: number } }; answer: Scale }
+  eviction: { body: { readonly deleteOptions?: EvictionOptions }; answer: Status }
+  token: { body: { readonly spec?: TokenRequestSpec }; answer: TokenRequest }
+  binding: { body: { readonly target: { readonly apiVersion: 'v1'; readonly kind: 'Node'; readonly name: string } }; answer: Status }
+}
+
+interface EvictionOptions {
+  readonly gracePeriodSeconds?: number
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
+}
+
+export type SubresourceName = keyof Known | (string & {})
+export type SubresourceBody<N extends SubresourceName> = N extends keyof Known ? Known[N]['body'] : object
+export type SubresourceAnswer<N extends SubresourceName> = N extends keyof Known
+  ? Known[N]['answer']
+  : { readonly [field: string]: unknown }
+
+/** Bodies that are of another kind than the object. */
+const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; readonly kind: string }>> = {
+  scale: { apiVersion: 'autoscaling/v1', kind: 'Scale' },
+  eviction: { apiVersion: 'policy/v1', kind: 'Eviction' },
+  token: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' },
+  binding: { apiVersion: 'v1', kind: 'Binding' },
+}
+
+/** A body as it is sent: whose it is, and what it is, is said by the target. */
+export function subresourceBody({ resource, subresource, ...key }: SubresourceTarget, body: object): object {
+  const own = { apiVersion: apiVersionOf(resource), kind: resource.kind }
+  const { apiVersion, kind } = Object.hasOwn(KIND_OF, subresource) ? KIND_OF[subresource as keyof Known] : own
+  const { metadata } = body as { readonly metadata?: object }
+  return { ...body, apiVersion, kind, metadata: { ...metadata, ...keyOf(key) } }
+}
+
+export interface SubresourceTarget extends NamedTarget {
+  readonly subresource: string
+}

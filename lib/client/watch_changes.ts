@@ -1,0 +1,64 @@
+/** One watch as its events, for those who follow a kind themselves. */
+import { abortScope } from '../async/abort.ts'
+import { lineBatches } from '../async/lines.ts'
+import type { Status } from '../core/errors.ts'
+import type { KubeObject } from '../core/objects.ts'
+import { describe, type Api } from './api.ts'
+import type { WatchChange } from './client.ts'
+import { errorOf, readAs } from './codec.ts'
+import type { SelectOptions, Target } from './requests.ts'
+
+/** Opens when it is first asked for an event; the connection ends with the iteration, however that ends. */
+export async function* watchChanges(
+  api: Api,
+  target: Target,
+  options: SelectOptions & { resourceVersion?: string | undefined },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<WatchChange<KubeObject>, void, undefined> {
+  const scope = abortScope(api.signal, signal)
+  const what = describe(target)
+  try {
+    scope.signal.throwIfAborted()
+    const { body } = await api.watch(target, { ...options, resourceVersion: options.resourceVersion ?? '' }, scope.signal)
+    for await (const lines of lineBatches(body)) {
+      for (const line of lines) {
+        const change = readChange(line, what)
+        if (change) yield { ...change, object: readAs(target.resource, change.object) }
+        // While the consumer was at work.
+        scope.signal.throwIfAborted()
+      }
+    }
+  } finally {
+    scope.abort(new DOMException(`The watch of ${what} is not wanted any more`, 'AbortError'))
+    scope[Symbol.dispose]()
+  }
+}
+
+/** What a line says; nothing for a bookmark. What is no event throws, and an ERROR as the ApiError that it carries. */
+function readChange(line: string, what: string): WatchChange<KubeObject> | undefined {
+  const { type, object } = parse(line, what)
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      if (typeof object === 'object' && object !== null) return { type, object: object as KubeObject }
+      throw new TypeError(`Cannot watch ${what}: the server sent a ${type} event without an object`)
+    case 'BOOKMARK':
+      return undefined
+    case 'ERROR':
+      throw errorOf((object ?? {}) as Status, `watch ${what}`)
+    default:
+      throw new TypeError(`Cannot watch ${what}: the server sent an event of unknown type "${String(type)}"`)
+  }
+}
+
+function parse(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
+  let event: unknown
+  try {
+    event = JSON.parse(line)
+  } catch {
+    // Without its cause: V8's message quotes the line, and that may be a Secret.
+  }
+  if (typeof event === 'object' && event !== null) return event
+  throw new SyntaxError(`Cannot watch ${what}: the server sent a line that is not an event (${line.length} characters)`)
+}

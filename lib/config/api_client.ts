@@ -1,0 +1,87 @@
+/** The generated APIs of @kubernetes/client-node over our transport: they reach a cluster on Bun too, and share its connections. */
+import type { HttpBody, HttpRequest, Transport } from '../core/transport.ts'
+import { ConfigError } from '../core/errors.ts'
+
+/** What is used of client-node. */
+interface ClientNode {
+  createConfiguration(parameters: { baseServer: unknown; httpApi: unknown }): unknown
+  wrapHttpLibrary(library: { send(request: RequestContext): Promise<unknown> }): unknown
+  readonly ServerConfiguration: new (url: string, variables: object) => unknown
+  readonly ResponseContext: new (status: number, headers: object, body: object) => unknown
+}
+
+/** What is used of its requests. */
+interface RequestContext {
+  getUrl(): string
+  getHttpMethod(): string
+  getHeaders(): Readonly<Record<string, string>>
+  getBody(): unknown
+  getSignal(): AbortSignal | undefined
+}
+
+/** A generated API of client-node, such as `CoreV1Api`. */
+// deno-lint-ignore no-explicit-any -- its configuration has a type that only client-node can name
+export type ApiClass<A> = new (configuration: any) => A
+
+/** An origin that no request is sent to: the transport knows the server. */
+const ORIGIN = 'https://cluster.invalid'
+
+const METHODS: ReadonlySet<string> = new Set<HttpRequest['method']>(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * A generated API of client-node that sends by a transport: that of an operator's {@link Cluster}, or one made by
+ * `httpTransport`. Nothing of kubeloop's client is in it: no cache, no fence, no retries but the transport's own.
+ *
+ * Rejects with a ConfigError when client-node cannot be loaded.
+ *
+ * @example
+ * ```ts
+ * import { CoreV1Api } from '@kubernetes/client-node'
+ * import { httpTransport, loadConfig, makeApiClient } from 'kubeloop'
+ * const transport = httpTransport((await loadConfig()).cluster)
+ * const core = await makeApiClient(CoreV1Api, { transport })
+ * ```
+ */
+export async function makeApiClient<A>(Api: ApiClass<A>, { transport }: { readonly transport: Transport }): Promise<A> {
+  const clientNode = await load()
+  const send = async (request: RequestContext): Promise<unknown> => {
+    const { status, headers, body } = await transport(requestOf(request))
+    return new clientNode.ResponseContext(status, headers, bodyOf(body))
+  }
+  const baseServer = new clientNode.ServerConfiguration(ORIGIN, {})
+  return new Api(clientNode.createConfiguration({ baseServer, httpApi: clientNode.wrapHttpLibrary({ send }) }))
+}
+
+async function load(): Promise<ClientNode> {
+  // Not a literal, so that no bundler takes 97 MB along.
+  const name = ['@kubernetes', 'client-node'].join('/')
+  try {
+    return (await import(name)) as ClientNode
+  } catch (error) {
+    const hint = 'it cannot be loaded here; install it beside kubeloop (npm install @kubernetes/client-node)'
+    throw new ConfigError(`Cannot make an API client of @kubernetes/client-node: ${hint}`, { cause: error })
+  }
+}
+
+function requestOf(request: RequestContext): HttpRequest {
+  const method = request.getHttpMethod()
+  const { pathname, search } = new URL(request.getUrl())
+  const body = request.getBody()
+  if (!METHODS.has(method)) throw new TypeError(`Cannot send ${method} ${pathname}: the transport has ${[...METHODS].join(', ')} only`)
+  if (body !== undefined && typeof body !== 'string') throw new TypeError(`Cannot send ${method} ${pathname}: its body is not text`)
+  const headers = Object.entries(request.getHeaders()).map(([header, value]) => [header.toLowerCase(), value])
+  return {
+    method: method as HttpRequest['method'], path: `${pathname}${search}`, headers: Object.fromEntries(headers) as Record<string, string>,
+    body, signal: request.getSignal(),
+  }
+}
+
+/** A body as client-node reads it: once, in one of three ways. */
+function bodyOf(body: HttpBody): object {
+  const binary = async (): Promise<Uint8Array> => {
+    const chunks: Uint8Array<ArrayBuffer>[] = []
+    for await (const chunk of body) chunks.push(chunk as Uint8Array<ArrayBuffer>)
+    return new Uint8Array(await new Blob(chunks).arrayBuffer())
+  }
+  return { text: () => body.text(), binary, stream: () => ReadableStream.from(body) }
+}

@@ -1,0 +1,25 @@
+/** From what a controller was described to do to what one run of it does. */
+import type { KubeObject } from '../core/objects.ts'
+import { Finalizer } from '../controller/finalizer.ts'
+import type { Result } from '../controller/result.ts'
+import type { Context } from './context.ts'
+import { finalizerOf, type ControllerDescription } from './description.ts'
+
+/** Of one start: a finalizer remembers what it has seen end. */
+export function stepOf(description: ControllerDescription, operator: string): (context: Context) => Promise<Result> {
+  const { resource, options: { cluster }, finalize } = description
+  const step = description.step!
+  const name = finalizerOf(description, operator)
+  const finalizer = name === undefined ? undefined : new Finalizer(resource, name)
+  if (step.kind === 'key' && !finalizer) return (context) => step.reconcile(context.key, context)
+  return async (context) => {
+    const client = cluster ? context.clientOf(cluster) : context.client
+    const reconcile = (object: KubeObject): Promise<Result> =>
+      step.kind === 'key' ? step.reconcile(context.key, context) : step.reconcile(object, context)
+    const object = await client.get<KubeObject>(resource, context.key as never)
+    // Gone: its dependents go by their owner references, and there is nothing to bring about.
+    if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : undefined
+    if (!finalizer || !finalize) return await reconcile(object)
+    return await finalizer.run(object, { client, reconcile, cleanup: (deleted) => finalize.cleanup(deleted, context) })
+  }
+}

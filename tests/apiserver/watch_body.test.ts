@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { WatchBody } from '../../lib/apiserver/watch_body.ts'
+
+test('what there is when a watch begins may be any number of lines; a reader that falls 100,000 behind after that is cut off', async () => {
+  let ended = 0
+  const body = new WatchBody(() => void ended++)
+  for (let i = 0; i < 150_000; i++) body.pushInitial('x\n')
+  for (let i = 0; i < 100_000; i++) body.push('y\n')
+  assert.equal(body.isOpen, true)
+  body.push('z\n')
+  assert.deepEqual([body.isOpen, ended], [false, 1])
+  const sizes: number[] = []
+  for await (const chunk of body) sizes.push(chunk.length)
+  assert.equal(sizes.reduce((a, b) => a + b), 2 * 250_001)
+  assert.ok(Math.max(...sizes) <= 4000, 'a chunk as large as all there is')
+})

@@ -1,0 +1,34 @@
+/** `latency.ts CLUSTER N`: from the creation of an object to the reconcile that its event causes, N times, one after the other. */
+import { argv, exit, pid } from 'node:process'
+import { operator } from 'kubeloop'
+import { clusterOf, Foo, print } from './surroundings.ts'
+
+const config = clusterOf(argv[2])
+const n = Number(argv[3])
+const took: number[] = []
+let current = '', begunMs = 0
+let heard = (): void => {}
+
+const app = operator({ name: 'bench', crds: 'ignore' })
+app.controllerFor(Foo).reconcile(async ({ metadata }) => {
+  if (metadata.name !== current) return
+  took.push(performance.now() - begunMs)
+  current = ''
+  heard()
+})
+app.add('creator', async ({ client }) => {
+  for (let i = 0; i < n; i++) {
+    const reconciled = new Promise<void>((resolve) => (heard = resolve))
+    const ref = { namespace: 'default', name: `latency-${pid}-${i}` }
+    current = ref.name
+    begunMs = performance.now()
+    await client.create(Foo, { metadata: ref, spec: { deploymentName: ref.name } } as never)
+    await reconciled
+    await client.delete(Foo, ref)
+  }
+  took.sort((a, b) => a - b)
+  const quantile = (q: number): number => took[Math.floor(q * (took.length - 1))]!
+  print({ p50: quantile(0.5), p99: quantile(0.99) })
+  exit(0)
+})
+await app.start(new AbortController().signal, { cluster: config })

@@ -1,0 +1,34 @@
+/** What the benchmarks of this folder share: where the cluster is, the kind, and what is printed. */
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { dynamicResource, type ClusterConfig } from 'kubeloop'
+
+export const Foo = dynamicResource({ group: 'bench.example.com', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' })
+
+/** The file that is named first: `{ server, token, ca }`. */
+export function clusterOf(path: string | undefined): ClusterConfig {
+  return JSON.parse(readFileSync(path!, 'utf8')) as ClusterConfig
+}
+
+const runtime = globalThis as { gc?: (full?: boolean) => void; Bun?: { gc(full: boolean): void } }
+
+export function collect(): void {
+  if (runtime.gc) runtime.gc()
+  else runtime.Bun?.gc(true)
+}
+
+/** Memory as growth over the process as it was when this was called, after a collection. */
+export function memoryFromNow(): () => { heapMib: number; peakMib: number } {
+  collect()
+  const before = process.memoryUsage()
+  return () => {
+    const peak = process.resourceUsage().maxRSS * 1024
+    collect()
+    const { heapUsed } = process.memoryUsage()
+    return { heapMib: (heapUsed - before.heapUsed) / 2 ** 20, peakMib: (peak - before.rss) / 2 ** 20 }
+  }
+}
+
+export function print(figures: Readonly<Record<string, number>>): void {
+  console.log(JSON.stringify(figures))
+}

@@ -1,0 +1,27 @@
+/** A transport whose watches lag: what they bring is handed on so much later, in its order. */
+import type { Transport } from '../../lib/core/transport.ts'
+import type { Clock } from '../../lib/async/clock.ts'
+import { Stream } from './scripted_server.ts'
+
+export function delayedWatches(inner: Transport, clock: Clock, delayMs: number): Transport {
+  return async (request) => {
+    const response = await inner(request)
+    if (!/[?&]watch=true/.test(request.path) || response.status !== 200) return response
+    const delayed = new Stream()
+    const later = (then: () => void): void => void clock.after(delayMs, then)
+    const pump = async (): Promise<void> => {
+      try {
+        for await (const chunk of response.body) {
+          const bytes = chunk.slice()
+          later(() => delayed.bytes(bytes))
+        }
+        later(() => delayed.end())
+      } catch (error) {
+        // What breaks off, or is not wanted any more, does so at once.
+        delayed.fail(error)
+      }
+    }
+    void pump()
+    return { ...response, body: delayed.body() }
+  }
+}

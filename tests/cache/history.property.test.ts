@@ -1,0 +1,130 @@
+/**
+ * Random histories of a server, replayed by seed under the fake clock. `SEEDS=10000 node --test tests/cache/history.property.test.ts`
+ * runs more of them, `SEED=42` one of them.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineIndex, type Index } from '../../lib/core/index.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { Api } from '../../lib/client/api.ts'
+import { Informer } from '../../lib/cache/informer.ts'
+import type { Delta } from '../../lib/cache/store.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { POD } from './scripted_server.ts'
+import { Random, RandomServer, versionsOf } from './random_server.ts'
+
+const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
+const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, ({ metadata }) => metadata.name).sort()
+
+/** Believes every delta, and checks that it fits what was heard before. */
+class Listener {
+  readonly #known = new Map<string, KubeObject>()
+  /** The newest version heard of each uid. */
+  readonly #versions = new Map<string, number>()
+  heard = 0
+
+  readonly handler = (delta: Delta): void => {
+    this.heard++
+    const { name, uid, resourceVersion } = delta.object.metadata
+    const known = this.#known.get(name)
+    const version = Number(resourceVersion)
+    const newest = this.#versions.get(uid) ?? 0
+    if (delta.kind === 'added') {
+      this.#check(known === undefined, `"${name}" was added twice`)
+      this.#check(newest === 0, `"${name}" ${uid} came back`)
+    } else if (delta.kind === 'updated') {
+      this.#check(known?.metadata.uid === uid, `"${name}" was updated to another object, or from nothing`)
+      this.#check(delta.old === known, `"${name}" was not updated from what was heard last`)
+      this.#check(version > newest, `"${name}" went from ${newest} to ${version}`)
+    } else {
+      this.#check(known?.metadata.uid === uid, `"${name}" was deleted and not known`)
+      this.#check(delta.stale ? delta.object === known : version > newest, `"${name}" was deleted in another state than its last`)
+    }
+    this.#versions.set(uid, Math.max(newest, version))
+    if (delta.kind === 'deleted') this.#known.delete(name)
+    else this.#known.set(name, delta.object)
+  }
+
+  /** What a handler throws is only logged: it is kept for the end. */
+  readonly problems: string[] = []
+
+  get state(): Record<string, string> {
+    return versionsOf(this.#known.values())
+  }
+
+  #check(holds: boolean, problem: string): void {
+    if (!holds) this.problems.push(problem)
+  }
+}
+
+interface Figures {
+  requests: number
+  heard: number
+  simulatedMs: number
+}
+
+const STEPS = 25
+
+async function replay(seed: number, figures: Figures): Promise<void> {
+  const random = new Random(seed)
+  const clock = new FakeClock()
+  const server = new RandomServer(random, clock)
+  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock, log: silentLog, random: random.next, freeze: true })
+  const listeners = [new Listener(), new Listener()] as const
+  informer.addHandler(listeners[0].handler)
+  const controller = new AbortController()
+  const ended = informer.start(controller.signal)
+  const lateAt = random.int(STEPS)
+  for (let i = 0; i < STEPS; i++) {
+    for (let acts = random.int(4); acts >= 0; acts--) server.act()
+    if (i === lateAt) informer.addHandler(listeners[1].handler)
+    await clock.advance(random.chance(0.3) ? random.int(120_000) : random.int(3000))
+  }
+  server.calm()
+  // Everything is asked for once more, while it changes.
+  server.forget()
+  for (let i = 0; i < 10; i++) {
+    server.write()
+    server.pump()
+    await clock.advance(random.int(1000))
+  }
+  // A connection that is half-open now is found, and waits that have begun end.
+  await clock.advance(400_000)
+  const before = server.requests
+  for (let i = 0; i < 5; i++) server.write()
+  server.pump()
+  await clock.advance(200_000)
+
+  const expected = versionsOf(server.objects.values())
+  assert.deepEqual(versionsOf(informer.store.values()), expected, 'the store')
+  for (const listener of listeners) assert.deepEqual([listener.problems, listener.state], [[], expected], 'a handler')
+  for (const team of ['red', 'blue']) {
+    assert.deepEqual(names(informer.store.lookup(byTeam, team)), names([...server.objects.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)), 'the index')
+  }
+  assert.ok(server.requests - before <= 2, `a storm: ${server.requests - before} requests while all was well`)
+  assert.ok(Number(informer.lastSeen) <= server.version && informer.failure === undefined)
+  figures.requests += server.requests
+  figures.heard += listeners[0].heard + listeners[1].heard
+  figures.simulatedMs += clock.monotonic()
+  controller.abort()
+  await ended
+}
+
+const one = process.env['SEED']
+const seeds = one === undefined ? Number(process.env['SEEDS'] ?? 500) : 1
+
+test(`whatever happens between (${seeds} histories), at rest the store is what the server has, and every handler was told so, in order`, async () => {
+  const figures: Figures = { requests: 0, heard: 0, simulatedMs: 0 }
+  const first = one === undefined ? 1 : Number(one)
+  const began = performance.now()
+  for (let seed = first; seed < first + seeds; seed++) {
+    await replay(seed, figures).catch((cause: unknown) => {
+      throw new Error(`history ${seed} (SEED=${seed} runs it alone) failed: ${String(cause)}`, { cause })
+    })
+  }
+  if (seeds > 500) {
+    const hours = Math.round(figures.simulatedMs / 3_600_000)
+    console.log(`${seeds} histories, ${hours} h of server life, ${figures.requests} requests, ${figures.heard} changes heard, in ${Math.round(performance.now() - began)} ms`)
+  }
+})

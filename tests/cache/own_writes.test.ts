@@ -1,0 +1,343 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { isReason } from '../../lib/core/errors.ts'
+import { defineIndex } from '../../lib/core/index.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { metadataOf } from '../../lib/core/resource.ts'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import type { CacheOptions } from '../../lib/cache/cache_options.ts'
+import { Informer } from '../../lib/cache/informer.ts'
+import { Api } from '../../lib/client/api.ts'
+import { ConfigMap, Deployment, Namespace, Pod } from '../../lib/kinds/mod.ts'
+import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { delayedWatches } from './delayed_watch.ts'
+import { keptLog, list, pod, POD, ScriptedServer, Stream } from './scripted_server.ts'
+
+const never = new AbortController().signal
+const A = { namespace: 'default', name: 'a' }
+const map = (value: string, more: object = {}) => ({ metadata: { ...A, ...more }, data: { value } })
+const LAG_MS = 2000
+
+/** A cluster that caches config maps and deployments, whose watch is two seconds late; and `others`, who write behind its back. */
+async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions> = {}) {
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+  }
+  const clock = new FakeClock({ settle })
+  const server = new ApiServer({ clock })
+  const requests: HttpRequest[] = []
+  const counted: Transport = (request) => (requests.push(request), server.handle(request))
+  const cluster = new Cluster({ name: 'test', transport: delayedWatches(counted, clock, LAG_MS), clock, random: () => 0, freeze: true, ...more })
+  cluster.cache.declare(ConfigMap, options)
+  cluster.cache.declare(Deployment)
+  const heard: string[] = []
+  for (const informer of cluster.cache.informersOf(ConfigMap)!) {
+    informer.addHandler((delta) => {
+      if (delta.object.metadata.name === 'kube-root-ca.crt') return
+      const value = (object: KubeObject): string => `${(object as { data?: { value?: string } }).data?.value}`
+      heard.push(delta.kind === 'updated' ? `${value(delta.old)}→${value(delta.object)}` : `${delta.kind} ${value(delta.object)}`)
+    })
+  }
+  const stop = new AbortController()
+  const running = cluster.start(stop.signal)
+  await clock.advance(LAG_MS + 100)
+  await cluster.ready(never)
+  requests.length = 0
+  return {
+    clock, cluster, client: cluster.client, heard, requests,
+    others: new Cluster({ name: 'others', transport: server.handle, clock, random: () => 0 }).client,
+    value: async () => (await cluster.client.get(ConfigMap, A))?.data?.['value'],
+    names: async (labels?: string) => {
+      const listed = await cluster.client.list(ConfigMap, { namespace: 'default', ...(labels ? { labels } : {}) })
+      return listed.map(({ metadata }) => metadata.name).filter((name) => name !== 'kube-root-ca.crt')
+    },
+    /** Until the watch has brought all. */
+    catchUp: () => clock.advance(LAG_MS + 100),
+    isCaughtUp: () => [...cluster.cache.informers()].every((informer) => informer.reader === informer.store),
+    [Symbol.asyncDispose]: async () => {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+test('what was created, changed and deleted is read as that at once; handlers hear of it from the watch alone, in order', async () => {
+  await using w = await lagging()
+  await w.client.create(ConfigMap, map('1'))
+  assert.equal(await w.value(), '1')
+  await w.client.edit(ConfigMap, A, (draft) => void (draft.data = { value: '2' }))
+  assert.equal(await w.value(), '2')
+  await w.client.patch(ConfigMap, A, { merge: { data: { value: '3' } } })
+  assert.equal(await w.value(), '3')
+  const written = (await w.client.get(ConfigMap, A))!
+  await w.client.update(ConfigMap, { ...written, data: { value: '4' } })
+  assert.deepEqual([await w.value(), await w.names()], ['4', ['a']])
+  await w.client.delete(ConfigMap, A)
+  assert.deepEqual([await w.value(), await w.names()], [undefined, []])
+  await w.client.apply(ConfigMap, map('5'))
+  assert.equal(await w.value(), '5')
+  assert.deepEqual(w.heard, [])
+  assert.equal(w.requests.filter(({ method }) => method === 'GET').length, 0, 'all reads were the cache\'s')
+  await w.catchUp()
+  assert.deepEqual(w.heard, ['added 1', '1→2', '2→3', '3→4', 'deleted 4', 'added 5'])
+  assert.deepEqual([await w.value(), w.isCaughtUp()], ['5', true])
+})
+
+test('lists by labels and lookups by index see own writes in place of what they were made of', async () => {
+  await using w = await lagging()
+  const byValue = defineIndex(ConfigMap, ({ data }) => data?.['value'])
+  const found = async (value: string) => (await w.client.lookup(byValue, value)).map(({ metadata }) => metadata.name)
+  await w.others.create(ConfigMap, map('1', { labels: { app: 'x' } }))
+  await w.others.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' }, data: { value: '1' } })
+  await w.catchUp()
+  assert.deepEqual(await found('1'), ['a', 'b'])
+  await w.client.patch(ConfigMap, A, { merge: { metadata: { labels: { app: 'y' } }, data: { value: '2' } } })
+  assert.deepEqual([await found('1'), await found('2')], [['b'], ['a']])
+  assert.deepEqual([await w.names('app=x'), await w.names('app=y'), await w.names()], [[], ['a'], ['a', 'b']])
+  await w.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'c' }, data: { value: '2' } })
+  assert.deepEqual([await found('2'), await w.names()], [['a', 'c'], ['a', 'b', 'c']])
+  await w.client.delete(ConfigMap, A)
+  assert.deepEqual([await found('2'), await w.names()], [['c'], ['b', 'c']])
+  await w.catchUp()
+  assert.deepEqual([await found('2'), await w.names(), w.isCaughtUp()], [['c'], ['b', 'c'], true])
+})
+
+test("another's later change or deletion ends an own write, whichever the watch brings", async () => {
+  await using w = await lagging()
+  await w.client.create(ConfigMap, map('1'))
+  await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
+  assert.equal(await w.value(), '1')
+  await w.catchUp()
+  assert.equal(await w.value(), 'theirs')
+  await w.client.patch(ConfigMap, A, { merge: { data: { value: '2' } } })
+  await w.others.delete(ConfigMap, A)
+  await w.catchUp()
+  assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
+})
+
+test('a delete that finalizers hold shows the object as it waits, and the write that lets it go shows nothing', async () => {
+  await using w = await lagging()
+  await w.client.create(ConfigMap, map('1', { finalizers: ['example.dev/f'] }))
+  await w.client.delete(ConfigMap, A)
+  assert.ok((await w.client.get(ConfigMap, A))?.metadata.deletionTimestamp)
+  await w.client.edit(ConfigMap, A, (draft) => void (draft.metadata.finalizers = []))
+  assert.equal(await w.value(), undefined)
+  await w.catchUp()
+  assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
+  assert.deepEqual(w.heard.filter((each) => !each.includes('→')), ['added 1', 'deleted 1'])
+})
+
+test('what a dry run answers is not laid over', async () => {
+  await using w = await lagging()
+  await w.client.create(ConfigMap, map('1'), { dryRun: true })
+  assert.equal(await w.value(), undefined)
+  await w.client.create(ConfigMap, map('1'))
+  await w.client.patch(ConfigMap, A, { merge: { data: { value: '2' } } }, { dryRun: true })
+  await w.client.apply(ConfigMap, map('3'), { dryRun: true })
+  assert.equal(await w.value(), '1')
+})
+
+test('a write that is refused changes no reads', async () => {
+  await using w = await lagging()
+  const first = await w.client.create(ConfigMap, map('1'))
+  await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
+  await assert.rejects(w.client.update(ConfigMap, { ...first, data: { value: '2' } }), (error) => isReason(error, 'Conflict'))
+  assert.equal(await w.value(), '1')
+})
+
+test('own writes are stripped and frozen as what the watch brings is, and the answer itself is not', async () => {
+  await using w = await lagging({ strip: (object) => void delete (object as { data?: unknown }).data })
+  const answer = await w.client.create(ConfigMap, map('1'))
+  assert.equal(answer.data?.['value'], '1')
+  const read = (await w.client.get(ConfigMap, A))!
+  assert.deepEqual([read.data, 'managedFields' in read.metadata, Object.isFrozen(read), Object.isFrozen(read.metadata)], [undefined, false, true, true])
+  await w.catchUp()
+  assert.deepEqual(await w.client.get(ConfigMap, A), read)
+})
+
+test('a strip function that throws fails no write', async () => {
+  await using w = await lagging({ strip: ({ metadata }) => {
+    if (metadata.name === 'a') throw new Error('not this one')
+  } })
+  assert.equal((await w.client.create(ConfigMap, map('1'))).data?.['value'], '1')
+})
+
+test('an informer takes what its labels select, and shows no longer what they do not select any more', async () => {
+  await using w = await lagging({ labels: 'app=x' })
+  await w.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
+  await w.client.create(ConfigMap, map('1', { labels: { app: 'x' } }))
+  assert.deepEqual([await w.names(), await w.value()], [['a'], '1'])
+  await w.catchUp()
+  await w.client.patch(ConfigMap, A, { merge: { metadata: { labels: { app: 'y' } } } })
+  assert.deepEqual([await w.names(), await w.value()], [[], undefined])
+  await w.catchUp()
+  assert.deepEqual([await w.names(), w.heard], [[], ['added 1', 'deleted 1']])
+})
+
+test('an informer takes what its field selector selects by name and namespace; of other fields it takes nothing', async () => {
+  await using named = await lagging({ fields: 'metadata.name=a,metadata.namespace!=kube-system' })
+  await named.client.create(ConfigMap, map('1'))
+  await named.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
+  assert.deepEqual(await named.names(), ['a'])
+
+  const clock = new FakeClock()
+  const cluster = new Cluster({ name: 'test', transport: new ApiServer({ clock }).handle, clock })
+  const [pods] = cluster.cache.declare(Pod, { fields: 'spec.nodeName=a' })
+  assert.equal(pods!.beginWrite({ resource: Pod, ...A }), undefined)
+})
+
+test('each of several namespaces takes its own', async () => {
+  await using w = await lagging({}, { namespaces: ['default', 'other'] })
+  await w.others.create(Namespace, { metadata: { name: 'other' } })
+  await w.client.create(ConfigMap, map('1'))
+  await w.client.create(ConfigMap, { metadata: { namespace: 'other', name: 'a' }, data: { value: 'other' } })
+  assert.equal(await w.value(), '1')
+  assert.deepEqual(w.cluster.cache.informersOf(ConfigMap)!.map(({ reader }) => [...reader.values()].map(({ metadata }) => metadata.namespace).filter((each) => each !== 'kube-system').at(-1)), ['default', 'other'])
+})
+
+test('of an informer of metadata, the metadata of what was written is read', async () => {
+  await using w = await lagging()
+  const OnlyMetadata = metadataOf(ConfigMap)
+  w.cluster.cache.declare(OnlyMetadata)
+  await w.catchUp()
+  await w.client.create(ConfigMap, map('1', { labels: { app: 'x' } }))
+  const read = (await w.client.get(OnlyMetadata, A))!
+  assert.deepEqual([read.kind, read.metadata.labels, 'data' in read], ['ConfigMap', { app: 'x' }, false])
+  await w.catchUp()
+  assert.deepEqual([await w.client.get(OnlyMetadata, A), w.isCaughtUp()], [read, true])
+})
+
+test('writes through the live, the bound and the fenced client are read, too', async () => {
+  await using w = await lagging()
+  await w.client.live.create(ConfigMap, map('1'))
+  assert.equal(await w.value(), '1')
+  await w.client.bound(never).patch(ConfigMap, A, { merge: { data: { value: '2' } } })
+  assert.equal(await w.value(), '2')
+  await w.client.fenced({ check() {}, signal: never }).patch(ConfigMap, A, { merge: { data: { value: '3' } } })
+  assert.equal(await w.value(), '3')
+})
+
+test('a status that goes there and back is written both times, and an unchanged one is not', async () => {
+  await using w = await lagging()
+  const spec = { selector: { matchLabels: { app: 'x' } }, template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } }
+  await w.client.create(Deployment, { metadata: A, spec })
+  const set = async (replicas: number): Promise<number> => {
+    const before = w.requests.length
+    await w.client.setStatus(Deployment, A, { replicas })
+    return w.requests.length - before
+  }
+  assert.deepEqual([await set(1), await set(2), await set(1), await set(1)], [1, 1, 1, 0])
+  assert.equal((await w.others.get(Deployment, A))?.status?.replicas, 1)
+})
+
+test('an apply is remembered against what was written since: sent after another write of ours or a delete, not when it stands', async () => {
+  await using w = await lagging()
+  const apply = async (value: string): Promise<number> => {
+    const before = w.requests.length
+    await w.client.apply(ConfigMap, map(value))
+    return w.requests.length - before
+  }
+  assert.deepEqual([await apply('1'), await apply('1'), await apply('2'), await apply('1')], [1, 0, 1, 1])
+  await w.client.patch(ConfigMap, A, { merge: { data: { value: 'changed' } } })
+  assert.deepEqual([await apply('1'), await apply('1')], [1, 0])
+  await w.client.delete(ConfigMap, A)
+  assert.deepEqual([await apply('1'), await apply('1')], [1, 0])
+  await w.catchUp()
+  assert.deepEqual([await w.value(), await apply('1')], ['1', 0])
+})
+
+test('edits in a row never conflict with each other', async () => {
+  await using w = await lagging()
+  await w.client.create(ConfigMap, map('0'))
+  for (let n = 1; n <= 20; n++) await w.client.edit(ConfigMap, A, (draft) => void (draft.data = { value: String(Number(draft.data?.['value']) + 1) }))
+  assert.equal(await w.value(), '20')
+  assert.deepEqual(w.requests.map(({ method }) => method), ['POST', ...Array<string>(20).fill('PUT')])
+})
+
+test('a list that is older than an own write does not undo it, and handlers hear of the write when the watch brings it', async () => {
+  const server = new ScriptedServer()
+  const [first, second] = [new Stream(), new Stream()]
+  server.lists.push(list('5', [pod('a', '3')]), list('8', [pod('a', '7')]))
+  server.watches.push(first.answer, second.answer)
+  const clock = new FakeClock()
+  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock, log: keptLog().log, random: () => 0 })
+  const heard: string[] = []
+  informer.addHandler((delta) => void heard.push(`${delta.kind}${delta.kind === 'updated' ? ` ${delta.old.metadata.resourceVersion}` : ''} ${delta.object.metadata.resourceVersion}`))
+  const stop = new AbortController()
+  const ended = informer.start(stop.signal)
+  await clock.advance(0)
+  const write = informer.beginWrite({ resource: POD, ...A })!
+  write.answered(pod('a', '10'))
+  write.end()
+  const versions = (): unknown[] => [informer.store, informer.reader].map((store) => store.get('default/a')?.metadata.resourceVersion)
+  assert.deepEqual(versions(), ['3', '10'])
+  first.error(410, 'Expired')
+  await clock.advance(1000)
+  assert.deepEqual(versions(), ['7', '10'])
+  second.send('MODIFIED', pod('a', '9'))
+  await clock.advance(0)
+  assert.deepEqual(versions(), ['9', '10'])
+  second.send('MODIFIED', pod('a', '10'))
+  await clock.advance(0)
+  assert.deepEqual([...versions(), informer.reader === informer.store], ['10', '10', true])
+  assert.deepEqual(heard, ['added 3', 'updated 3 7', 'updated 7 9', 'updated 9 10'])
+  stop.abort()
+  await ended
+})
+
+test('answers that are of another kind than the object are no objects: scale, eviction, token', async () => {
+  await using w = await lagging()
+  const [informer] = w.cluster.cache.informersOf(Deployment)!
+  const answered = (answer: unknown): void => {
+    const inFlight = informer!.beginWrite({ resource: Deployment, ...A, subresource: 'x' })!
+    inFlight.answered(answer)
+    inFlight.end()
+  }
+  const metadata = { ...A, uid: 'u', resourceVersion: '999999999' }
+  answered({ apiVersion: 'autoscaling/v1', kind: 'Scale', metadata, spec: { replicas: 1 } })
+  answered({ apiVersion: 'v1', kind: 'Status', status: 'Success', details: { uid: 'u' } })
+  answered({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata, status: { token: 't' } })
+  answered({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { ...A } })
+  answered(null)
+  assert.ok(w.isCaughtUp())
+  answered({ apiVersion: 'apps/v1', kind: 'Deployment', metadata })
+  assert.equal((await w.client.get(Deployment, A))?.metadata.resourceVersion, '999999999')
+})
+
+test('a Pod within its grace period and a Namespace with finalizers in its spec are there still, a Pod without is not', async () => {
+  const clock = new FakeClock()
+  const cluster = new Cluster({ name: 'test', transport: new ApiServer({ clock }).handle, clock })
+  const begun = (resource: typeof Pod | typeof Namespace) => {
+    const [informer] = cluster.cache.declare(resource)
+    return (answer: object): number => {
+      const inFlight = informer!.beginWrite({ resource, ...A })!
+      inFlight.deleted(answer)
+      inFlight.end()
+      return informer!.reader.size
+    }
+  }
+  const metadata = { name: 'a', uid: 'u', resourceVersion: '10', deletionTimestamp: '2026-01-01T00:00:00Z' }
+  const terminating = (more: object) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, namespace: 'default', ...more } })
+  const deletePod = begun(Pod)
+  assert.equal(deletePod(terminating({ deletionGracePeriodSeconds: 30 })), 1)
+  assert.equal(deletePod(terminating({ deletionGracePeriodSeconds: 0 })), 0)
+  const deleteNamespace = begun(Namespace)
+  assert.equal(deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: ['kubernetes'] } }), 1)
+  assert.equal(deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: [] } }), 0)
+})
+
+test('an informer that was removed remembers nothing and takes nothing', async () => {
+  await using w = await lagging()
+  const [informer] = w.cluster.cache.informersOf(ConfigMap)!
+  const late = informer!.beginWrite({ resource: ConfigMap, ...A })!
+  const written = await w.client.create(ConfigMap, map('1'))
+  assert.equal(w.isCaughtUp(), false)
+  w.cluster.cache.remove(ConfigMap)
+  late.answered(written)
+  late.end()
+  assert.equal(informer!.reader, informer!.store)
+  assert.equal(informer!.beginWrite({ resource: ConfigMap, ...A }), undefined)
+})

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { OwnWritesState } from '../../lib/cache/own_writes_state.ts'
+import { isNewerVersion } from '../../lib/cache/resource_version.ts'
+import { pod } from './scripted_server.ts'
+
+const KEY = 'default/a'
+const MINUTE = 60_000
+
+/** A store with one key, and what is known of it: `a@5` is uid-a at version 5. */
+function knowing(stored?: string, seen?: string) {
+  const store = new Map<string, KubeObject>()
+  const own = new OwnWritesState<KubeObject>((key) => store.get(key))
+  const put = (text: string | undefined): void => void (text === undefined ? store.delete(KEY) : store.set(KEY, at(text)))
+  put(stored)
+  if (seen !== undefined) own.listed(seen, 0)
+  return {
+    own,
+    get shown() {
+      const shown = own.shown(KEY, store.get(KEY))?.metadata
+      return shown && `${shown.uid}@${shown.resourceVersion}`
+    },
+    answered: (text: string, nowMs = 0) => own.answered(KEY, at(text), at(text), nowMs),
+    applied: (text: string) => {
+      put(text)
+      own.seen(KEY, at(text).metadata.resourceVersion)
+    },
+    deleted: (text: string) => {
+      put(undefined)
+      const { uid, resourceVersion } = at(text).metadata
+      own.deleted(KEY, uid, resourceVersion)
+    },
+    listed: (version: string, text?: string, nowMs = 0) => {
+      put(text)
+      own.listed(version, nowMs)
+    },
+  }
+}
+
+function at(text: string): KubeObject {
+  const [uid, version] = text.split('@')
+  return pod('a', version!, { uid: uid! })
+}
+
+type Known = ReturnType<typeof knowing>
+
+/** After the store has a@5 at version 8, and our write was answered with a@10. */
+const AFTER_ANSWER: readonly (readonly [string, (k: Known) => void, string | undefined, number])[] = [
+  ['nothing', () => {}, 'a@10', 1],
+  ['an older event of it', (k) => k.applied('a@9'), 'a@10', 1],
+  ['the event', (k) => k.applied('a@10'), 'a@10', 0],
+  ['a later change by another', (k) => k.applied('a@12'), 'a@12', 0],
+  ["another's deletion", (k) => k.deleted('a@11'), undefined, 0],
+  ['an event of another object, older', (k) => k.own.seen('default/b', '9'), 'a@10', 1],
+  ['an event of another object, newer', (k) => k.own.seen('default/b', '11'), 'a@5', 0],
+  ['an older bookmark', (k) => k.own.bookmark('9', 0), 'a@10', 1],
+  ['a bookmark at it', (k) => k.own.bookmark('10', 0), 'a@5', 0],
+  ['an older list', (k) => k.listed('9', 'a@5'), 'a@10', 1],
+  ['an older list without it', (k) => k.listed('9'), 'a@10', 1],
+  ['a newer list', (k) => k.listed('14', 'a@13'), 'a@13', 0],
+  ['a newer list without it', (k) => k.listed('14'), undefined, 0],
+  ['an answer that is older', (k) => k.answered('a@9'), 'a@10', 1],
+  ['an answer that is newer', (k) => k.answered('a@13'), 'a@13', 1],
+  ['an answer about a successor', (k) => k.answered('b@13'), 'b@13', 1],
+  ['its deletion', (k) => k.own.gone(k.own.begin(KEY), 'a', 0), undefined, 2],
+  ['its deletion, answered without a uid', (k) => k.own.gone(k.own.begin(KEY), undefined, 0), undefined, 2],
+  ['its deletion and an older list of its predecessor', (k) => (k.own.gone(k.own.begin(KEY), 'a', 0), k.listed('9', 'z@9')), undefined, 2],
+  ['the end of the informer', (k) => k.own.clear(), 'a@5', 0],
+]
+
+for (const [what, does, shown, size] of AFTER_ANSWER) {
+  test(`an answer above what was seen, then ${what}: ${shown ?? 'nothing'} is read`, () => {
+    const k = knowing('a@5', '8')
+    k.answered('a@10')
+    does(k)
+    assert.deepEqual([k.shown, k.own.size], [shown, size])
+  })
+}
+
+/** After the store has a@5 at version 8, and our delete was answered with the end of a. */
+const AFTER_DELETION: readonly (readonly [string, (k: Known) => void, string | undefined, number])[] = [
+  ['nothing', () => {}, undefined, 1],
+  ['an older change of it', (k) => k.applied('a@9'), undefined, 1],
+  ['its DELETED event', (k) => k.deleted('a@10'), undefined, 0],
+  ['its DELETED event and a successor', (k) => (k.deleted('a@10'), k.applied('b@11')), 'b@11', 0],
+  ['a late answer about it', (k) => k.answered('a@9'), undefined, 2],
+  ['an answer about a successor', (k) => k.answered('b@12'), 'b@12', 2],
+  ['a list with it', (k) => k.listed('9', 'a@9'), undefined, 1],
+  ['a list without it', (k) => k.listed('12'), undefined, 0],
+  ['a list with a successor', (k) => k.listed('12', 'b@11'), 'b@11', 0],
+  ['a bookmark', (k) => k.own.bookmark('9', 4 * MINUTE), undefined, 1],
+  ['a bookmark much later', (k) => k.own.bookmark('9', 6 * MINUTE), 'a@5', 0],
+]
+
+for (const [what, does, shown, size] of AFTER_DELETION) {
+  test(`a deletion, then ${what}: ${shown ?? 'nothing'} is read`, () => {
+    const k = knowing('a@5', '8')
+    k.own.gone(k.own.begin(KEY), 'a', 0)
+    does(k)
+    assert.deepEqual([k.shown, k.own.size], [shown, size])
+  })
+}
+
+test("another's deletion at 11 that is seen before the answer at 10 leaves nothing, for ever", () => {
+  const k = knowing('a@5', '8')
+  const write = k.own.begin(KEY)
+  k.deleted('a@11')
+  k.answered('a@10')
+  k.own.end(write)
+  assert.deepEqual([k.shown, k.own.size], [undefined, 0])
+})
+
+test('an answer that the watch, a bookmark or a list was faster than says nothing', () => {
+  for (const faster of [(k: Known) => k.applied('a@10'), (k: Known) => k.own.bookmark('10', 0), (k: Known) => k.listed('10', 'a@10')]) {
+    const k = knowing('a@5', '8')
+    faster(k)
+    k.answered('a@10')
+    assert.equal(k.own.size, 0)
+  }
+})
+
+test('answers before the first list are kept for it, and fall behind it', () => {
+  const k = knowing()
+  k.answered('a@10')
+  k.listed('9', 'a@5')
+  assert.equal(k.shown, 'a@10')
+  const other = knowing()
+  other.answered('a@10')
+  other.listed('12', 'a@11')
+  assert.deepEqual([other.shown, other.own.size], ['a@11', 0])
+})
+
+test('a deletion whose event came before its answer leaves nothing behind', () => {
+  const k = knowing('a@5', '8')
+  const write = k.own.begin(KEY)
+  k.deleted('a@10')
+  k.own.gone(write, 'a', 0)
+  k.own.end(write)
+  assert.equal(k.own.size, 0)
+})
+
+test('a deletion that a list came before leaves nothing behind, unless the list was older than the object', () => {
+  const k = knowing('a@5', '8')
+  const write = k.own.begin(KEY)
+  k.listed('12')
+  k.own.gone(write, 'a', 0)
+  assert.equal(k.own.size, 0)
+
+  const fresh = knowing(undefined, '8')
+  fresh.answered('a@10')
+  const later = fresh.own.begin(KEY)
+  fresh.listed('9')
+  fresh.own.gone(later, 'a', 0)
+  assert.deepEqual([fresh.shown, fresh.own.size], [undefined, 2])
+  fresh.applied('a@10')
+  assert.equal(fresh.shown, undefined, 'its ADDED event does not bring it back')
+  fresh.deleted('a@11')
+  assert.equal(fresh.own.size, 0)
+})
+
+test('a deletion by name ends all that was known under the name when it began, whichever of them it met', () => {
+  const k = knowing('a@5', '8')
+  k.answered('b@10')
+  const write = k.own.begin(KEY)
+  k.own.gone(write, 'c', 0)
+  assert.equal(k.shown, undefined)
+  k.applied('a@9')
+  k.deleted('a@9')
+  k.applied('b@10')
+  assert.equal(k.shown, undefined)
+  k.deleted('b@11')
+  k.applied('c@12')
+  assert.equal(k.shown, undefined)
+  k.deleted('c@13')
+  k.applied('d@14')
+  assert.deepEqual([k.shown, k.own.size], ['d@14', 0])
+})
+
+test('what was created while the delete was under way is not taken for the deleted', () => {
+  const k = knowing('a@5', '8')
+  const write = k.own.begin(KEY)
+  k.answered('b@11')
+  k.own.gone(write, 'a', 0)
+  assert.equal(k.shown, 'b@11')
+})
+
+test('an answer that is not selected any more hides what the store has until the watch says so', () => {
+  const k = knowing('a@5', '8')
+  k.own.answered(KEY, at('a@10'), undefined, 0)
+  assert.equal(k.shown, undefined)
+  k.applied('a@9')
+  assert.equal(k.shown, undefined)
+  k.deleted('a@10')
+  assert.equal(k.own.size, 0)
+})
+
+test('an answer behind a newer one is caught up with, too', () => {
+  const k = knowing('a@5', '8')
+  k.own.answered('default/b', pod('b', '20'), pod('b', '20'), 0)
+  k.answered('a@10')
+  k.own.seen('default/c', '11')
+  assert.equal(k.shown, 'a@5')
+  k.own.bookmark('12', 0)
+  assert.equal(k.own.size, 1, 'only b is ahead')
+})
+
+test('versions that are no numbers are never ahead: reads are those of the store', () => {
+  for (const [seen, version] of [['8', 'x10'], ['x8', '10'], ['8', '010'], ['8', '']] as const) {
+    const k = knowing(undefined, seen)
+    k.answered(`a@${version}`)
+    assert.equal(k.own.size, 0, `${version} after ${seen}`)
+  }
+})
+
+test('versions are compared as numbers of any length', () => {
+  assert.ok(isNewerVersion('10', '9'))
+  assert.ok(isNewerVersion('100000000000000000000000000000000000002', '100000000000000000000000000000000000001'))
+  assert.ok(!isNewerVersion('99999999999999999999', '100000000000000000000'))
+  assert.ok(!isNewerVersion('10', '10'))
+  assert.ok(isNewerVersion('1', '0'))
+  assert.ok(isNewerVersion('1', undefined))
+  assert.ok(!isNewerVersion(undefined, undefined))
+})
+
+test('an informer that never lists forgets answers after five minutes, and one that sees nothing the oldest of 50,000', () => {
+  const never = knowing()
+  never.answered('a@10', 0)
+  never.own.answered('default/b', pod('b', '11'), pod('b', '11'), 6 * MINUTE)
+  assert.equal(never.own.size, 1)
+
+  const blind = knowing(undefined, '1')
+  for (let n = 0; n < 50_010; n++) blind.own.answered(`default/${n}`, pod(`${n}`, `${n + 10}`), undefined, 0)
+  assert.equal(blind.own.size, 50_000)
+})
+
+test('a deletion of something unknown outlives one list, which may be older than it, and no second one', () => {
+  const k = knowing(undefined, '8')
+  k.own.gone(k.own.begin(KEY), 'a', 0)
+  k.listed('9')
+  k.applied('a@10')
+  assert.deepEqual([k.shown, k.own.size], [undefined, 1])
+  k.listed('12')
+  assert.equal(k.own.size, 0)
+})
+
+test('where labels select, a DELETED event may be a leave: what we deleted stays hidden when it comes back', () => {
+  const store = new Map([[KEY, at('a@5')]])
+  const own = new OwnWritesState<KubeObject>((key) => store.get(key), true)
+  own.listed('8', 0)
+  own.gone(own.begin(KEY), 'a', 0)
+  store.delete(KEY)
+  own.deleted(KEY, 'a', '9')
+  assert.equal(own.shown(KEY, at('a@10')), undefined)
+  own.bookmark('20', 6 * MINUTE)
+  assert.equal(own.size, 0)
+})

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { messageOf, NetworkError } from '../../lib/core/errors.ts'
+import { Api } from '../../lib/client/api.ts'
+import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { failing, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+
+/** A reflector of pods against a server that streams, and what it did. Without jitter, so that waits are exact. */
+function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
+  const clock = new FakeClock()
+  const { controller, listeners } = countedSignal()
+  const did: string[] = []
+  const ended = reflect(
+    {
+      api: new Api({ transport: server.transport }),
+      target: { resource: POD },
+      clock,
+      random: () => 0,
+      prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
+      replace: (objects, version) => did.push(`whole ${objects.map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
+      apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
+      onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
+      onFallback: (error) => did.push(`${messageOf(error)}; a list`),
+      ...more,
+    },
+    controller.signal,
+  )
+  return {
+    clock,
+    took: () => did.splice(0).filter((what) => !what.startsWith('prepare')),
+    prepared: () => did.filter((what) => what.startsWith('prepare')),
+    settle: () => clock.advance(0),
+    /** Stops it and checks that nothing of it is left. */
+    async stop(): Promise<void> {
+      controller.abort(new Error('the test is over'))
+      await ended
+      assert.equal(clock.pending, 0, 'a timer is left')
+      assert.equal(listeners(), 0, 'a listener is left')
+    },
+  }
+}
+
+function serverWith(...streams: Stream[]): ScriptedServer {
+  const server = new ScriptedServer()
+  server.streams.push(...streams.map((stream) => stream.answer))
+  return server
+}
+
+test('everything there is comes at the head of a watch, is taken at once at its mark, and the same connection goes on', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const r = streaming(server)
+  await r.settle()
+  stream.send('ADDED', pod('a', '3'))
+  stream.send('ADDED', pod('b', '4'))
+  await r.settle()
+  assert.deepEqual(r.took(), [])
+  stream.mark('7')
+  await r.settle()
+  assert.deepEqual(r.took(), ['whole a:3,b:4 at 7'])
+  stream.send('MODIFIED', pod('a', '8'))
+  stream.bookmark('9')
+  await r.settle()
+  assert.deepEqual([server.took(), r.took()], [['stream'], ['applied a', 'bookmark 9']])
+  const query = server.requests[0]!.path.split('?')[1]
+  assert.equal(query, 'watch=true&allowWatchBookmarks=true&timeoutSeconds=300&sendInitialEvents=true&resourceVersionMatch=NotOlderThan')
+  stream.end()
+  await r.settle()
+  assert.deepEqual(server.took(), ['watch 9'])
+  await r.stop()
+})
+
+test('changes before the mark count: what was deleted is not in the whole, what was changed is there once', async () => {
+  const stream = new Stream()
+  const r = streaming(serverWith(stream))
+  for (const name of ['a', 'b']) stream.send('ADDED', pod(name, '3'))
+  stream.send('MODIFIED', pod('b', '5'))
+  stream.send('DELETED', pod('a', '6'))
+  stream.mark('7')
+  await r.settle()
+  assert.deepEqual(r.took(), ['whole b:5 at 7'])
+  await r.stop()
+})
+
+test('a plain bookmark is no mark', async () => {
+  const stream = new Stream()
+  const r = streaming(serverWith(stream))
+  stream.send('ADDED', pod('a', '3'))
+  stream.bookmark('6')
+  await r.settle()
+  assert.deepEqual(r.took(), [])
+  stream.mark('7')
+  await r.settle()
+  assert.deepEqual(r.took(), ['whole a:3 at 7'])
+  await r.stop()
+})
+
+test('every object is prepared once, when it comes', async () => {
+  const stream = new Stream()
+  const r = streaming(serverWith(stream))
+  stream.send('ADDED', pod('a', '3'))
+  await r.settle()
+  assert.deepEqual(r.prepared(), ['prepare a'])
+  stream.mark('7')
+  stream.send('MODIFIED', pod('b', '8'))
+  await r.settle()
+  assert.deepEqual(r.prepared(), ['prepare a', 'prepare b'])
+  await r.stop()
+})
+
+test('a stream that ends before its mark begins anew with nothing; at the second time it is a list', async () => {
+  const streams = [new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  server.lists.push(list('9', [pod('c', '8')]))
+  const r = streaming(server)
+  streams[0].send('ADDED', pod('gone', '3'))
+  streams[0].end()
+  await r.clock.advance(800)
+  streams[1].send('ADDED', pod('gone', '3'))
+  streams[1].fail(new NetworkError('cut', { phase: 'body' }))
+  await r.clock.advance(1600)
+  assert.deepEqual(server.took(), ['stream', 'stream', 'list', 'watch 9'])
+  assert.deepEqual(r.took(), ['Cannot watch pods: the server closed the watch before its time; 800', 'cut; 1600', 'whole c:8 at 9'])
+  await r.stop()
+})
+
+test('30 s of silence before the mark lead to a list; bookmarks and changes do not break a silence, new objects and parts of them do', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  server.lists.push(list('9'))
+  const r = streaming(server)
+  await r.clock.advance(29_000)
+  stream.send('ADDED', pod('a', '3'))
+  await r.clock.advance(29_000)
+  stream.text('{"type":"ADDED",')
+  await r.clock.advance(29_000)
+  stream.text(`"object":${JSON.stringify(pod('b', '4'))}}\n`)
+  await r.clock.advance(29_000)
+  stream.bookmark('6')
+  stream.send('MODIFIED', pod('b', '7'))
+  assert.deepEqual(r.took(), [])
+  await r.clock.advance(1000)
+  assert.deepEqual(server.took(), ['stream', 'list', 'watch 9'])
+  assert.match(r.took().join(), /^Cannot watch pods: nothing was heard for 30 s.*; a list,whole  at 9$/)
+  await r.stop()
+})
+
+test('after the mark a stream may be as silent as any watch', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const r = streaming(server)
+  stream.mark('7')
+  await r.clock.advance(149_000)
+  assert.deepEqual(server.took(), ['stream'])
+  await r.clock.advance(1000 + 800)
+  assert.deepEqual(server.took(), ['watch 7'])
+  await r.stop()
+})
+
+test('a server that refuses to stream is listed at once, and never asked again', async () => {
+  const server = serverWith()
+  server.lists.push(list('5'), list('9'))
+  server.watches.push(refusal(410, 'Expired'))
+  const asked: string[] = []
+  const { transport } = server
+  const r = streaming(server, { api: new Api({ transport: (request) => (asked.push(request.path.includes('sendInitialEvents') ? 'stream' : 'other'), transport(request)) }) })
+  await r.clock.advance(800)
+  assert.deepEqual([asked, server.took()], [['stream', 'other', 'other', 'other', 'other'], ['list', 'watch 5', 'list', 'watch 9']])
+  await r.stop()
+})
+
+test('429, connections refused and a busy server are waited out without a list', async () => {
+  const stream = new Stream()
+  const server = new ScriptedServer()
+  const refused = new NetworkError('refused', { phase: 'connect' })
+  server.streams.push(failing(refused), refusal(429, 'TooManyRequests', { 'retry-after': '7' }), refusal(503, 'ServiceUnavailable'), stream.answer)
+  stream.mark('7')
+  const r = streaming(server)
+  await r.clock.advance(800 + 7000 + 3200)
+  assert.deepEqual(server.took(), ['stream', 'stream', 'stream', 'stream'])
+  assert.equal(r.took().at(-1), 'whole  at 7')
+  await r.stop()
+})
+
+test('an error in the stream, or one that a list may not have, is a list at once; what follows a 410 is streamed again', async () => {
+  const streams = [new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  server.lists.push(list('5'))
+  server.watches.push(refusal(410, 'Expired'))
+  const r = streaming(server)
+  streams[0].error(500, 'InternalError')
+  streams[1].mark('9')
+  await r.clock.advance(800)
+  assert.deepEqual(server.took(), ['stream', 'list', 'watch 5', 'stream'])
+  assert.deepEqual(r.took(), ['Cannot watch pods: scripted InternalError; a list', 'whole  at 5', 'Cannot watch pods: scripted Expired; 800', 'whole  at 9'])
+  await r.stop()
+})
+
+test('a watch that brings nothing at all twice, not even bookmarks, is begun anew: the server may have been set back', async () => {
+  const streams = [new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  const r = streaming(server)
+  streams[0].mark('1000')
+  streams[1].mark('500')
+  await r.clock.advance(150_000 + 800 + 150_000 + 800)
+  assert.deepEqual(server.took(), ['stream', 'watch 1000', 'stream'])
+  assert.deepEqual(r.took().filter((what) => what.startsWith('whole')), ['whole  at 1000', 'whole  at 500'])
+  await r.stop()
+})
+
+test('an abort in the middle of a stream takes nothing', async () => {
+  const stream = new Stream()
+  const r = streaming(serverWith(stream))
+  await r.settle()
+  stream.send('ADDED', pod('a', '3'))
+  stream.mark('7')
+  await r.stop()
+  assert.deepEqual(r.took(), [])
+  assert.equal(stream.cancelled, true)
+})

@@ -1,0 +1,157 @@
+/** Pages, watches and deletions, on any API server. */
+import assert from 'node:assert/strict'
+import type { ListPage, WatchChange } from '../../lib/client/client.ts'
+import { isReason } from '../../lib/core/errors.ts'
+import { metadataOf } from '../../lib/core/resource.ts'
+import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, MISSING, results, type Case, type ConfigMap } from './case_bench.ts'
+
+const names = (objects: readonly { metadata: { name: string } }[]): string[] => objects.map(({ metadata }) => metadata.name)
+
+export const LIST_CASES: readonly Case[] = [
+  {
+    name: 'pages come one by one, each asked for when the one before was taken',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      for (const name of ['a', 'b', 'c', 'd', 'e']) await it.client.create(CONFIG_MAP, { metadata: { name, namespace, labels: { team: 'x' } } })
+      await it.client.create(CONFIG_MAP, { metadata: { name: 'other', namespace } })
+      methods(it)
+      const seen: ListPage<ConfigMap>[] = []
+      for await (const page of it.client.pages(CONFIG_MAP, { namespace, labels: { team: 'x' }, limit: 2 })) {
+        seen.push(page)
+        assert.equal(methods(it).length, 1)
+      }
+      assert.deepEqual(seen.map(({ items }) => names(items)), [['a', 'b'], ['c', 'd'], ['e']])
+      assert.deepEqual(seen[0]!.items.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`), ['v1 ConfigMap', 'v1 ConfigMap'])
+      assert.equal(new Set(seen.map(({ resourceVersion }) => resourceVersion)).size, 1, 'all pages are of one moment')
+      assert.equal(seen[2]!.continue, undefined)
+      for await (const page of it.client.pages(CONFIG_MAP, { namespace, labels: 'team=x', limit: 4, continue: seen[0]!.continue! })) {
+        assert.deepEqual(names(page.items), ['c', 'd', 'e'])
+      }
+      methods(it)
+      for await (const page of it.client.pages(CONFIG_MAP, { namespace, limit: 1 })) if (page.continue) break
+      assert.equal(methods(it).length, 1, 'leaving the loop asks for no more')
+    },
+  },
+  {
+    name: 'pages of a kind that is not served are an error',
+    async run(context) {
+      const { client } = bench(context)
+      await assert.rejects(async () => { for await (const _ of client.pages(MISSING, { namespace: context.namespace })); }, /Cannot list nopes\.cases\.dev .*it does not serve this kind/)
+    },
+  },
+  {
+    name: 'a watch from a list on misses nothing, and leaving it ends it',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const first = await client.create(FOO, { metadata: { name: 'a', namespace, labels: { team: 'x' } }, spec: { size: 1 } })
+      let resourceVersion = ''
+      for await (const page of client.pages(FOO, { namespace })) resourceVersion = page.resourceVersion
+      await client.update(FOO, { ...first, spec: { size: 2 } })
+      await client.create(FOO, { metadata: { name: 'hidden', namespace }, spec: { size: 2 } })
+      await client.delete(FOO, first)
+      const seen: string[] = []
+      for await (const { type, object } of client.watch(FOO, { namespace, labels: 'team=x', resourceVersion })) {
+        seen.push(`${type} ${object.kind} ${object.metadata.name} ${object.spec.size}`)
+        if (type === 'DELETED') break
+      }
+      assert.deepEqual(seen, ['MODIFIED Foo a 2', 'DELETED Foo a 2'])
+    },
+  },
+  {
+    name: 'pages and watches of the metadata alone say of which kind it is',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const made = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace }, data: { x: '1' } })
+      const kind = metadataOf(CONFIG_MAP)
+      const whole = { apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata }
+      const only = { namespace, fields: 'metadata.name=a' }
+      for await (const { items } of client.pages(kind, only)) assert.deepEqual(items, [whole])
+      for await (const { object } of client.watch(kind, only)) {
+        assert.deepEqual(object, whole)
+        break
+      }
+    },
+  },
+  {
+    name: 'a watch without a version begins with what there is, and its signal ends it with its reason',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      for (const name of ['a', 'b']) await client.create(CONFIG_MAP, { metadata: { name, namespace } })
+      const stop = new AbortController()
+      const seen: WatchChange<ConfigMap>[] = []
+      await assert.rejects(async () => {
+        for await (const change of client.watch(CONFIG_MAP, { namespace, signal: stop.signal })) {
+          seen.push(change)
+          if (seen.length === 2) stop.abort(new Error('enough'))
+        }
+      }, /^Error: enough$/)
+      assert.deepEqual(seen.map(({ type, object }) => `${type} ${object.metadata.name}`).sort(), ['ADDED a', 'ADDED b'])
+      const ended = client.watch(CONFIG_MAP, { namespace, signal: stop.signal })[Symbol.asyncIterator]()
+      await assert.rejects(ended.next(), /^Error: enough$/)
+    },
+  },
+  {
+    name: 'a watch that the server refuses is an error that says why',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const first = async (options: object): Promise<unknown> => await client.watch(FOO, { namespace, ...options })[Symbol.asyncIterator]().next()
+      await assert.rejects(first({ labels: 'team in' }), (error: Error) => isReason(error, 'BadRequest') && error.message.startsWith(`Cannot watch foos.cases.dev in namespace "${namespace}": `))
+      await assert.rejects(client.watch(MISSING, { namespace })[Symbol.asyncIterator]().next(), (error: Error) => isReason(error, 'NotFound'))
+    },
+  },
+  {
+    name: 'deleteAll deletes what is selected, in one namespace, by one request',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) {
+        await it.client.create(CONFIG_MAP, { metadata: { name, namespace, labels: { team }, ...(name === 'c' ? { finalizers: ['cases.dev/hold'] } : {}) } })
+      }
+      methods(it)
+      results(it)
+      const trial = await it.client.deleteAll(CONFIG_MAP, { namespace, labels: { team: 'x' }, dryRun: true })
+      assert.deepEqual(names(trial).sort(), ['a', 'c'])
+      const gone = await it.client.deleteAll(CONFIG_MAP, { namespace, labels: { team: 'x' } })
+      assert.deepEqual(gone.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), ['ConfigMap a', 'ConfigMap c'])
+      assert.deepEqual([methods(it), it.writes.splice(0).map(({ verb, kind, key }) => `${verb} ${kind} ${key}`)], [
+        ['DELETE', 'DELETE'], [`delete ConfigMap ${namespace}/*`],
+      ])
+      const left = await it.client.live.list(CONFIG_MAP, { namespace, labels: 'team' })
+      assert.deepEqual(left.map(({ metadata }) => [metadata.name, metadata.deletionTimestamp !== undefined]), [['b', false], ['c', true]])
+      await it.client.patch(CONFIG_MAP, { namespace, name: 'c' }, { merge: { metadata: { finalizers: null } } })
+      await it.client.deleteAll(CONFIG_MAP, { namespace, fields: 'metadata.name=b' })
+      assert.deepEqual(await it.client.live.list(CONFIG_MAP, { namespace, labels: 'team' }), [])
+      assert.deepEqual(await it.client.deleteAll(CONFIG_MAP, { namespace, labels: 'team=none' }), [])
+    },
+  },
+  {
+    name: 'deleteAll needs a namespace for a namespaced kind, and none for others',
+    async run(context) {
+      const it = bench(context)
+      const role = await it.client.create(CLUSTER_ROLE, { metadata: { name: `all-${context.namespace}`, labels: { of: context.namespace } } })
+      methods(it)
+      await assert.rejects(it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }), /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one at a time$/)
+      assert.deepEqual(methods(it), [])
+      assert.deepEqual(names(await it.client.deleteAll(CLUSTER_ROLE, { labels: { of: context.namespace } })), [role.metadata.name])
+      await assert.rejects(it.client.deleteAll(MISSING, { namespace: context.namespace }), (error: Error) => isReason(error, 'NotFound') && /^Cannot delete all nopes\.cases\.dev in namespace/.test(error.message))
+    },
+  },
+  {
+    name: 'delete of a version spares a newer one, and a dry run deletes nothing',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const first = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
+      const second = await client.update(CONFIG_MAP, { ...first, data: { x: '1' } })
+      await assert.rejects(client.delete(CONFIG_MAP, first, { resourceVersion: first.metadata.resourceVersion }), (error: Error) => isReason(error, 'Conflict'))
+      assert.equal(await client.delete(CONFIG_MAP, first, { dryRun: true }), true)
+      assert.ok(await client.live.get(CONFIG_MAP, first))
+      assert.equal(await client.delete(CONFIG_MAP, second, { resourceVersion: second.metadata.resourceVersion, uid: first.metadata.uid, gracePeriodSeconds: 0 }), true)
+    },
+  },
+]

@@ -1,0 +1,142 @@
+/** Subresources, on any API server. */
+import assert from 'node:assert/strict'
+import { isReason } from '../../lib/core/errors.ts'
+import { CertificateSigningRequest, Deployment, Pod, PodDisruptionBudget, ServiceAccount } from '../../lib/kinds/mod.ts'
+import { bench, CONFIG_MAP, FOO, methods, results, type Case } from './case_bench.ts'
+
+const NOT_EMBEDDED = 'the embedded API has no such subresource'
+
+/** A deployment without a controller to act on it. */
+const deployment = (name: string, namespace: string) => ({
+  metadata: { name, namespace },
+  spec: { replicas: 1, selector: { matchLabels: { app: 'a' } }, template: { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } },
+})
+const pod = (name: string, namespace: string) => ({ metadata: { name, namespace, labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } })
+
+/** A certificate request of nobody in particular. */
+const REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
+MIHKMHECAQAwDzENMAsGA1UEAwwEY2FzZTBZMBMGByqGSM49AgEGCCqGSM49AwEH
+A0IABETESSLqpt2b9LdCW9Mgv0BOQrbPpZR3w+hYTb8ixpCAex9zREvOfwzYCeb5
+mqi/pH6F1JZrelQGWnBIAzU8G86gADAKBggqhkjOPQQDAgNJADBGAiEAqfYCaTY4
+QWBGc6Q4JPU3gJOMD5KRaw9K3klfDTYOTY4CIQC2H+niLlUgLY0Lpl+c3JkYZ3uH
+07s3Pj5zh619l8avZw==
+-----END CERTIFICATE REQUEST-----
+`
+
+export const SUBRESOURCE_CASES: readonly Case[] = [
+  {
+    name: 'scale is read and set, of built-in kinds and of custom ones',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      await it.client.create(Deployment, deployment('a', namespace))
+      await it.client.create(FOO, { metadata: ref, spec: { size: 2 } })
+      results(it)
+      const scale = it.client.subresource(Deployment, ref, 'scale')
+      const before = await scale.get()
+      assert.deepEqual([before.spec.replicas, before.status?.selector, before.metadata.name], [1, 'app=a', 'a'])
+      assert.equal((await scale.patch({ merge: { spec: { replicas: 3 } } })).spec.replicas, 3)
+      assert.equal((await scale.update({ spec: { replicas: 4 } })).spec.replicas, 4)
+      assert.equal((await it.client.get(Deployment, ref))?.spec?.replicas, 4)
+      assert.equal((await scale.update({ spec: { replicas: 9 } }, { dryRun: true })).spec.replicas, 9)
+      assert.equal((await scale.get()).spec.replicas, 4)
+      assert.equal((await it.client.subresource(FOO, ref, 'scale').patch({ merge: { spec: { replicas: 5 } } })).spec.replicas, 5)
+      assert.equal((await it.client.live.get(FOO, ref))?.spec.size, 5)
+      assert.deepEqual(results(it), ['patch Deployment/scale changed', 'update Deployment/scale changed', 'patch Foo/scale changed'])
+      await assert.rejects(scale.patch({ merge: { spec: { replicas: -1 } } }), (error: Error) => isReason(error, 'Invalid') && error.message.startsWith(`Cannot patch the scale of Deployment "${namespace}/a": `))
+      await assert.rejects(scale.patch({ merge: { metadata: { resourceVersion: before.metadata.resourceVersion }, spec: { replicas: 1 } } }), (error: Error) => isReason(error, 'Conflict'))
+    },
+  },
+  {
+    name: 'a subresource that a kind does not have, and one of an object that is not there, are told apart',
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
+      await assert.rejects(client.subresource(CONFIG_MAP, { namespace, name: 'a' }, 'scale').get(), new RegExp(`Cannot get the scale of ConfigMap "${namespace}/a": .*it does not serve this kind or subresource`))
+      await assert.rejects(client.subresource(FOO, { namespace, name: 'nope' }, 'scale').get(), (error: Error) => isReason(error, 'NotFound') && /foos\.cases\.dev "nope" not found/.test(error.message))
+    },
+  },
+  {
+    name: 'a subresource needs a name and a namespace before anything is sent, and is no path of its own',
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      assert.throws(() => it.client.subresource(FOO, { namespace, name: '' }, 'scale'), /^TypeError: Cannot address the scale of foos\.cases\.dev: the object has no name$/)
+      await assert.rejects(it.client.subresource(FOO, { namespace, name: 'a' }, 'status/x').get(), /^TypeError: Cannot address Foo: the subresource "status\/x"/)
+      assert.deepEqual(methods(it), [])
+    },
+  },
+  {
+    name: 'the status as a subresource answers with the object',
+    async run(context) {
+      const { client } = bench(context)
+      const made = await client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const status = client.subresource(FOO, made, 'status')
+      assert.deepEqual((await status.update({ ...made, spec: { size: 9 }, status: { phase: 'Ready' } }))['spec'], { size: 1 })
+      assert.deepEqual((await status.get())['status'], { phase: 'Ready' })
+    },
+  },
+  {
+    name: 'an eviction ends a pod, unless a disruption budget forbids it',
+    realOnly: NOT_EMBEDDED,
+    async run(context) {
+      const { client } = bench(context)
+      const { namespace } = context
+      const made = await client.create(Pod, pod('a', namespace))
+      await client.subresource(Pod, made, 'status').patch({ merge: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } } })
+      const budget = await client.create(PodDisruptionBudget, { metadata: { name: 'a', namespace }, spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } } })
+      const allow = async (disruptionsAllowed: number): Promise<unknown> => await client.subresource(PodDisruptionBudget, budget, 'status').patch({
+        merge: { status: { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: budget.metadata.generation } },
+      })
+      await allow(0)
+      await assert.rejects(client.subresource(Pod, made, 'eviction').create({}), (error: Error) => isReason(error, 'TooManyRequests') && error.message.startsWith(`Cannot create the eviction of Pod "${namespace}/a": Cannot evict pod as it would violate`))
+      await allow(1)
+      assert.equal((await client.subresource(Pod, made, 'eviction').create({}, { dryRun: true })).status, 'Success')
+      const evicted = await client.subresource(Pod, made, 'eviction').create({ deleteOptions: { gracePeriodSeconds: 0, preconditions: { uid: made.metadata.uid } } })
+      assert.equal(evicted.status, 'Success')
+      assert.equal(await client.get(Pod, made), undefined)
+    },
+  },
+  {
+    name: 'a token is made for a service account, and no error repeats it',
+    realOnly: NOT_EMBEDDED,
+    async run(context) {
+      const it = bench(context)
+      const { namespace } = context
+      const account = await it.client.create(ServiceAccount, { metadata: { name: 'a', namespace } })
+      const { status, spec } = await it.client.subresource(ServiceAccount, account, 'token').create({ spec: { expirationSeconds: 600 } })
+      assert.match(status.token, /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+      assert.ok(Date.parse(status.expirationTimestamp) > 0 && spec.expirationSeconds)
+      assert.ok(!JSON.stringify(it.writes).includes(status.token))
+      await assert.rejects(it.client.subresource(ServiceAccount, account, 'token').create({ spec: { expirationSeconds: 1 } }), (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.expirationSeconds'))
+    },
+  },
+  {
+    name: 'a pod is bound to a node, once',
+    realOnly: NOT_EMBEDDED,
+    async run(context) {
+      const { client } = bench(context)
+      const made = await client.create(Pod, pod('a', context.namespace))
+      const binding = client.subresource(Pod, made, 'binding')
+      await binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-1' } })
+      assert.equal((await client.get(Pod, made))?.spec?.nodeName, 'node-1')
+      await assert.rejects(binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-2' } }), (error: Error) => isReason(error, 'Conflict'))
+    },
+  },
+  {
+    name: 'a certificate signing request is approved',
+    realOnly: NOT_EMBEDDED,
+    async run(context) {
+      const { client } = bench(context)
+      const made = await client.create(CertificateSigningRequest, {
+        metadata: { name: context.namespace }, spec: { request: btoa(REQUEST), signerName: 'cases.dev/nobody', usages: ['client auth'] },
+      })
+      const approved = { type: 'Approved', status: 'True', reason: 'Case', message: 'as the case wants it' }
+      const answer = await client.subresource(CertificateSigningRequest, made, 'approval').update({ ...made, status: { conditions: [approved] } })
+      assert.equal((answer['status'] as { conditions: { type: string }[] }).conditions[0]?.type, 'Approved')
+      await client.delete(CertificateSigningRequest, made)
+    },
+  },
+]

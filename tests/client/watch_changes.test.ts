@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Api } from '../../lib/client/api.ts'
+import { KubeClient } from '../../lib/client/kube_client.ts'
+import { isReason } from '../../lib/core/errors.ts'
+import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { CONFIG_MAP } from './case_bench.ts'
+import { answer } from './transports.ts'
+
+const event = (type: string, name: string): string => JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
+
+/** A server that answers each watch with these chunks, and then ends it or stays silent until it is aborted. */
+function server(chunks: readonly string[], { silent = false } = {}) {
+  const requests: HttpRequest[] = []
+  let closed = 0
+  const transport = (request: HttpRequest): Promise<HttpResponse> => {
+    requests.push(request)
+    const { signal } = request
+    return Promise.resolve({
+      ...answer(200, ''),
+      body: {
+        ...answer(200, '').body,
+        async *[Symbol.asyncIterator]() {
+          try {
+            for (const chunk of chunks) yield new TextEncoder().encode(chunk)
+            if (silent) await new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason as Error), { once: true }))
+          } finally {
+            closed++
+          }
+        },
+      },
+    })
+  }
+  const api = new Api({ transport })
+  return { api, client: new KubeClient({ api, fieldManager: 'me' }), requests, closed: () => closed }
+}
+
+async function read(chunks: readonly string[]): Promise<{ seen: string[]; failure: unknown }> {
+  const seen: string[] = []
+  try {
+    for await (const { type, object } of server(chunks).client.watch(CONFIG_MAP, { resourceVersion: '7', labels: { a: 'b' } })) seen.push(`${type} ${object.metadata.name}`)
+  } catch (failure) {
+    return { seen, failure }
+  }
+  return { seen, failure: undefined }
+}
+
+test('events come however the bytes were cut, bookmarks are left out, and a watch that the server ends is over', async () => {
+  const bytes = `${event('ADDED', 'a')}\n${event('BOOKMARK', '')}\n${event('MODIFIED', 'a')}\n\n${event('DELETED', 'a')}\n`
+  for (const size of [1, 7, 1000]) {
+    const chunks = bytes.match(new RegExp(`[^]{1,${size}}`, 'g'))!
+    assert.deepEqual(await read(chunks), { seen: ['ADDED a', 'MODIFIED a', 'DELETED a'], failure: undefined })
+  }
+})
+
+test('an ERROR is thrown as what it is, after what came before', async () => {
+  const status = { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (7)' }
+  const { seen, failure } = await read([`${event('ADDED', 'a')}\n${JSON.stringify({ type: 'ERROR', object: status })}\n${event('ADDED', 'b')}\n`])
+  assert.deepEqual(seen, ['ADDED a'])
+  assert.ok(isReason(failure, 'Expired') && failure.code === 410)
+  assert.equal(failure.message, 'Cannot watch configmaps: too old resource version: 1 (7)')
+})
+
+test('what is no event is an error that repeats nothing of it', async () => {
+  const lines = ['{"type":"ADDED","object":{"data":{"password":"hunter2"', '"hunter2"', 'null', '{"type":"ADDED"}', '{"type":"hunter"}', `${event('ADDED', 'hunter2')}x`]
+  for (const line of lines) {
+    const { seen, failure } = await read([`${line}\n`])
+    assert.deepEqual(seen, [])
+    assert.match(String(failure), /^(SyntaxError|TypeError): Cannot watch configmaps: the server sent /)
+    assert.doesNotMatch(String((failure as Error).stack), /hunter2/)
+  }
+  const cut = await read([`${event('ADDED', 'a')}\n${event('ADDED', 'b').slice(0, -1)}`])
+  assert.deepEqual([cut.seen, (cut.failure as Error).name], [['ADDED a'], 'SyntaxError'])
+})
+
+test('a watch asks for no timeout of its own, and for a version only where it was given one', async () => {
+  const it = server([])
+  for await (const _ of it.client.watch(CONFIG_MAP, { namespace: 'ns', fields: 'metadata.name=a', resourceVersion: '7' })) assert.fail()
+  for await (const _ of it.client.watch(CONFIG_MAP)) assert.fail()
+  assert.deepEqual(it.requests.map(({ path }) => path), [
+    '/api/v1/namespaces/ns/configmaps?fieldSelector=metadata.name%3Da&watch=true&allowWatchBookmarks=true&resourceVersion=7',
+    '/api/v1/configmaps?watch=true&allowWatchBookmarks=true',
+  ])
+})
+
+test('leaving a watch, its signal, and the end of the run that it belongs to each close it, and no listener is left', async () => {
+  const { controller, listeners } = countedSignal()
+  const { signal } = controller
+  const it = server([`${event('ADDED', 'a')}\n`], { silent: true })
+  for await (const _ of it.client.watch(CONFIG_MAP, { signal })) break
+  assert.deepEqual([it.closed(), listeners(), it.requests[0]!.signal!.aborted], [1, 0, true])
+
+  const run = new AbortController()
+  const bound = it.client.bound(run.signal).watch(CONFIG_MAP, { signal })[Symbol.asyncIterator]()
+  await bound.next()
+  const next = bound.next()
+  run.abort(new Error('the run has ended'))
+  await assert.rejects(next, /^Error: the run has ended$/)
+  assert.deepEqual([it.closed(), listeners()], [2, 0])
+
+  const own = it.client.watch(CONFIG_MAP, { signal })[Symbol.asyncIterator]()
+  await own.next()
+  const last = own.next()
+  controller.abort(new Error('enough'))
+  await assert.rejects(last, /^Error: enough$/)
+  assert.deepEqual([it.closed(), listeners()], [3, 0])
+})

@@ -1,0 +1,166 @@
+/** Clients made of clients, on any API server. */
+import assert from 'node:assert/strict'
+import { dryRun, intercepted, namespaced, withWriteOptions } from '../../lib/client/wrappers.ts'
+import { isReason } from '../../lib/core/errors.ts'
+import { defineIndex } from '../../lib/core/index.ts'
+import { Deployment } from '../../lib/kinds/mod.ts'
+import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, type Case } from './case_bench.ts'
+
+const byName = defineIndex(CONFIG_MAP, ({ metadata }) => metadata.name)
+
+export const WRAPPER_CASES: readonly Case[] = [
+  {
+    name: 'a dry-run client writes nothing by any verb, whatever a call asks for',
+    async run(context) {
+      const { client } = bench(context, false)
+      const { namespace } = context
+      const kept = await client.create(FOO, { metadata: { name: 'kept', namespace }, spec: { size: 1 } })
+      const trial = dryRun(client)
+      const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+        create: () => trial.create(FOO, { metadata: { name: 'new', namespace }, spec: { size: 1 } }, { dryRun: false }),
+        update: () => trial.update(FOO, { ...kept, spec: { size: 2 } }),
+        apply: () => trial.apply(FOO, { metadata: { name: 'kept', namespace }, spec: { size: 3 } }),
+        edit: () => trial.edit(FOO, kept, (draft) => { draft.spec.size = 4 }, { dryRun: false }),
+        createOrUpdate: () => trial.createOrUpdate(FOO, { namespace, name: 'new' }, (draft) => { draft.spec = { size: 5 } }),
+        patch: () => trial.patch(FOO, kept, { merge: { spec: { size: 6 } } }),
+        setStatus: () => trial.setStatus(FOO, kept, { phase: 'Tried' }),
+        scale: () => trial.subresource(FOO, kept, 'scale').patch({ merge: { spec: { replicas: 7 } } }, { dryRun: false }),
+        live: () => trial.live.patch(FOO, kept, { merge: { spec: { size: 8 } } }),
+        delete: () => trial.delete(FOO, kept, { dryRun: false }),
+        deleteAll: () => trial.deleteAll(FOO, { namespace, dryRun: false }),
+      }
+      for (const [verb, call] of Object.entries(calls)) {
+        await call()
+        assert.deepEqual(await client.list(FOO, { namespace }), [kept], verb)
+      }
+      assert.equal((await trial.edit(FOO, kept, (draft) => { draft.spec.size = 4 }))?.spec.size, 4)
+      assert.equal((await trial.createOrUpdate(FOO, kept, (draft) => { draft.spec!.size = 5 })).result, 'updated')
+    },
+  },
+  {
+    name: 'a client with write options sends them by every verb, unless a call has its own',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const client = withWriteOptions(it.client, { fieldManager: 'default', fieldValidation: 'Ignore' })
+      const loose = { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } }
+      const made = await client.create(FOO, loose as never, { signal: new AbortController().signal })
+      assert.deepEqual(made.spec, { size: 1 })
+      await assert.rejects(client.update(FOO, { ...made, spec: loose.spec } as never, { fieldValidation: 'Strict' }), (error: Error) => isReason(error, 'BadRequest'))
+      await client.apply(FOO, { metadata: loose.metadata, spec: { size: 2 } })
+      await client.edit(FOO, made, (draft) => { draft.metadata.labels = { own: 'yes' } }, { fieldManager: 'own' })
+      await client.patch(FOO, made, { merge: { spec: { size: 4 } } }, { fieldManager: undefined } as never)
+      await client.setStatus(FOO, made, { phase: 'Ready' })
+      await client.subresource(FOO, made, 'scale').patch({ merge: { spec: { replicas: 5 } } })
+      const sent = it.network.requests.filter(({ method }) => method !== 'GET').map(({ path }) => new URLSearchParams(path.split('?')[1]))
+      assert.deepEqual(sent.map((query) => [query.get('fieldManager'), query.get('fieldValidation')]), [
+        ['default', 'Ignore'], ['default', 'Strict'], ['default', 'Ignore'], ['own', 'Ignore'], ['default', 'Ignore'], ['default', 'Ignore'], ['default', 'Ignore'],
+      ])
+      const { metadata } = (await it.client.get(FOO, made))! as { metadata: { managedFields?: { manager: string }[] } }
+      assert.deepEqual([...new Set(metadata.managedFields?.map(({ manager }) => manager))].sort(), ['default', 'own'])
+      // And the other way round: the innermost call is the one that is sent.
+      const within = withWriteOptions(withWriteOptions(it.client, { fieldManager: 'inner' }), { fieldManager: 'outer' })
+      await within.patch(FOO, made, { merge: {} })
+      assert.match(it.network.requests.at(-1)!.path, /fieldManager=outer/)
+    },
+  },
+  {
+    name: 'a client for one namespace fills it in, and refuses others before anything is sent',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const client = namespaced(it.client, namespace)
+      const made = await client.create(CONFIG_MAP, { metadata: { name: 'a' } })
+      assert.equal(made.metadata.namespace, namespace)
+      const here = { name: 'a' } as unknown as { namespace: string; name: string }
+      assert.equal((await client.get(CONFIG_MAP, here))?.metadata.uid, made.metadata.uid)
+      assert.equal((await client.get(CONFIG_MAP, { metadata: here }))?.metadata.uid, made.metadata.uid)
+      assert.equal((await client.apply(CONFIG_MAP, { metadata: { name: 'a' }, data: { x: '1' } })).data?.['x'], '1')
+      assert.equal((await client.edit(CONFIG_MAP, here, (draft) => { draft.data = { x: '2' } }))?.data?.['x'], '2')
+      assert.equal((await client.createOrUpdate(CONFIG_MAP, made, (draft) => { draft.data = { x: '3' } })).result, 'updated')
+      assert.equal((await client.patch(CONFIG_MAP, here, { merge: { data: { x: '4' } } })).data?.['x'], '4')
+      assert.deepEqual((await client.lookup(byName, 'a')).map(({ metadata }) => metadata.namespace), [namespace])
+      methods(it)
+      const there = { namespace: 'elsewhere', name: 'a' }
+      const refused: readonly (() => Promise<unknown>)[] = [
+        () => client.get(CONFIG_MAP, there),
+        () => client.list(CONFIG_MAP, { namespace: 'elsewhere' }),
+        () => client.create(CONFIG_MAP, { metadata: there }),
+        () => client.update(CONFIG_MAP, { ...made, metadata: { ...made.metadata, namespace: 'elsewhere' } }),
+        () => client.apply(CONFIG_MAP, { metadata: there }),
+        () => client.edit(CONFIG_MAP, there, () => {}),
+        () => client.createOrUpdate(CONFIG_MAP, there, () => {}),
+        () => client.patch(CONFIG_MAP, there, { merge: {} }),
+        () => client.setStatus(FOO, there, {}),
+        () => client.delete(CONFIG_MAP, there),
+        () => client.deleteAll(CONFIG_MAP, { namespace: 'elsewhere' }),
+        () => client.live.get(CONFIG_MAP, there),
+        async () => await client.subresource(Deployment, there, 'scale').get(),
+        async () => await client.pages(CONFIG_MAP, { namespace: 'elsewhere' })[Symbol.asyncIterator]().next(),
+        async () => await client.watch(CONFIG_MAP, { namespace: 'elsewhere' })[Symbol.asyncIterator]().next(),
+      ]
+      for (const call of refused) {
+        await assert.rejects(call(), (error: Error) => error instanceof TypeError && error.message.endsWith(`: this client is for namespace "${namespace}" only`), call.toString())
+      }
+      assert.deepEqual(methods(it), [])
+    },
+  },
+  {
+    name: 'a client for one namespace lists, watches and deletes there, and leaves cluster-scoped kinds alone',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const client = namespaced(it.client, namespace)
+      await it.client.create(CONFIG_MAP, { metadata: { name: `of-${namespace}`, namespace: 'default' } })
+      for (const name of ['a', 'b']) await client.create(CONFIG_MAP, { metadata: { name, labels: { mine: 'yes' } } })
+      const isHere = ({ metadata }: { metadata: { namespace?: string | undefined } }): boolean => metadata.namespace === namespace
+      const listed = await client.list(CONFIG_MAP)
+      assert.ok(listed.length >= 2 && listed.every(isHere))
+      for await (const page of client.pages(CONFIG_MAP, { limit: 100 })) assert.ok(page.items.every(isHere))
+      for await (const { object } of client.watch(CONFIG_MAP, { labels: 'mine' })) {
+        assert.ok(isHere(object))
+        if (object.metadata.name === 'b') break
+      }
+      assert.equal((await client.deleteAll(CONFIG_MAP, { labels: 'mine' })).length, 2)
+      assert.deepEqual((await client.lookup(byName, `of-${namespace}`)), [])
+      const role = await client.create(CLUSTER_ROLE, { metadata: { name: `role-${namespace}` } })
+      assert.equal((await client.get(CLUSTER_ROLE, role))?.metadata.namespace, undefined)
+      assert.equal(await client.delete(CLUSTER_ROLE, role), true)
+      assert.equal(await it.client.delete(CONFIG_MAP, { namespace: 'default', name: `of-${namespace}` }), true)
+    },
+  },
+  {
+    name: 'an intercepted client asks its hooks, also for what edit and createOrUpdate read and write, and for live',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const heard: string[] = []
+      const client = intercepted(it.client, {
+        get: (inner, resource, ref) => {
+          heard.push('get')
+          return inner.get(resource, ref)
+        },
+        create: async (inner, resource, object, options) => {
+          heard.push('create')
+          return await inner.create(resource, object, { ...options, fieldManager: 'hook' })
+        },
+        update: (inner, resource, object, options) => {
+          heard.push('update')
+          return inner.update(resource, object, options)
+        },
+        delete: () => Promise.reject(new Error('nothing may go')),
+        watch: async function* () {
+          yield* [] // nothing happens
+        },
+      })
+      const { object } = await client.createOrUpdate(CONFIG_MAP, { namespace, name: 'a' }, () => {})
+      await client.edit(CONFIG_MAP, object, (draft) => { draft.data = { x: '1' } })
+      await client.live.get(CONFIG_MAP, object)
+      assert.deepEqual(heard, ['get', 'create', 'get', 'update', 'get'])
+      assert.match(it.network.requests.find(({ method }) => method === 'POST')!.path, /fieldManager=hook/)
+      await assert.rejects(client.delete(CONFIG_MAP, object), /^Error: nothing may go$/)
+      for await (const _ of client.watch(CONFIG_MAP, { namespace })) assert.fail()
+      assert.equal((await client.list(CONFIG_MAP, { namespace, labels: '!x', fields: 'metadata.name=a' })).length, 1, 'what has no hook is as it was')
+    },
+  },
+]

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Client } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { systemClock } from '../../lib/async/clock.ts'
+import { Api } from '../../lib/client/api.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { installCrds } from '../../lib/operator/crds.ts'
+import { Finalizer } from '../../lib/controller/finalizer.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { CASES, KINDS, Thing } from './finalizer_cases.ts'
+
+const server = new ApiServer()
+const api = new Api({ transport: server.handle })
+await installCrds([Thing], { api, clock: systemClock, log: silentLog, fieldManager: 'test' }, new AbortController().signal)
+
+for (const resource of KINDS) {
+  for (const [index, [name, run]] of CASES.entries()) {
+    test(`${resource.kind}: ${name}`, () => run({ transport: server.handle, resource, name: `case-${index}` }))
+  }
+}
+
+test('what is remembered is bounded: the latest thousand, counted from what was done last', async () => {
+  const finalizer = new Finalizer(Thing, 'example.dev/ours')
+  const client = { patch: async () => undefined } as unknown as Client
+  const cleaned: number[] = []
+  const clean = async (number: number, ...results: [{ requeueAfter: '1s' }] | []): Promise<void> => {
+    const metadata = { name: 'a', namespace: 'default', uid: `${number}`, resourceVersion: '1', creationTimestamp: '', deletionTimestamp: 'now', finalizers: ['example.dev/ours'] }
+    const object: KubeObject = { apiVersion: 'test.dev/v1', kind: 'Thing', metadata }
+    const cleanup = async () => (cleaned.push(number), results[0])
+    await finalizer.run(object, { client, reconcile: () => Promise.reject(new Error('it is being deleted')), cleanup })
+  }
+  for (const number of [0, 1]) await clean(number, { requeueAfter: '1s' })
+  await clean(0)
+  for (let number = 2; number <= 1000; number++) await clean(number)
+  cleaned.length = 0
+  for (const number of [0, 2, 1000]) await clean(number)
+  assert.deepEqual(cleaned, [])
+  // 1 was the first to be forgotten, as 0 was seen again; the next is 0.
+  await clean(1001)
+  await clean(0)
+  assert.deepEqual(cleaned, [1001, 0])
+})

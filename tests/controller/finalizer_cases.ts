@@ -1,0 +1,255 @@
+/** A finalizer, one run after another, with objects as stale as a cache may have them: functions, for any server of the API. */
+import assert from 'node:assert/strict'
+import { defineResource, type Client, type Resource, type Transport } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+import { Finalizer } from '../../lib/controller/finalizer.ts'
+import type { Result } from '../../lib/controller/result.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
+import { Api } from '../../lib/client/api.ts'
+import { KubeClient } from '../../lib/client/kube_client.ts'
+import * as z from 'zod'
+
+const OURS = 'example.dev/ours'
+
+/** A kind of our own: servers keep its metadata by other means. */
+export const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+export const KINDS: readonly Resource<KubeObject, object>[] = [ConfigMap as never, Thing as never]
+
+export interface Place {
+  readonly transport: Transport
+  readonly resource: Resource<KubeObject, object>
+  /** In the namespace `default`, of nobody else. */
+  readonly name: string
+}
+
+type Instead = (request: HttpRequest) => HttpResponse | undefined
+
+/** A finalizer at work on one object. `instead` answers what the server would have. */
+function working({ transport, resource, name }: Place, instead: Instead = () => undefined) {
+  const REF = { namespace: 'default', name }
+  const asked: string[] = []
+  const admin: Client = new KubeClient({ api: new Api({ transport }), fieldManager: 'admin' })
+  const client = new KubeClient({
+    api: new Api({
+      transport: (request) => {
+        asked.push(request.method)
+        const answer = instead(request)
+        return answer ? Promise.resolve(answer) : transport(request)
+      },
+    }),
+    fieldManager: 'test',
+    // A cache is no help where it is wrong.
+    reader: () => ({ get: async () => undefined, list: async () => [], lookup: async () => [] }),
+  })
+  const finalizer = new Finalizer(resource, OURS)
+  const done: string[] = []
+  return {
+    client, asked, done,
+    what: `${resource.kind} "default/${name}"`,
+    create: (finalizers: readonly string[] = []) => admin.create(resource, { metadata: { ...REF, finalizers }, ...(resource.group ? { spec: {} } : {}) }),
+    /** What the others do to the list. */
+    others: (finalizers: string[]) => admin.edit(resource, REF, (draft) => void (draft.metadata.finalizers = finalizers)),
+    async finalizers(): Promise<readonly string[] | 'gone'> {
+      const object = await admin.get(resource, REF)
+      return object ? (object.metadata.finalizers ?? []) : 'gone'
+    },
+    delete: () => admin.delete(resource, REF),
+    async deleted(): Promise<KubeObject> {
+      await admin.delete(resource, REF)
+      return (await admin.get(resource, REF))!
+    },
+    run: (object: KubeObject, cleanup: (object: KubeObject) => Result | Promise<Result> = () => {}, by = client): Promise<Result> =>
+      finalizer.run(object, {
+        client: by,
+        reconcile: async ({ metadata }) => void done.push(`reconciled ${metadata.uid === object.metadata.uid ? 'it' : 'another'} with ${metadata.finalizers?.join()}`),
+        cleanup: async (deleted) => {
+          done.push('cleaned up')
+          return await cleanup(deleted)
+        },
+      }),
+  }
+}
+
+export const CASES: readonly (readonly [name: string, run: (place: Place) => Promise<void>])[] = [
+  ['an object has the finalizer before it is reconciled, in the same run', async (place) => {
+    const { create, run, done, asked, finalizers } = working(place)
+    await run(await create())
+    assert.deepEqual([done, asked], [[`reconciled it with ${OURS}`], ['PATCH']])
+    assert.deepEqual(await finalizers(), [OURS])
+  }],
+  ['an object that has it is reconciled, and nothing is sent', async (place) => {
+    const { create, run, done, asked } = working(place)
+    await run(await create(['b/b', OURS]))
+    assert.deepEqual([done, asked], [[`reconciled it with b/b,${OURS}`], []])
+  }],
+  ['a cache that has not seen our finalizer yet does not make two of it', async (place) => {
+    const { create, others, run, done, finalizers } = working(place)
+    const stale = await create()
+    await others([OURS])
+    await run(stale)
+    assert.deepEqual([done, await finalizers()], [[`reconciled it with ${OURS}`], [OURS]])
+  }],
+  ['a finalizer that somebody else added meanwhile stays', async (place) => {
+    const { create, others, run, done, finalizers } = working(place)
+    const [bare, other] = [await create(), await others(['b/b'])]
+    await run(bare)
+    assert.deepEqual(await finalizers(), ['b/b', OURS])
+    await others(['c/c', 'b/b'])
+    await run(other!)
+    assert.deepEqual(await finalizers(), ['c/c', 'b/b', OURS])
+    assert.equal(done.length, 2)
+  }],
+  ['an object whose deletion the cache has not seen yet gets no finalizer, and is not reconciled', async (place) => {
+    const { create, deleted, run, done, finalizers } = working(place)
+    const stale = await create(['b/b'])
+    await deleted()
+    await run(stale)
+    assert.deepEqual([done, await finalizers()], [[], ['b/b']])
+  }],
+  ['an object that is gone is neither reconciled nor cleaned up', async (place) => {
+    const { create, delete: remove, run, done } = working(place)
+    const stale = await create()
+    await remove()
+    assert.equal(await run(stale), undefined)
+    assert.deepEqual(done, [])
+  }],
+  ['a namesake that has come in its place is reconciled with a finalizer of its own', async (place) => {
+    const { create, delete: remove, run, done, finalizers } = working(place)
+    const stale = await create()
+    await remove()
+    await create()
+    await run(stale)
+    assert.deepEqual([done, await finalizers()], [[`reconciled another with ${OURS}`], [OURS]])
+  }],
+  ['what is deleted is cleaned up, and then let go', async (place) => {
+    const { create, deleted, run, done, asked, finalizers } = working(place)
+    await create([OURS])
+    const seen: unknown[] = []
+    await run(await deleted(), ({ metadata }) => void seen.push(metadata.deletionTimestamp !== undefined))
+    assert.deepEqual([done, seen, asked, await finalizers()], [['cleaned up'], [true], ['PATCH'], 'gone'])
+  }],
+  ['every duplicate of it goes, and those of others stay in their order', async (place) => {
+    const { create, deleted, run, finalizers } = working(place)
+    await create([OURS, 'b/b', OURS, 'c/c', OURS])
+    await run(await deleted())
+    assert.deepEqual(await finalizers(), ['b/b', 'c/c'])
+  }],
+  ['others that take theirs off during the cleanup make no second one, and lose nothing', async (place) => {
+    const { create, deleted, others, run, done, asked, finalizers } = working(place)
+    await create(['b/b', 'c/c', OURS, 'd/d'])
+    await run(await deleted(), async () => void (await others(['c/c', OURS, 'd/d'])))
+    assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET', 'PATCH'], ['c/c', 'd/d']])
+  }],
+  ['somebody else may have taken ours off meanwhile, or all of them', async (place) => {
+    const { create, deleted, others, run, done, asked, finalizers } = working(place)
+    await create([OURS, 'b/b'])
+    await run(await deleted(), async () => void (await others(['b/b'])))
+    assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET'], ['b/b']])
+    await others([])
+    await create([OURS])
+    await run(await deleted(), async () => void (await others([])))
+    assert.deepEqual([done.length, await finalizers()], [2, 'gone'])
+  }],
+  ['what never had it is not cleaned up', async (place) => {
+    const { create, deleted, run, done, asked, finalizers } = working(place)
+    await create(['b/b'])
+    await run(await deleted())
+    assert.deepEqual([done, asked, await finalizers()], [[], [], ['b/b']])
+  }],
+  ['a cleanup that is not yet done keeps the finalizer and its key', async (place) => {
+    const { create, deleted, run, asked, finalizers } = working(place)
+    await create([OURS])
+    assert.deepEqual(await run(await deleted(), () => ({ requeueAfter: '5s' })), { requeueAfter: '5s' })
+    assert.deepEqual([asked, await finalizers()], [[], [OURS]])
+  }],
+  ['a cleanup that fails, or wants to come back at no time, keeps the finalizer', async (place) => {
+    const { create, deleted, run, asked, finalizers } = working(place)
+    await create([OURS])
+    const object = await deleted()
+    await assert.rejects(run(object, () => Promise.reject(new Error('the cloud is down'))), /^Error: the cloud is down$/)
+    await assert.rejects(run(object, () => ({ requeueAfter: 0 })), /Cannot clean up again after 0: a cleanup returns nothing when it has ended/)
+    await assert.rejects(run(object, () => ({}) as never), RangeError)
+    assert.deepEqual([asked, await finalizers()], [[], [OURS]])
+  }],
+  ['an object that the cache still shows with it is not cleaned up twice', async (place) => {
+    const { create, deleted, others, run, done } = working(place)
+    await create([OURS])
+    const stale = await deleted()
+    await run(stale)
+    await run(stale)
+    assert.deepEqual(done, ['cleaned up'])
+    // Also where somebody else was faster.
+    await create([OURS])
+    const next = await deleted()
+    await run(next, async () => void (await others([])))
+    await run(next)
+    assert.deepEqual(done, ['cleaned up', 'cleaned up'])
+    await create([OURS, 'b/b'])
+    const held = await deleted()
+    await run(held, async () => void (await others(['b/b'])))
+    await run(held)
+    assert.deepEqual(done, ['cleaned up', 'cleaned up', 'cleaned up'])
+  }],
+  ['what a run has found being deleted is not brought to life again by a cache that is behind', async (place) => {
+    const { create, others, deleted, run, done } = working(place)
+    const bare = await create()
+    const living = (await others([OURS, 'b/b']))!
+    await deleted()
+    // The server tells of the deletion, as the cache is wrong about the finalizer.
+    await run(bare, () => ({ requeueAfter: '5s' }))
+    await run(living)
+    await run(bare)
+    assert.deepEqual(done, ['cleaned up'])
+    await run((await others([OURS]))!)
+    await run(living)
+    assert.deepEqual(done, ['cleaned up', 'cleaned up'])
+  }],
+  ['a run that was given up does not let the object go', async (place) => {
+    const { client, create, deleted, run, asked, finalizers } = working(place)
+    await create([OURS])
+    const object = await deleted()
+    const running = new AbortController()
+    await assert.rejects(run(object, () => running.abort(new Error('it took too long')), client.bound(running.signal)), /it took too long/)
+    const fence = { signal: new AbortController().signal, check: () => { throw new Error('the lease is lost') } }
+    await assert.rejects(run(object, () => {}, client.fenced(fence)), /the lease is lost/)
+    assert.deepEqual([asked, await finalizers()], [[], [OURS]])
+  }],
+  ['a refusal says what was to be written, and keeps its cause', async (place) => {
+    let code = 403
+    const { what, create, run, done, asked } = working(place, ({ method }) => (method === 'PATCH' ? refusal(code) : undefined))
+    const stale = await create()
+    const message = 'Cannot add the finalizer "example.dev/ours" to ' + `${what}: Cannot patch ${what}: the server says 403`
+    await assert.rejects(run(stale), (error: Error) => error.message === message && (error.cause as { code: number }).code === 403)
+    assert.deepEqual([asked.splice(0), done], [['PATCH'], []])
+    // What is invalid for another reason would be so again.
+    code = 422
+    await assert.rejects(run(stale), /Cannot add the finalizer .*the server says 422/)
+    assert.deepEqual([asked.splice(0), done], [['PATCH', 'GET'], []])
+    code = 409
+    await assert.rejects(run(stale), /the server says 409/)
+    assert.equal(asked.splice(0).filter((method) => method === 'PATCH').length, 5)
+  }],
+  ['a conflict is tried again', async (place) => {
+    let refusals = 3
+    const { create, deleted, run, done, finalizers } = working(place, ({ method }) => (method === 'PATCH' && refusals-- > 0 ? refusal(409) : undefined))
+    await create([OURS])
+    await run(await deleted())
+    assert.deepEqual([done, await finalizers()], [['cleaned up'], 'gone'])
+  }],
+]
+
+function refusal(code: number): HttpResponse {
+  const text = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `the server says ${code}`, code })
+  return {
+    status: code,
+    headers: { 'content-type': 'application/json' },
+    body: {
+      text: () => Promise.resolve(text),
+      cancel() {},
+      async *[Symbol.asyncIterator]() {
+        yield new TextEncoder().encode(text)
+      },
+    },
+  }
+}

@@ -1,0 +1,206 @@
+/** What `finalize` says in an operator file. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Cluster, operator, predicates, type Result } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { world, type World } from 'kubeloop/testing'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+
+/** An operator that tells what it did, about ConfigMaps of the default namespace. */
+function telling(cleanup: (told: string[]) => Result = () => {}) {
+  const told: string[] = []
+  const app = operator({ name: 'shop' })
+  app.controllerFor(ConfigMap, { name: 'things', when: ({ metadata }) => metadata.namespace === 'default' && !metadata.name.startsWith('kube-') })
+    .finalize(async ({ metadata }, { attempt }) => {
+      told.push(`cleanup ${metadata.name}, try ${attempt}`)
+      return cleanup(told)
+    })
+    .reconcile(async ({ metadata }) => void told.push(`reconcile ${metadata.name} with ${metadata.finalizers?.join() ?? 'none'}`))
+  return { told, app }
+}
+
+async function finalizersOf({ client }: World, name: string): Promise<readonly string[] | undefined> {
+  const map = await client.get(ConfigMap, ref(name))
+  return map && (map.metadata.finalizers ?? [])
+}
+
+test('an object has the finalizer of its controller before it is reconciled, and goes when it was cleaned up', async () => {
+  const { told, app } = telling()
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  // Once: the change that the finalizer makes is no news.
+  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['reconcile a with shop/things'], ['shop/things']])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1'], undefined])
+  await w.stop()
+})
+
+test('a cleanup that is not done is called again at its time, one that fails with growing pauses', async () => {
+  let left = 5
+  const { told, app } = telling(() => {
+    if (--left >= 3) return { requeueAfter: '5s' }
+    if (left >= 1) throw new Error('not today')
+    return undefined
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  told.length = 0
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.advance('4999ms')
+  assert.deepEqual(told.splice(0), ['cleanup a, try 1'])
+  await w.advance('1ms')
+  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['cleanup a, try 1'], ['shop/things']])
+  await w.advance('5s')
+  assert.deepEqual(told.splice(0), ['cleanup a, try 1'])
+  await w.advance('5ms')
+  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['cleanup a, try 2'], ['shop/things']])
+  await w.advance('10ms')
+  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 3'], undefined])
+  await w.stop()
+})
+
+test('an object that others hold is cleaned up once, and not reconciled while it goes', async () => {
+  const { told, app } = telling()
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), finalizers: ['other.dev/first'] } })
+  await w.settle()
+  assert.deepEqual(await finalizersOf(w, 'a'), ['other.dev/first', 'shop/things'])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  told.length = 0
+  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { still: 'here' }))
+  await w.settle()
+  assert.deepEqual([told, await finalizersOf(w, 'a')], [[], ['other.dev/first']])
+  await w.stop()
+})
+
+test('what was deleted while nobody worked is cleaned up by the next that does, also when that is about to stop', async () => {
+  const api = new ApiServer()
+  const { client } = new Cluster({ transport: api.handle, name: 'test' })
+  for (const [name, finalizer] of [['ours', 'shop/things'], ['foreign', 'other.dev/x']] as const) {
+    await client.create(ConfigMap, { metadata: { ...ref(name), finalizers: [finalizer] } })
+    await client.delete(ConfigMap, ref(name))
+  }
+  const stopping = new AbortController()
+  const { told, app } = telling(() => stopping.abort())
+  await app.start(stopping.signal, { transport: api.handle })
+  assert.deepEqual(told, ['cleanup ours, try 1'])
+  assert.deepEqual((await client.list(ConfigMap, { namespace: 'default' })).map(({ metadata }) => metadata.finalizers), [['other.dev/x']])
+})
+
+test('every object that waits is cleaned up, whatever the predicates say of it', async () => {
+  const cleaned: string[] = []
+  const app = operator({ name: 'shop' })
+  const ours = predicates.matchesLabels('ours')
+  app.controllerFor(ConfigMap, { when: ours, filter: ours })
+    .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
+    .reconcile(async () => {})
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { ours: '' } } })
+  await w.settle()
+  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.metadata.labels = {}))
+  await w.settle()
+  assert.deepEqual(await finalizersOf(w, 'a'), ['shop/configmap'])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual([cleaned, await finalizersOf(w, 'a')], [['a'], undefined])
+  await w.stop()
+})
+
+test('a finalizer of one\'s own name, and one for each controller of a kind', async () => {
+  const order: string[] = []
+  const app = operator({ name: 'shop' })
+  app.controllerFor(ConfigMap, { name: 'one', when: ({ metadata }) => metadata.name === 'a' })
+    .finalize(async () => void order.push('one'), { finalizer: 'example.dev/first' })
+    .reconcile(async () => {})
+  app.controllerFor(ConfigMap, { name: 'two', when: ({ metadata }) => metadata.name === 'a' })
+    .finalize(async () => void order.push('two'))
+    .reconcile(async () => {})
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual((await finalizersOf(w, 'a'))?.toSorted(), ['example.dev/first', 'shop/two'])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual([order.toSorted(), await finalizersOf(w, 'a')], [['one', 'two'], undefined])
+  await w.stop()
+})
+
+test('reconcileKey beside finalize hears of what lives and of what is gone, not of what is going', async () => {
+  const told: string[] = []
+  let isReady = false
+  const app = operator({ name: 'shop' })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' })
+    .finalize(async () => {
+      told.push('cleanup')
+      return isReady ? undefined : { requeueAfter: '1s' }
+    })
+    .reconcileKey(async ({ name }, { client }) => void told.push(`${name} ${(await client.live.get(ConfigMap, ref(name))) ? 'lives' : 'is gone'}`))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual([...new Set(told.splice(0))], ['a lives'])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual(told.splice(0), ['cleanup'])
+  isReady = true
+  await w.advance('1s')
+  assert.deepEqual(told, ['cleanup', 'a is gone'])
+  await w.stop()
+})
+
+test('writes of the finalizer that fail are tried again, and nothing is reconciled before', async () => {
+  const { told, app } = telling()
+  const w = await world(app)
+  w.fault({ verb: 'patch', resource: ConfigMap, status: 500, times: 2 })
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual(told, [])
+  await w.advance('5ms')
+  assert.deepEqual(told, [])
+  await w.advance('10ms')
+  assert.deepEqual([told[0], await finalizersOf(w, 'a')], ['reconcile a with shop/things', ['shop/things']])
+  w.fault({ verb: 'patch', resource: ConfigMap, cut: true })
+  told.length = 0
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.advance('10ms')
+  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1', 'cleanup a, try 2'], undefined])
+  await w.stop()
+})
+
+test('objects of another cluster have their finalizer there', async () => {
+  const app = operator({ name: 'shop' })
+  const other = app.cluster('other', { server: 'https://other' })
+  const cleaned: string[] = []
+  app.controllerFor(ConfigMap, { cluster: other, when: ({ metadata }) => metadata.name === 'a' })
+    .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
+    .reconcile(async () => {})
+  const w = await world(app)
+  const client = w.clientOf(other)
+  await client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual((await client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['shop/configmap'])
+  await client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual([cleaned, await client.get(ConfigMap, ref('a'))], [['a'], undefined])
+  await w.stop()
+})
+
+test('what cannot be meant is refused where it is written', async () => {
+  const app = operator({ name: 'shop' })
+  const builder = app.controllerFor(ConfigMap).finalize(async () => {})
+  assert.throws(() => builder.finalize(async () => {}), /Cannot give the controller for ConfigMap a second cleanup/)
+  for (const finalizer of ['cleanup', 'my cleanup', 'example.dev/', 'Example.dev/a']) {
+    assert.throws(() => app.controllerFor(Secret).finalize(async () => {}, { finalizer }), /Cannot finalize Secret by ".*": a finalizer is a domain and a name/)
+  }
+  // @ts-expect-error a misspelt result would be taken for the end
+  app.controllerFor(Secret).finalize(async () => ({ requeueAfterMs: 5 }))
+  const twice = operator({ name: 'shop' })
+  for (const name of ['one', 'two']) twice.controllerFor(ConfigMap, { name }).finalize(async () => {}, { finalizer: 'a.dev/b' }).reconcile(async () => {})
+  await assert.rejects(world(twice), /two controllers for ConfigMap have the finalizer "a\.dev\/b"/)
+})

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Namespace, Secret } from 'kubeloop/kinds'
+import { world, type World } from 'kubeloop/testing'
+import app from '../types/operators/secret_replicator.ts'
+
+const source = { namespace: 'vault', name: 'tls' }
+const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+
+/** A world with namespaces, and a source for those that match. */
+async function replicating(to: string, namespaces: readonly string[]): Promise<World> {
+  const w = await world(app, { objects: ['vault', ...namespaces].map(namespace) })
+  await w.client.create(Secret, {
+    metadata: { ...source, labels: { 'replicator.dev/role': 'source' }, annotations: { 'replicator.dev/to': to } },
+    type: 'kubernetes.io/tls', data: { 'tls.crt': btoa('one'), 'tls.key': btoa('two') },
+  })
+  await w.settle()
+  return w
+}
+
+/** `namespace=value` of every copy. */
+async function copies({ client }: World): Promise<string[]> {
+  const found = await client.list(Secret, { labels: { 'replicator.dev/role': 'copy' } })
+  return found.map(({ metadata, data }) => `${metadata.namespace}=${atob(data?.['tls.crt'] ?? '')}`).toSorted()
+}
+
+test('a source is copied to the namespaces that match, whole, and to those that come', async () => {
+  const w = await replicating('team-.*', ['team-a', 'team-b', 'other'])
+  assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one'])
+  const copy = await w.client.get(Secret, { namespace: 'team-a', name: 'tls' })
+  assert.deepEqual([copy?.type, copy?.data?.['tls.key']], ['kubernetes.io/tls', btoa('two')])
+  await w.client.create(Namespace, { metadata: { name: 'team-c' } })
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one', 'team-c=one'])
+  await w.stop()
+})
+
+test('copies follow their source, and where it is to go', async () => {
+  const w = await replicating('team-.*', ['team-a', 'team-b'])
+  await w.client.edit(Secret, source, (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('new') }))
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-a=new', 'team-b=new'])
+  await w.client.edit(Secret, source, (draft) => void (draft.metadata.annotations = { 'replicator.dev/to': 'team-b' }))
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-b=new'])
+  await w.stop()
+})
+
+test('a copy that is changed or deleted is put right', async () => {
+  const w = await replicating('team-a', ['team-a'])
+  await w.client.edit(Secret, { namespace: 'team-a', name: 'tls' }, (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('mine') }))
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-a=one'])
+  await w.client.delete(Secret, { namespace: 'team-a', name: 'tls' })
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-a=one'])
+  await w.stop()
+})
+
+test('a source that is deleted stays until its copies are gone', async () => {
+  const w = await replicating('team-.*', ['team-a', 'team-b'])
+  assert.deepEqual((await w.client.get(Secret, source))?.metadata.finalizers, ['secret-replicator/secret'])
+  w.fault({ verb: 'delete', resource: Secret, status: 500, times: 2 })
+  await w.client.delete(Secret, source)
+  await w.settle()
+  assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one'])
+  assert.ok((await w.client.get(Secret, source))?.metadata.deletionTimestamp)
+  await w.advance('5ms')
+  assert.equal((await copies(w)).length, 2)
+  await w.advance('10ms')
+  assert.deepEqual([await copies(w), await w.client.get(Secret, source)], [[], undefined])
+  await w.stop()
+})
+
+test('one of two replicas does it, and Secrets that are none of ours are not touched', async () => {
+  const w = await world(app, { replicas: 2, objects: [namespace('team-a')] })
+  await w.client.create(Secret, { metadata: { namespace: 'default', name: 'mine' }, data: {} })
+  await w.client.create(Secret, {
+    metadata: { namespace: 'default', name: 'tls', labels: { 'replicator.dev/role': 'source' }, annotations: { 'replicator.dev/to': 'team-a' } },
+    data: { 'tls.crt': btoa('one') },
+  })
+  await w.advance('1s')
+  assert.deepEqual(await copies(w), ['team-a=one'])
+  assert.equal((await w.client.get(Secret, { namespace: 'default', name: 'mine' }))?.metadata.finalizers, undefined)
+  await w.stop()
+})
