@@ -21,9 +21,9 @@ export type Command =
   | { readonly kind: 'version' }
   | { readonly kind: 'dev'; readonly options: DevOptions }
   | { readonly kind: 'demo'; readonly options: Omit<DevOptions, 'file'> }
-  | { readonly kind: 'new'; readonly file: string }
+  | { readonly kind: 'new' | 'types'; readonly file: string }
 
-export type CommandName = 'dev' | 'demo' | 'new'
+export type CommandName = 'dev' | 'demo' | 'new' | 'types'
 
 /** The command line is not understood: its message is all that is to be said. */
 export class UsageError extends Error {
@@ -47,6 +47,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
   dev: { files: 1, options: RUN_OPTIONS, passes: true },
   demo: { files: 0, options: RUN_OPTIONS, passes: true },
   new: { files: 1, options: {}, passes: false },
+  types: { files: 1, options: {}, passes: false },
 }
 
 const RUNTIMES: readonly RuntimeName[] = ['node', 'bun', 'deno']
@@ -61,7 +62,7 @@ export function parseCommand(args: readonly string[]): Command {
   const { words, values, passed } = split(name, rest)
   if (values.has('help')) return { kind: 'help', of: name }
   const file = fileOf(name, words)
-  if (name === 'new') return { kind: 'new', file: file! }
+  if (name === 'new' || name === 'types') return { kind: name, file: file! }
   const options = { ...runOptions(name, values), passed }
   return name === 'demo' ? { kind: 'demo', options } : { kind: 'dev', options: { ...options, file: file! } }
 }
@@ -122,7 +123,7 @@ function optionOf(arg: string): readonly [string, string | undefined] {
 function fileOf(name: CommandName, words: readonly string[]): string | undefined {
   const { files } = COMMANDS[name]
   if (words.length === files) return words[0]
-  if (words.length < files) throw new UsageError(`Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} operator.ts"`)
+  if (words.length < files) throw new UsageError(`Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} ${name === 'types' ? 'crd.yaml' : 'operator.ts'}"`)
   const surplus = `"${words[files]!}"`
   const what = files === 0
     ? `no file, and was given ${surplus}`

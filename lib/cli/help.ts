@@ -27,6 +27,10 @@ ${RUN_HELP}`,
   new: `kubeloop new FILE
 
 Writes a sample operator, and a test of it beside it. Overwrites nothing.`,
+  types: `kubeloop types FILE
+
+Prints TypeScript for the kinds that the CustomResourceDefinitions in FILE define (YAML or JSON, "-" for standard
+input): what is read, what is written, and the Resource, as in "kubeloop types crd.yaml > widget.ts".`,
 }
 
 export function helpText(of: CommandName | undefined, version: string): string {
@@ -36,6 +40,7 @@ export function helpText(of: CommandName | undefined, version: string): string {
   kubeloop dev FILE     run an operator against a Kubernetes API in memory, and again when it changes
   kubeloop demo         the same with a sample operator; needs no file
   kubeloop new FILE     write a sample operator and its test
+  kubeloop types FILE   print the types of the kinds in a file of CustomResourceDefinitions
   kubeloop help NAME    what a command takes
   kubeloop --version`
 }

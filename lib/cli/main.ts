@@ -30,6 +30,10 @@ async function run(command: Command): Promise<void> {
       const { newOperator } = await import('./new.ts')
       return await newOperator(command.file)
     }
+    case 'types': {
+      const { printTypes } = await import('./types.ts')
+      return await printTypes(command.file)
+    }
     case 'dev': {
       const [{ dev }, { readManifests }] = await Promise.all([import('./dev.ts'), import('./manifests.ts')])
       const { options } = command

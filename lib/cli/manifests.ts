@@ -21,7 +21,7 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
   const manifests: Manifest[] = []
   for (const file of files) {
     const [name, text] = file === '-' ? ['standard input', await readInput()] : [file, await readTextIfExists(file)]
-    if (text === undefined) throw new Error(`Cannot apply ${name}: there is no such file`)
+    if (text === undefined) throw new Error(`Cannot read ${name}: there is no such file`)
     manifests.push({ name, objects: await parseManifest(text, name) })
   }
   return manifests

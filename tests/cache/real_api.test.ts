@@ -48,6 +48,8 @@ interface World {
   readonly cache: Cache
   /** What the cache asked for: `stream configmaps`, `list configmaps`, `watch configmaps`. */
   readonly asked: string[]
+  /** What the informers said of their failures. */
+  readonly told: string[]
   restartApiServer(): Promise<void>
 }
 
@@ -65,11 +67,13 @@ async function inWorld(run: (world: World) => Promise<void>): Promise<void> {
     asked.push(`${verb} ${pathname.split('/').at(-1)}`)
     return through(request)
   }
-  const cache = new Cache({ api: new Api({ transport: counted }), clock: fastClock, log: silentLog, freeze: true })
+  const told: string[] = []
+  const tell = (message: string): void => void told.push(message)
+  const cache = new Cache({ api: new Api({ transport: counted }), clock: fastClock, log: { ...silentLog, debug: tell, warn: tell }, freeze: true })
   const controller = new AbortController()
   const running = cache.start(controller.signal)
   try {
-    await run({ direct: new Api({ transport: direct }), proxy, cache, asked, restartApiServer: () => envtest.restartApiServer() })
+    await run({ direct: new Api({ transport: direct }), proxy, cache, asked, told, restartApiServer: () => envtest.restartApiServer() })
   } finally {
     controller.abort()
     await running
@@ -171,7 +175,7 @@ test('a cache behind a network that resets, stalls and half-opens connections en
 })
 
 test('a definition that is deleted and made again, a version that the server has forgotten, ten controllers: the informers go on', { skip, timeout: 200_000 }, async () => {
-  await inWorld(async ({ direct, proxy, cache, asked, restartApiServer }) => {
+  await inWorld(async ({ direct, proxy, cache, asked, told, restartApiServer }) => {
     const foos = { resource: FOO, namespace: 'default' }
     const maps = { resource: CONFIG_MAP, namespace: 'default' }
     const [definitions] = cache.declare(CRD)
@@ -214,9 +218,11 @@ test('a definition that is deleted and made again, a version that the server has
     for (let i = 0; performance.now() < compactedAt; i++) await direct.patch({ ...maps, name: 'seen' }, 'merge', { data: { i: String(i) } }, {})
     await restartApiServer()
     asked.splice(0)
+    told.splice(0)
     proxy.refuses = false
     const { items } = await direct.list({ resource: CONFIG_MAP })
     await until(configMaps!, 'the cache equals the server after a 410', () => same(configMaps!.store.values(), items))
+    assert.ok(told.some((line) => /configmaps.*too old resource version/.test(line)), `no 410 was told of: ${told.join('\n')}`)
     assert.ok((countsOf(asked)['stream configmaps'] ?? 0) + (countsOf(asked)['list configmaps'] ?? 0) >= 1, 'it was to be asked for the whole again')
     assert.ok(asked.length < 60, `a storm: ${asked.length} requests`)
   })

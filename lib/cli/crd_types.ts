@@ -1,0 +1,158 @@
+/**
+ * From a CustomResourceDefinition to TypeScript: a type of what is read, one of what is written, and the Resource, for each
+ * version that is served. Pure; the text is a module of its own.
+ *
+ * What is read has its defaults filled in by the server, so a field with a default is there if its parent is; to write it is optional.
+ * A structural schema prunes what it does not name, unless it says otherwise.
+ */
+import type { ManifestObject } from './manifests.ts'
+
+/** As much of a structural schema as makes a type. */
+interface Schema {
+  readonly type?: string
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+  readonly items?: Schema
+  readonly required?: readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly nullable?: boolean
+  readonly default?: unknown
+  readonly 'x-kubernetes-int-or-string'?: boolean
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
+}
+
+interface Version {
+  readonly name: string
+  readonly served?: boolean
+  readonly storage?: boolean
+  readonly schema?: { readonly openAPIV3Schema?: Schema }
+}
+
+interface Definition extends ManifestObject {
+  readonly spec: {
+    readonly group: string
+    readonly scope: 'Namespaced' | 'Cluster'
+    readonly names: { readonly kind: string; readonly plural: string }
+    readonly versions: readonly Version[]
+  }
+}
+
+type Mode = 'read' | 'write'
+
+/** @throws Error for an object that is no CustomResourceDefinition of apiextensions.k8s.io/v1, and for one without a version. */
+export function typesOf(objects: readonly ManifestObject[], source: string): string {
+  const head = [
+    `// Written by \`kubeloop types ${source}\`: run it again rather than change this.`,
+    "import { dynamicResource, type DesiredObject, type ObjectMeta, type Resource } from 'kubeloop'",
+  ]
+  return `${[head.join('\n'), ...objects.flatMap((object) => versionsOf(definitionIn(object, source)))].join('\n\n')}\n`
+}
+
+function definitionIn(object: ManifestObject, source: string): Definition {
+  const { apiVersion, kind, metadata } = object
+  if (apiVersion === 'apiextensions.k8s.io/v1' && kind === 'CustomResourceDefinition') return object as Definition
+  throw new Error(`Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, and not a CustomResourceDefinition of apiextensions.k8s.io/v1`)
+}
+
+/** The stored version has the kind's own name, others have theirs behind it: `Widget`, `WidgetV1alpha1`. */
+function versionsOf({ metadata, spec }: Definition): string[] {
+  const served = spec.versions.filter((version) => version.served !== false)
+  if (served.length === 0) throw new Error(`Cannot make types from "${metadata.name}": no version of it is served`)
+  const own = served.find(({ storage }) => storage) ?? served[0]
+  return served.map((version) => {
+    const suffix = version === own ? '' : version.name.charAt(0).toUpperCase() + version.name.slice(1)
+    return moduleOf(spec, version, spec.names.kind + suffix)
+  })
+}
+
+function moduleOf({ group, scope, names }: Definition['spec'], { name: version, schema }: Version, type: string): string {
+  const root = schema?.openAPIV3Schema ?? {}
+  const { metadata: _, apiVersion: __, kind: ___, ...properties } = root.properties ?? {}
+  const { status: ____, ...written } = properties
+  const namespace = scope === 'Namespaced' ? 'string' : 'undefined'
+  const fields = (of: Readonly<Record<string, Schema>>, mode: Mode): string =>
+    fieldLines({ ...root, properties: of, additionalProperties: false }, mode, '  ').join('\n')
+  return [
+    `${comment(`${group}/${version} ${names.kind}${root.description ? `: ${root.description}` : ''}`, '')}`,
+    `export interface ${type} {`,
+    '  readonly apiVersion: string',
+    '  readonly kind: string',
+    `  readonly metadata: ObjectMeta<${namespace}>`,
+    fields(properties, 'read'),
+    '}',
+    '',
+    `/** A ${type} to write: what has a default may be left out. */`,
+    `export interface ${type}Desired {`,
+    `  readonly metadata: DesiredObject<unknown>['metadata']`,
+    fields(written, 'write'),
+    '}',
+    '',
+    `export const ${type}: Resource<${type}, ${type}Desired> = dynamicResource({`,
+    `  group: ${text(group)}, version: ${text(version)}, kind: ${text(names.kind)}, plural: ${text(names.plural)}, scope: ${text(scope)},`,
+    '})',
+  ].filter((line) => line !== undefined).join('\n').replaceAll('\n\n}', '\n}')
+}
+
+function fieldLines(schema: Schema, mode: Mode, indent: string): string[] {
+  const required = new Set(schema.required)
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const isThere = mode === 'read' ? required.has(name) || field.default !== undefined : required.has(name) && field.default === undefined
+    const orUndefined = !isThere && mode === 'write' ? ' | undefined' : ''
+    const line = `${indent}readonly ${keyText(name)}${isThere ? '' : '?'}: ${typeOf(field, mode, indent)}${orUndefined}`
+    return field.description ? [comment(field.description, indent), line] : [line]
+  })
+}
+
+function typeOf(schema: Schema, mode: Mode, indent: string): string {
+  const type = schema['x-kubernetes-int-or-string'] ? 'number | string' : plainType(schema, mode, indent)
+  return schema.nullable ? `${type} | null` : type
+}
+
+function plainType(schema: Schema, mode: Mode, indent: string): string {
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+      return schema.type
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'array':
+      return `readonly ${parenthesised(typeOf(schema.items ?? {}, mode, indent))}[]`
+    case 'object':
+      return objectType(schema, mode, indent)
+    default:
+      return 'unknown'
+  }
+}
+
+function objectType(schema: Schema, mode: Mode, indent: string): string {
+  const { properties = {}, additionalProperties } = schema
+  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true || additionalProperties === true
+  if (typeof additionalProperties === 'object') return `{ readonly [key: string]: ${typeOf(additionalProperties, mode, indent)} }`
+  // An object of which nothing is said is pruned empty, unless somebody forgot to say that it keeps everything.
+  if (Object.keys(properties).length === 0) return '{ readonly [field: string]: unknown }'
+  const lines = fieldLines(schema, mode, `${indent}  `)
+  if (keepsUnknown) lines.push(`${indent}  readonly [field: string]: unknown`)
+  return ['{', ...lines, `${indent}}`].join('\n')
+}
+
+function parenthesised(type: string): string {
+  return / \| /.test(type) && !type.startsWith('{') ? `(${type})` : type
+}
+
+function keyText(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : text(name)
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`
+}
+
+/** A description as it is, which may have several lines. */
+function comment(description: string, indent: string): string {
+  const lines = description.replaceAll('*/', '* /').trim().split('\n').map((line) => line.trimEnd())
+  if (lines.length === 1) return `${indent}/** ${lines[0]} */`
+  return [`${indent}/**`, ...lines.map((line) => `${indent} *${line ? ` ${line}` : ''}`), `${indent} */`].join('\n')
+}
