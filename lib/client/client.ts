@@ -191,7 +191,8 @@ export interface Client extends Reader {
   delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options?: DeleteOptions): Promise<boolean>
   /**
    * Deletes what is selected, by one request; everything in the namespace where nothing selects. Namespaced kinds need a
-   * namespace: the server deletes in one at a time. Answers with the objects that are gone or have begun to go.
+   * namespace: the server deletes in one at a time. Answers with the objects that are gone or have begun to go, which of the two it
+   * does not say: cached reads show them until the watch tells.
    */
   deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]>
   /**

@@ -58,7 +58,7 @@ const REFUSED_MS = 600_000
 export function step(state: FollowState, input: FollowInput, { retryPeriodMs }: LeaseTimings, random: () => number): FollowState {
   switch (input.kind) {
     case 'tried': {
-      const jitterMs = Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
+      const jitterMs = wakeJitterMs({ retryPeriodMs }, random)
       return { ...state, triedMs: input.nowMs, pollAtMs: input.nowMs + pauseMs(retryPeriodMs, random), jitterMs, freeMs: undefined }
     }
     case 'opening':
@@ -79,6 +79,11 @@ export function step(state: FollowState, input: FollowInput, { retryPeriodMs }: 
       return { ...state, pollAtMs, watch: { kind: 'closed', failures: failures + 1, againMs } }
     }
   }
+}
+
+/** How much later than possible to try, so that those who wake at the same moment do not all ask at once. */
+export function wakeJitterMs({ retryPeriodMs }: Pick<LeaseTimings, 'retryPeriodMs'>, random: () => number): number {
+  return Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
 }
 
 /** client-go's pause between two questions. */

@@ -9,6 +9,7 @@ import type { Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
+import { wakeJitterMs } from './follow_state.ts'
 import { LeaseLock } from './lease_lock.ts'
 import { checkTimings, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
 import { StallWatch } from './stall.ts'
@@ -135,6 +136,7 @@ export class LeaderElector {
     const { timings, log, random = Math.random } = this.#options
     const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
     let holder: string | undefined
+    let hasLost = false
     try {
       for (;;) {
         let isRead = false
@@ -150,7 +152,14 @@ export class LeaderElector {
           if (signal.aborted) throw signal.reason
           // Losing a race against another candidate is the ordinary case.
           log[isLostRace(error) ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
+          // Who was faster is not known yet, and his time counts from when his record is first seen: look once, soon.
+          hasLost = isLostRace(error) && !hasLost
+          if (hasLost) {
+            await sleep(this.#options.clock, wakeJitterMs(timings, random), signal)
+            continue
+          }
         }
+        hasLost = false
         await follower.wait(isRead)
       }
     } finally {

@@ -41,6 +41,18 @@ test('while its watch is open a follower asks nothing', async () => {
   assert.deepEqual([b.network.take(), b.leads], [[], 0])
 })
 
+test('who lost the race for a new lease looks at once who won, for the winner\'s time counts from there', async () => {
+  const { clock, server } = setup()
+  const racing = ['a', 'b'].map((identity) => candidate(server, clock, identity, { random: () => 0.999 }))
+  for (const each of racing) each.start()
+  await clock.advance(0)
+  const loser = racing.find(({ leads }) => leads === 0)!
+  assert.equal(racing.filter(({ leads }) => leads === 1).length, 1)
+  assert.deepEqual(loser.network.take(), [GET, `POST ${PATH}`])
+  await clock.advance(250)
+  assert.deepEqual(loser.network.take(), [GET, WATCH])
+})
+
 test('a watch that the server closes is opened again where it stopped, without a question', async () => {
   const { clock, server } = setup()
   const { b } = await pair(server, clock)
