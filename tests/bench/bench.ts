@@ -3,7 +3,7 @@
  *
  *   npm run bench -- [work …] [--n 10000] [--rounds 9] [--runtimes node,bun,deno]
  *
- * Works: sync (with heap and peak), reconcile-1, reconcile-10-status, latency. On the real control plane where KUBEBUILDER_ASSETS
+ * Works: sync (with heap and peak, and what an index and a list take), reconcile-1, reconcile-10-status, latency. On the real control plane where KUBEBUILDER_ASSETS
  * is set. Every figure is from a process of its own; the subjects alternate, so that what the machine does meanwhile hits all.
  * Prints a table of medians; BENCH_OUT names a file to which one JSON line a figure is added.
  */
@@ -70,6 +70,8 @@ const WORKS: readonly Work[] = [
       ['sync', printed['ms']!, 'ms'],
       ['heap', printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib']!, 'MiB'],
       ['peak', printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib']!, 'MiB'],
+      // Only ours index and list.
+      ...(printed['indexMs'] === undefined ? [] : [['index', printed['indexMs'], 'ms'], ['list', printed['listMs']!, 'ms']] as const),
     ],
   },
   {

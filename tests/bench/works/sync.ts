@@ -1,6 +1,6 @@
-/** `sync.ts CLUSTER`: the first sync of the cache, the heap that it keeps, and the peak. */
+/** `sync.ts CLUSTER`: the first sync of the cache, the heap that it keeps, and the peak; then the first use of an index, and a list. */
 import { argv, exit } from 'node:process'
-import { Cluster } from 'kubeloop'
+import { Cluster, defineIndex } from 'kubeloop'
 import { clusterOf, Foo, memoryFromNow, print } from './surroundings.ts'
 
 const config = clusterOf(argv[2])
@@ -12,5 +12,16 @@ const { signal } = new AbortController()
 const running = cluster.start(signal)
 await Promise.race([cluster.ready(signal), running])
 const ms = performance.now() - began
-print({ ms, ...memory(), n: informer!.store.size })
+const kept = memory()
+const byDeployment = defineIndex(Foo, (foo) => (foo as { spec?: { deploymentName?: string } }).spec?.deploymentName)
+const indexMs = await timed(() => cluster.client.lookup(byDeployment, 'foo-000001-deployment'))
+const listMs = await timed(() => cluster.client.list(Foo, { labels: 'app.kubernetes.io/part-of=bench' }))
+print({ ms, ...kept, indexMs, listMs, n: informer!.store.size })
 exit(0)
+
+async function timed(work: () => Promise<readonly unknown[]>): Promise<number> {
+  const startedMs = performance.now()
+  const found = await work()
+  if (found.length === 0) throw new Error('it found nothing')
+  return performance.now() - startedMs
+}
