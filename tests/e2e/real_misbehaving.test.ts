@@ -141,8 +141,10 @@ function watchLease(transport: Transport, name: string, signal: AbortSignal) {
 }
 
 /** A busy machine is slow, but not as slow as a lease that is lost. */
-const PROMPT_MS = 2000
-const RENEWED_MS = 5000
+const PROMPT_MS = 5000
+const RENEWED_MS = 8000
+/** From the end of the lease to the work of the next leader; the block ends 5 s after the lease. */
+const TAKEOVER_MS = 4000
 
 function figures(took: readonly number[], probeMs = 0, leaseMs: number): string {
   return `the good one took at most ${Math.round(Math.max(...took))} ms, a probe ${Math.round(probeMs)} ms, a renewal came after ${Math.round(leaseMs)} ms`
@@ -165,7 +167,7 @@ test('a reconcile that always throws backs off, and nobody else notices', { skip
   const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
   const tries = stage.processes[0]!.output().split('\n').filter((line) => line.includes('as it was asked to')).length
   say(`${tries} tries in 3 s; ${figures(took, probeMs, leaseMs)}`)
-  assert.ok(tries >= 5 && tries <= 13, `${tries} tries in about 3 s; 5 ms doubled each time makes 10`)
+  assert.ok(tries >= 4 && tries <= 15, `${tries} tries in about 3 s; 5 ms doubled each time makes 10`)
   unimpressed(took, probeMs, leaseMs)
 }))
 
@@ -203,7 +205,7 @@ test('a reconcile that blocks the event loop past the lease costs the leadership
   // Whoever leads next works; nobody does until the lease of 15 s has run out.
   const [takeover] = await stage.goodLatencies(1)
   assert.notEqual(stage.holder(), first)
-  assert.ok(takeover! < 15_000 + 1000 + PROMPT_MS, `the other replica worked after ${takeover} ms`)
+  assert.ok(takeover! < 15_000 + TAKEOVER_MS, `the other replica worked after ${takeover} ms`)
   say(`the other replica worked ${Math.round(takeover!)} ms after the block began`)
   const ended = await Promise.race(stage.processes.map((process) => process.ended.then(({ code }) => ({ process, code }))))
   assert.equal(ended.code, 1)
