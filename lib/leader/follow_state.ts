@@ -21,6 +21,8 @@ export interface FollowState {
   readonly pollAtMs: number
   /** How much later than possible we try, so that not all do at once. */
   readonly jitterMs: number
+  /** The last try lost a race, and the one before it did not. */
+  readonly lost: boolean
   /** When the watch told that nobody holds the lease; undefined while somebody does, or did at the last try. */
   readonly freeMs: number | undefined
   readonly watch: WatchPhase
@@ -35,8 +37,8 @@ export type WatchPhase =
   | { readonly kind: 'closed'; readonly failures: number; readonly againMs: number }
 
 export type FollowInput =
-  /** A try has ended, whatever came of it but the lease. */
-  | { readonly kind: 'tried'; readonly nowMs: number }
+  /** A try has ended, whatever came of it but the lease. `lostRace`: another wrote first, and who is not known yet. */
+  | { readonly kind: 'tried'; readonly nowMs: number; readonly lostRace?: boolean }
   | { readonly kind: 'opening' }
   | { readonly kind: 'opened' }
   /** The watch told of the Lease: whether nobody holds it. */
@@ -45,7 +47,7 @@ export type FollowInput =
   | { readonly kind: 'ended'; readonly nowMs: number; readonly lastedMs: number; readonly error?: unknown }
 
 export const INITIAL_FOLLOW_STATE: FollowState = {
-  triedMs: -Infinity, pollAtMs: -Infinity, jitterMs: 0, freeMs: undefined, watch: { kind: 'closed', failures: 0, againMs: -Infinity },
+  triedMs: -Infinity, pollAtMs: -Infinity, jitterMs: 0, lost: false, freeMs: undefined, watch: { kind: 'closed', failures: 0, againMs: -Infinity },
 }
 
 /** Enough to keep a handful of followers apart, and little beside the second within which one of them should lead. */
@@ -58,8 +60,11 @@ const REFUSED_MS = 600_000
 export function step(state: FollowState, input: FollowInput, { retryPeriodMs }: LeaseTimings, random: () => number): FollowState {
   switch (input.kind) {
     case 'tried': {
-      const jitterMs = wakeJitterMs({ retryPeriodMs }, random)
-      return { ...state, triedMs: input.nowMs, pollAtMs: input.nowMs + pauseMs(retryPeriodMs, random), jitterMs, freeMs: undefined }
+      const jitterMs = Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
+      // The winner's time counts from when his record is first seen: it is looked at once, soon.
+      const lost = input.lostRace === true && !state.lost
+      const pollAtMs = input.nowMs + (lost ? jitterMs : pauseMs(retryPeriodMs, random))
+      return { ...state, triedMs: input.nowMs, pollAtMs, jitterMs, lost, freeMs: undefined }
     }
     case 'opening':
       return { ...state, watch: { kind: 'opening', failures: state.watch.failures } }
@@ -79,11 +84,6 @@ export function step(state: FollowState, input: FollowInput, { retryPeriodMs }: 
       return { ...state, pollAtMs, watch: { kind: 'closed', failures: failures + 1, againMs } }
     }
   }
-}
-
-/** How much later than possible to try, so that those who wake at the same moment do not all ask at once. */
-export function wakeJitterMs({ retryPeriodMs }: Pick<LeaseTimings, 'retryPeriodMs'>, random: () => number): number {
-  return Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
 }
 
 /** client-go's pause between two questions. */

@@ -41,8 +41,8 @@ export class Follower {
     this.#scope = abortScope(signal)
   }
 
-  /** Waits, after a try without success, until it is time for another. `isRead`: that try has read the Lease. */
-  async wait(isRead: boolean): Promise<void> {
+  /** Waits after a try without success until it is time for another. `isRead`: it has read the Lease; `lostRace`: another wrote first. */
+  async wait({ isRead, lostRace }: { readonly isRead: boolean; readonly lostRace: boolean }): Promise<void> {
     const { lock, clock } = this.#options
     if (isRead) {
       // The record had expired as far as the watch knew, and had not.
@@ -50,7 +50,7 @@ export class Follower {
       if (watch.kind === 'open' && freeMs === undefined && this.#version !== lock.resourceVersion) this.#breakOff?.(deaf())
       this.#version = lock.resourceVersion
     }
-    this.#tell({ kind: 'tried', nowMs: clock.monotonic() })
+    this.#tell({ kind: 'tried', nowMs: clock.monotonic(), lostRace })
     for (;;) {
       const nowMs = clock.monotonic()
       if (this.#version !== undefined && this.#reopenMs() <= nowMs) this.#open(this.#version)

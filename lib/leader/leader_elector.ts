@@ -9,7 +9,6 @@ import type { Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
-import { wakeJitterMs } from './follow_state.ts'
 import { LeaseLock } from './lease_lock.ts'
 import { checkTimings, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
 import { StallWatch } from './stall.ts'
@@ -136,10 +135,9 @@ export class LeaderElector {
     const { timings, log, random = Math.random } = this.#options
     const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
     let holder: string | undefined
-    let hasLost = false
     try {
       for (;;) {
-        let isRead = false
+        let isRead = false, lostRace = false
         try {
           const sent = await this.#try(patienceMs(timings), false, signal)
           // A process that stood still meanwhile has something in its hands that has run out.
@@ -151,16 +149,10 @@ export class LeaderElector {
         } catch (error) {
           if (signal.aborted) throw signal.reason
           // Losing a race against another candidate is the ordinary case.
-          log[isLostRace(error) ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
-          // Who was faster is not known yet, and his time counts from when his record is first seen: look once, soon.
-          hasLost = isLostRace(error) && !hasLost
-          if (hasLost) {
-            await sleep(this.#options.clock, wakeJitterMs(timings, random), signal)
-            continue
-          }
+          lostRace = isLostRace(error)
+          log[lostRace ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
         }
-        hasLost = false
-        await follower.wait(isRead)
+        await follower.wait({ isRead, lostRace })
       }
     } finally {
       await follower.end()

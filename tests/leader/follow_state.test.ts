@@ -16,6 +16,7 @@ function after(state: FollowState, ...inputs: readonly FollowInput[]): FollowSta
 }
 
 const tried = after(INITIAL_FOLLOW_STATE, { kind: 'tried', nowMs: 2000 }) // asked again at 2000 + 2000 × 1.6, jitter 125
+const lostRace = after(INITIAL_FOLLOW_STATE, { kind: 'tried', nowMs: 2000, lostRace: true })
 const watched = after(tried, { kind: 'opening' }, { kind: 'opened' })
 
 test('the next try comes with the next question, the record\'s end, or what the watch tells', () => {
@@ -31,6 +32,8 @@ test('the next try comes with the next question, the record\'s end, or what the 
     ['released: after the jitter', after(watched, { kind: 'told', nowMs: 9000, free: true }), free, 9125],
     ['released, told twice: from the first', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9100, free: true }), free, 9125],
     ['released, and taken by another meanwhile', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9010, free: false }), { ...held, sinceMs: 9010 }, 24_135],
+    ['a race was lost: soon', lostRace, undefined, 2125],
+    ['and the next one too: not at once', after(lostRace, { kind: 'tried', nowMs: 3000, lostRace: true }), undefined, 6200],
     ['released, tried, and lost', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }), free, 12_400],
     ['the watch has broken: asked again', after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 7000, error: broken }), held, 12_200],
   ]
