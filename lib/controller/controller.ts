@@ -35,7 +35,7 @@ export interface ControllerDependencies {
   /** Aborts a run's signal after so long. Default: never. */
   readonly timeoutMs?: number | undefined
   /** How long a failing key waits. Default: 5 ms doubling to 1000 s. */
-  readonly backoff?: { readonly firstMs?: number; readonly mostMs?: number } | undefined
+  readonly backoff?: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } | undefined
   /** Instead of `backoff`; for this controller alone. */
   readonly limiter?: RateLimiter<string> | undefined
   /** Which changes of any kind are worth a reconcile, before each source is asked too. Default: all. */

@@ -9,7 +9,7 @@ import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
-import { clientsOf, type Clusters } from './clusters.ts'
+import { boundTo, clientsOf, type Clusters } from './clusters.ts'
 import { controllerName, finalizerOf, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints } from './endpoints.ts'
 import type { Parts } from './parts.ts'
@@ -56,8 +56,8 @@ function controllerOf(description: ControllerDescription, operator: string, mana
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
   const events = clusters.main.recorder.as(`${operator}/${name}`)
-  const step = stepOf(description, operator)
   const finalizer = finalizerOf(description, operator)
+  const step = stepOf(description, finalizer)
   return new Controller({
     name,
     kind: description.resource.kind,
@@ -71,20 +71,13 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     warmup,
     timeoutMs: optionalMs(timeout),
     syncTimeoutMs: optionalMs(syncTimeout),
-    backoff: {
-      ...(backoff?.first === undefined ? {} : { firstMs: toMs(backoff.first) }),
-      ...(backoff?.most === undefined ? {} : { mostMs: toMs(backoff.most) }),
-    },
+    backoff: { firstMs: optionalMs(backoff?.first), mostMs: optionalMs(backoff?.most) },
     limiter: limiter?.(),
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
     onReconcile,
     reconcile: ({ key, signal, log, attempt, onWrite }) =>
-      step({
-        key, signal, log, attempt, events,
-        client: clients().bound(signal, onWrite),
-        clientOf: (cluster) => clients(cluster).bound(signal, onWrite),
-      }),
+      step({ key, signal, log, attempt, events, ...boundTo(clients, signal, onWrite) }),
   })
 }
 
@@ -98,12 +91,7 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
     const start = async (signal: AbortSignal): Promise<void> => {
       const scope = abortScope(manager.abandon)
       try {
-        await task({
-          signal,
-          log: withFields(log, { task: name }),
-          client: clients().bound(scope.signal),
-          clientOf: (cluster) => clients(cluster).bound(scope.signal),
-        })
+        await task({ signal, log: withFields(log, { task: name }), ...boundTo(clients, scope.signal) })
       } finally {
         scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
         scope[Symbol.dispose]()

@@ -6,10 +6,11 @@ import type { Transport } from '../core/transport.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
+import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { Cluster } from '../manager/cluster.ts'
-import type { OtherCluster } from './context.ts'
+import type { OtherCluster, WorkContext } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
 
 export interface ClusterSetup {
@@ -93,4 +94,14 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
     if (!client) made.set(of, (client = fence ? of.client.fenced(fence) : of.client))
     return client
   }
+}
+
+/** The clients of one piece of work: their calls end with the signal, and their writes are told. */
+export function boundTo(
+  clients: Clients,
+  signal: AbortSignal,
+  onWrite?: (write: WriteRecord) => void,
+): Pick<WorkContext, 'client' | 'clientOf'> {
+  const of = (cluster?: OtherCluster): KubeClient => clients(cluster).bound(signal, onWrite)
+  return { client: of(), clientOf: of }
 }

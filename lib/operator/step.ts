@@ -3,14 +3,13 @@ import type { KubeObject } from '../core/objects.ts'
 import { Finalizer } from '../controller/finalizer.ts'
 import type { Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
-import { finalizerOf, type ControllerDescription } from './description.ts'
+import type { ControllerDescription } from './description.ts'
 
 /** Of one start: a finalizer remembers what it has seen end. */
-export function stepOf(description: ControllerDescription, operator: string): (context: Context) => Promise<Result> {
+export function stepOf(description: ControllerDescription, finalizerName: string | undefined): (context: Context) => Promise<Result> {
   const { resource, options: { cluster }, finalize } = description
   const step = description.step!
-  const name = finalizerOf(description, operator)
-  const finalizer = name === undefined ? undefined : new Finalizer(resource, name)
+  const finalizer = finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName)
   if (step.kind === 'key' && !finalizer) return (context) => step.reconcile(context.key, context)
   return async (context) => {
     const client = cluster ? context.clientOf(cluster) : context.client
