@@ -1,11 +1,11 @@
 /** One watch as its events, for those who follow a kind themselves. */
 import { abortScope } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
-import type { Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { describe, type Api } from './api.ts'
 import type { WatchChange } from './client.ts'
-import { errorOf, readAs } from './codec.ts'
+import { readAs } from './codec.ts'
+import { readEventLine, unknownType } from './event_line.ts'
 import type { SelectOptions, Target } from './requests.ts'
 
 /** Opens when it is first asked for an event; the connection ends with the iteration, however that ends. */
@@ -34,9 +34,9 @@ export async function* watchChanges(
   }
 }
 
-/** What a line says; nothing for a bookmark. What is no event throws, and an ERROR as the ApiError that it carries. */
+/** What a line says; nothing for a bookmark. */
 function readChange(line: string, what: string): WatchChange<KubeObject> | undefined {
-  const { type, object } = parse(line, what)
+  const { type, object } = readEventLine(line, what)
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
@@ -45,20 +45,7 @@ function readChange(line: string, what: string): WatchChange<KubeObject> | undef
       throw new TypeError(`Cannot watch ${what}: the server sent a ${type} event without an object`)
     case 'BOOKMARK':
       return undefined
-    case 'ERROR':
-      throw errorOf((object ?? {}) as Status, `watch ${what}`)
     default:
-      throw new TypeError(`Cannot watch ${what}: the server sent an event of unknown type "${String(type)}"`)
+      throw unknownType(type, what)
   }
-}
-
-function parse(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
-  let event: unknown
-  try {
-    event = JSON.parse(line)
-  } catch {
-    // Without its cause: V8's message quotes the line, and that may be a Secret.
-  }
-  if (typeof event === 'object' && event !== null) return event
-  throw new SyntaxError(`Cannot watch ${what}: the server sent a line that is not an event (${line.length} characters)`)
 }

@@ -16,7 +16,9 @@ export interface RateLimiter<K> {
  *
  * @throws RangeError when a time is negative or not finite.
  */
-export function exponentialLimiter<K>(options: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } = {}): RateLimiter<K> {
+export function exponentialLimiter<K>(
+  options: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } = {},
+): RateLimiter<K> {
   const { firstMs = 5, mostMs = 1_000_000 } = options
   checkMs('firstMs', firstMs)
   checkMs('mostMs', mostMs)
