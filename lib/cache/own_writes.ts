@@ -2,6 +2,7 @@
  * Reading one's own writes: what the answers to writes said is laid over a store, until the watch has caught up with it.
  * Only reads see it. The store, and who hears of its changes, know what the watch has brought and nothing else.
  */
+import { cloneJson } from '../core/clone.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { apiVersionOf, type AnyResource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
@@ -85,7 +86,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     if (isComplete(answer)) return this.#state.gone(write, metadata.uid, this.#options.clock.monotonic())
     const key = formatKey(keyOf(answer))
     if (!this.#state.isNews(key, metadata.resourceVersion)) return
-    const kept = place === 'selected' ? structuredClone(answer) : undefined
+    const kept = place === 'selected' ? cloneJson(answer) : undefined
     try {
       if (kept) this.#options.prepare(kept)
     } catch {

@@ -1,8 +1,9 @@
 /** Changes of objects by a function on a draft. */
 import { untilAborted } from '../async/abort.ts'
+import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
-import { draft, type KubeObject, type Ref, type Thawed } from '../core/objects.ts'
+import type { KubeObject, Ref, Thawed } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import { describe } from './api.ts'
 import type { Client, Draft, Ensured, WriteOptions } from './client.ts'
@@ -25,7 +26,7 @@ export async function edit<T extends KubeObject>(
 ): Promise<T | undefined> {
   let current = await untilAborted(client.get(resource, ref), options.signal)
   for (let attempt = 1; current; attempt++) {
-    const changed = draft(current)
+    const changed = cloneJson(current) as Thawed<T>
     changeNow(change, changed, () => `edit ${describe(targetOf(resource, current!, 'edit'))}`)
     const wanted = owned(resource, changed as T, options.owner) as T
     if (jsonEqual(wanted, current)) return current
@@ -53,7 +54,7 @@ export async function createOrUpdate<T extends KubeObject, D>(
   const target = targetOf(resource, ref, action)
   const current = await untilAborted(client.get(resource, ref), options.signal)
   const { name, namespace } = target
-  const changed = current ? draft(current) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
+  const changed = current ? cloneJson(current as object) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
   changeNow(change, changed as unknown as Draft<D>, () => `${action} ${describe(target)}`)
   const { metadata } = changed as Partial<KubeObject>
   if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {

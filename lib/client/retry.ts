@@ -55,8 +55,8 @@ export function retrying(transport: Transport, options: RetryOptions): Transport
   return async (request) => {
     for (let attempt = 1;; attempt++) {
       const response = await transport(request)
-      const delay = isWatch(request) ? undefined : retryDelayMs(response, attempt, { maxAttempts, now: clock.now() })
-      if (delay === undefined) return response
+      const delay = retryDelayMs(response, attempt, { maxAttempts, now: clock.now() })
+      if (delay === undefined || isWatch(request)) return response
       // Its connection must not be held while we wait.
       response.body.cancel()
       const ms = delay + random() * Math.max(delay, LEAST_SPREAD_MS) * JITTER

@@ -9,7 +9,7 @@ import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './controller_metrics.ts'
 import type { Journal } from './journal.ts'
 import { disposition, type Disposition, type Result } from './result.ts'
-import { runOnce, type Run } from './run.ts'
+import { Runs, type Run } from './run.ts'
 import { runLog } from './run_log.ts'
 import { SlowRuns } from './slow_runs.ts'
 
@@ -50,11 +50,13 @@ const SLOW_MS = 60_000
 
 export class Reconciler {
   readonly #options: ReconcilerOptions
+  readonly #runs: Runs
   readonly #slow: SlowRuns
 
   constructor(options: ReconcilerOptions) {
-    const { controller, kind, clock, log } = options
+    const { controller, kind, clock, log, timeoutMs, abandon } = options
     this.#options = options
+    this.#runs = new Runs({ kind, clock, timeoutMs, abandon })
     this.#slow = new SlowRuns(clock, SLOW_MS, ({ key }, ms) => {
       const text = `The reconcile of ${kind} "${key}" has not ended for ${formatMs(ms)}: until it does, the key and a worker wait for it`
       log.warn(text, { controller, kind, ...parseKey(key) })
@@ -63,12 +65,13 @@ export class Reconciler {
 
   /** Nothing more is told of runs that do not end. */
   stop(): void {
+    this.#runs.stop()
     this.#slow.stop()
   }
 
   /** Never rejects: whatever a reconcile does is an outcome. */
   async run(key: string): Promise<void> {
-    const { controller, kind, reconcile, queue, clock, timeoutMs, abandon, metrics, journal } = this.#options
+    const { controller, kind, reconcile, queue, clock, metrics, journal } = this.#options
     const attempt = queue.failures(key) + 1
     const writes: WriteRecord[] = []
     const name = parseKey(key)
@@ -77,7 +80,7 @@ export class Reconciler {
     this.#slow.begin(running)
     metrics?.begin()
     const run: Omit<Run, 'signal'> = { key: name, log, attempt, onWrite: journal && ((write) => void writes.push(write)) }
-    const end = await runOnce(reconcile, run, { what: `${kind} "${key}"`, clock, timeoutMs, abandon })
+    const end = await this.#runs.once(reconcile, run)
     const durationMs = clock.monotonic() - running.beganMs
     this.#slow.end(running)
     const decided = disposition(end.outcome)

@@ -1,7 +1,6 @@
-/** One run of a reconcile: its signal, its deadline, and what became of it. */
+/** Runs of a reconcile: the signal of each, its deadline, and what became of it. */
 import { formatMs } from '../core/duration.ts'
-import type { ObjectKey } from '../core/objects.ts'
-import { abortScope } from '../async/abort.ts'
+import { formatKey, type ObjectKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
@@ -20,12 +19,12 @@ export interface Run {
 }
 
 export interface RunLimits {
-  /** What is reconciled, for the reasons of aborts: `Foo "default/a"`. */
-  readonly what: string
+  /** The kind that is reconciled, for the reasons of aborts. */
+  readonly kind: string
   readonly clock: Clock
-  /** Aborts the run's signal after so long. */
+  /** Aborts a run's signal after so long. */
   readonly timeoutMs: number | undefined
-  /** Aborts the run's signal when runs are given up. */
+  /** Aborts every run's signal when runs are given up. */
   readonly abandon: AbortSignal | undefined
 }
 
@@ -35,27 +34,65 @@ export interface RunEnd {
   readonly timedOut: boolean
 }
 
-/**
- * Runs it once. Never rejects: what was thrown is the outcome. An aborted run is asked to end, not left alone:
- * a key must not be in two hands.
- */
-export async function runOnce(reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>, limits: RunLimits): Promise<RunEnd> {
-  const { what, clock, timeoutMs, abandon } = limits
-  const scope = abortScope(abandon)
-  let timedOut = false
-  const stopTimer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => {
-    timedOut = !scope.signal.aborted
-    scope.abort(new DOMException(`Cannot finish the reconcile of ${what}: it took longer than ${formatMs(timeoutMs)}`, 'TimeoutError'))
-  })
-  try {
-    const result = await reconcile({ ...run, signal: scope.signal })
-    return { outcome: { kind: 'returned', result }, timedOut }
-  } catch (error) {
-    return { outcome: { kind: 'threw', error }, timedOut }
-  } finally {
-    stopTimer?.()
-    // What the run left behind must not write on.
-    scope.abort(new DOMException(`The reconcile of ${what} has ended`, 'AbortError'))
-    scope[Symbol.dispose]()
+/** The runs of one controller. There are many of them, and short ones: what they can share is made once. */
+export class Runs {
+  readonly #limits: RunLimits
+  readonly #running = new Set<AbortController>()
+  /** Of every run: making one takes longer than a small reconcile. */
+  readonly #ended: DOMException
+  readonly #onAbandon = (): void => this.#running.forEach((run) => run.abort(this.#limits.abandon?.reason))
+  #listens = false
+
+  constructor(limits: RunLimits) {
+    this.#limits = limits
+    this.#ended = new DOMException(`The reconcile of this ${limits.kind} has ended, and what it left behind does not go on`, 'AbortError')
+  }
+
+  /**
+   * Runs it once. Never rejects: what was thrown is the outcome. An aborted run is asked to end, not left alone:
+   * a key must not be in two hands.
+   */
+  async once(reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>): Promise<RunEnd> {
+    const controller = this.#begin()
+    let timedOut = false
+    const stopTimer = this.#deadline(run.key, (reason) => {
+      timedOut = !controller.signal.aborted
+      controller.abort(reason)
+    })
+    try {
+      const result = await reconcile({ ...run, signal: controller.signal })
+      return { outcome: { kind: 'returned', result }, timedOut }
+    } catch (error) {
+      return { outcome: { kind: 'threw', error }, timedOut }
+    } finally {
+      stopTimer?.()
+      this.#running.delete(controller)
+      // What the run left behind must not write on.
+      controller.abort(this.#ended)
+    }
+  }
+
+  /** Lets go of what runs listen to. Those that have not ended are not abandoned any more. */
+  stop(): void {
+    this.#limits.abandon?.removeEventListener('abort', this.#onAbandon)
+    this.#listens = false
+  }
+
+  #begin(): AbortController {
+    const { abandon } = this.#limits
+    const controller = new AbortController()
+    if (abandon?.aborted) controller.abort(abandon.reason)
+    this.#running.add(controller)
+    if (!this.#listens) abandon?.addEventListener('abort', this.#onAbandon)
+    this.#listens = true
+    return controller
+  }
+
+  #deadline(key: ObjectKey, abort: (reason: DOMException) => void): (() => void) | undefined {
+    const { kind, clock, timeoutMs } = this.#limits
+    if (timeoutMs === undefined) return undefined
+    return clock.after(timeoutMs, () => {
+      abort(new DOMException(`Cannot finish the reconcile of ${kind} "${formatKey(key)}": it took longer than ${formatMs(timeoutMs)}`, 'TimeoutError'))
+    })
   }
 }
