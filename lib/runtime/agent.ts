@@ -3,12 +3,13 @@
  * a new agent takes over: what is idle on the old one is closed, what is in use ends by itself.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import http, { type Agent } from 'node:http'
+import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import tls from 'node:tls'
 import { messageOf, NetworkError } from '../core/errors.ts'
 import { openTunnel, type Proxy } from './connect_proxy.ts'
+import { plainHttp } from './plain_http.ts'
 import type { ServerAddress } from './server_address.ts'
 
 /** What a TLS handshake needs. PEM texts. */
@@ -44,7 +45,7 @@ export class AgentPool {
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
     if (address.tls) checkPair(material, address.authority)
     this.#retire()
-    const agent = address.tls ? this.#tlsAgent(material) : new http.Agent(AGENT_OPTIONS)
+    const agent = address.tls ? this.#tlsAgent(material) : new (plainHttp().Agent)(AGENT_OPTIONS)
     if (proxy) tunnelThrough(agent, proxy, address, material)
     this.#current = { agent, material }
     return agent

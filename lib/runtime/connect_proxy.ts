@@ -1,10 +1,10 @@
 /** Reaches a server through an HTTP proxy: CONNECT, and then TLS with the server inside the tunnel. */
-import http from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import tls from 'node:tls'
 import { NetworkError } from '../core/errors.ts'
 import { networkError } from './network_error.ts'
+import { plainHttp } from './plain_http.ts'
 import { parseServer, parseUrl, type ServerAddress } from './server_address.ts'
 
 /** A proxy, and how to introduce ourselves to it. */
@@ -36,7 +36,7 @@ export interface TunnelOptions {
 export function openTunnel(options: TunnelOptions): () => void {
   const { proxy, target, ca, onSocket, onError } = options
   const name = `${target.authority} through proxy ${proxy.address.authority}`
-  const request = (proxy.address.tls ? https : http).request({
+  const request = (proxy.address.tls ? https : plainHttp()).request({
     host: proxy.address.host,
     port: proxy.address.port,
     method: 'CONNECT',

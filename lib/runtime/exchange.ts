@@ -2,7 +2,7 @@
  * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
  * may still refuse it, and until then nothing of it can have reached the server.
  */
-import http, { type Agent, type IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -11,6 +11,7 @@ import { NetworkError } from '../core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
 import { type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
+import { plainHttp } from './plain_http.ts'
 import type { ServerAddress } from './server_address.ts'
 
 export interface ExchangeOptions {
@@ -53,7 +54,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   /** Whether the connection had served another request before. */
   let isKept = false
 
-  const client = (address.tls ? https : http).request({
+  const client = (address.tls ? https : plainHttp()).request({
     host: address.host,
     port: address.port,
     method: request.method,

@@ -4,9 +4,7 @@
  * It is http2.createSecureServer with allowHTTP1 on all three: the only server of theirs whose certificate can be
  * replaced while it runs on Bun as well.
  */
-import {
-  createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session,
-} from 'node:http2'
+import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { untilAborted } from '../async/abort.ts'
@@ -45,6 +43,8 @@ export interface HttpsServer {
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
   const { idleTimeoutMs, headerTimeoutMs } = options
   checkPair(options.cert, options.key)
+  // Loading it takes 20 ms, which an operator that serves nothing need not wait for.
+  const { createSecureServer } = await import('node:http2')
   const server = createSecureServer({ cert: options.cert, key: options.key, allowHTTP1: true })
   const exchanges = newExchanges(options)
   const connections = { sockets: trackSockets(server, 'connection', 'secureConnection'), sessions: trackSessions(server, idleTimeoutMs) }

@@ -25,18 +25,6 @@ export function onOwnEnd(hear: (code: number) => void): void {
   process.once('exit', once)
 }
 
-const STARTED = Symbol.for('kubeloop.operatorStarted')
-const state = globalThis as { [STARTED]?: boolean }
-
-/** Notes that an operator was started in this process, for `kubeloop dev`; whatever copy of kubeloop it came from. */
-export function noteOperatorStarted(): void {
-  state[STARTED] = true
-}
-
-export function operatorWasStarted(): boolean {
-  return state[STARTED] === true
-}
-
 /**
  * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, and Deno's loses a
  * change that comes while the program ends, so there it is kept alive unless it `mustEnd`. Never settles.

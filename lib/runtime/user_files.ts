@@ -1,6 +1,6 @@
 /** The files of whoever calls the command: theirs are never overwritten, and ours are put down for this user alone. */
 import { watch } from 'node:fs'
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
@@ -43,6 +43,32 @@ export async function writtenAt(file: string): Promise<number | undefined> {
     throw error
   }
 }
+
+/**
+ * When the files in a folder and below it were last written, by their paths. What is not there any more when its turn comes is left out,
+ * and so is what may not be read.
+ */
+export async function writtenBelow(folder: string, wanted: (name: string, isFolder: boolean) => boolean): Promise<Map<string, number>> {
+  const times = new Map<string, number>()
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return []
+    throw error
+  })
+  await Promise.all(entries.map(async (entry) => {
+    const isFolder = entry.isDirectory()
+    if (!wanted(entry.name, isFolder)) return
+    const place = path.join(folder, entry.name)
+    if (isFolder) {
+      for (const [file, time] of await writtenBelow(place, wanted)) times.set(file, time)
+    } else {
+      const time = await writtenAt(place)
+      if (time !== undefined) times.set(place, time)
+    }
+  }))
+  return times
+}
+
+const GONE_OR_CLOSED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
 
 /** All that is at standard input. */
 export function readInput(): Promise<string> {

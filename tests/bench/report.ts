@@ -1,21 +1,41 @@
 /** Figures of many rounds, as a table and as JSON lines. */
+import type { Derived } from './works.ts'
 
 export interface Series {
   readonly work: string
   readonly subject: string
   readonly runtime: string
   readonly unit: string
+  /** How many objects or keys. */
+  readonly n: number
+}
+
+interface Rounds {
+  readonly of: Series
+  /** One a round, in their order. */
+  readonly values: number[]
 }
 
 export class Report {
-  readonly #series = new Map<string, { readonly of: Series; readonly values: number[] }>()
+  readonly #series = new Map<string, Rounds>()
 
   note(of: Series, value: number): void {
     if (!Number.isFinite(value)) throw new TypeError(`Cannot report ${of.work} of ${of.subject} on ${of.runtime}: it is ${value}`)
-    const id = `${of.work} ${of.subject} ${of.runtime}`
+    const id = idOf(of)
     const series = this.#series.get(id) ?? { of, values: [] }
     this.#series.set(id, series)
     series.values.push(value)
+  }
+
+  /** Adds a figure of two others, for each runtime and round that has both. */
+  derive({ name, subject, unit, from: [first, second], combine }: Derived): void {
+    for (const { of, values } of [...this.#series.values()]) {
+      if (of.work !== first.figure || of.subject !== first.subject) continue
+      const others = this.#series.get(idOf({ ...of, work: second.figure, subject: second.subject }))
+      for (const [round, value] of values.slice(0, others?.values.length ?? 0).entries()) {
+        this.note({ ...of, work: name, subject, unit, n: others!.of.n }, combine(value, others!.values[round]!))
+      }
+    }
   }
 
   /** Markdown. `own`: whose ratio to each of the others is shown, on the first runtime. */
@@ -24,17 +44,18 @@ export class Report {
       const [median, min, max] = spread(values)
       const ours = this.#median({ ...of, subject: own }, of.runtime) ?? this.#median({ ...of, subject: own })
       const ratio = of.subject === own || ours === undefined ? '' : `${(ours / median).toFixed(2)} ×`
-      return [of.work, of.subject, of.runtime, `${show(median)} ${of.unit}`, `${show(min)} … ${show(max)}`, String(values.length), ratio]
+      const shown = [`${show(median)} ${of.unit}`, `${show(min)} … ${show(max)}`, String(values.length), ratio]
+      return [of.work, of.n.toLocaleString('en'), of.subject, of.runtime, ...shown]
     })
-    const head = ['work', 'subject', 'runtime', 'median', 'spread', 'rounds', `${own} is … of it`]
+    const head = ['work', 'n', 'subject', 'runtime', 'median', 'spread', 'rounds', `${own} is … of it`]
     return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
   }
 
   /** One line a series. */
-  lines(n: number): string {
-    return [...this.#series.values()].map(({ of, values }) => {
+  lines(): string {
+    return [...this.#series.values()].map(({ of: { work, runtime, subject, n, unit }, values }) => {
       const [median, min, max] = spread(values)
-      return `${JSON.stringify({ work: of.work, runtime: of.runtime, subject: of.subject, n, median, min, max, unit: of.unit })}\n`
+      return `${JSON.stringify({ work, runtime, subject, n, median, min, max, unit })}\n`
     }).join('')
   }
 
@@ -46,6 +67,10 @@ export class Report {
   }
 }
 
+function idOf({ work, subject, runtime }: Pick<Series, 'work' | 'subject' | 'runtime'>): string {
+  return `${work} ${subject} ${runtime}`
+}
+
 function spread(values: readonly number[]): [median: number, min: number, max: number] {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -54,5 +79,6 @@ function spread(values: readonly number[]): [median: number, min: number, max: n
 }
 
 function show(value: number): string {
-  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 10 ? 1 : 2)
+  const size = Math.abs(value)
+  return size >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(size >= 10 ? 1 : 2)
 }

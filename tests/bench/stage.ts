@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { Cluster, type ClusterConfig } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
-import { CustomResourceDefinition } from 'kubeloop/kinds'
+import { ConfigMap, CustomResourceDefinition, Namespace } from 'kubeloop/kinds'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
-import { Foo } from './works/surroundings.ts'
+import { fooOf, nameOf } from './objects.ts'
+import { Foo, namespaceOf } from './works/surroundings.ts'
 
 export interface Stage {
   /** What it is, for the report. */
@@ -18,6 +19,8 @@ export interface Stage {
   readonly kubeconfig: string
   /** Makes sure that there are exactly so many objects. */
   fill(n: number): Promise<void>
+  /** Makes sure that there are so many namespaces with ten ConfigMaps each. */
+  spread(namespaces: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -34,19 +37,28 @@ export async function openStage(): Promise<Stage> {
   const cluster = new Cluster({ name: 'bench', config })
   await cluster.client.apply(CustomResourceDefinition, DEFINITION as never)
   await cluster.client.list(Foo).catch(() => {})
-  let made = 0
+  let made = 0, spaces = 0
   return {
     name,
     clusterFile: write('cluster.json', JSON.stringify({ server, token, ca })),
     kubeconfig: write('kubeconfig', kubeconfig),
     async fill(n) {
       await served(cluster)
-      const names = Array.from({ length: Math.abs(n - made) }, (_, i) => `foo-${String(Math.min(n, made) + i).padStart(6, '0')}`)
+      const names = Array.from({ length: Math.abs(n - made) }, (_, i) => nameOf(Math.min(n, made) + i))
       const each = n > made
         ? (of: string) => cluster.client.create(Foo, fooOf(of) as never)
         : (of: string) => cluster.client.delete(Foo, { namespace: 'default', name: of })
       await inParallel(names, 24, each)
       made = n
+    },
+    async spread(namespaces) {
+      const more = Array.from({ length: Math.max(0, namespaces - spaces) }, (_, i) => namespaceOf(spaces + i))
+      await inParallel(more, 24, async (namespace) => {
+        await cluster.client.create(Namespace, { metadata: { name: namespace } })
+        const data = { text: 'x'.repeat(1000) }
+        for (let i = 0; i < 10; i++) await cluster.client.create(ConfigMap, { metadata: { namespace, name: `map-${i}` }, data })
+      })
+      spaces = Math.max(spaces, namespaces)
     },
     async close() {
       cluster.close()
@@ -76,7 +88,9 @@ async function embedded() {
 
 /** A new definition is served a moment after it was taken. */
 async function served(cluster: Cluster): Promise<void> {
-  while (!(await cluster.kinds.find({ apiVersion: 'bench.example.com/v1', kind: 'Foo' }))) await new Promise((resolve) => setTimeout(resolve, 50))
+  while (!(await cluster.kinds.find({ apiVersion: 'bench.example.com/v1', kind: 'Foo' }))) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
 }
 
 async function inParallel<T>(items: readonly T[], most: number, work: (item: T) => Promise<unknown>): Promise<void> {
@@ -103,17 +117,4 @@ const DEFINITION = {
       },
     }],
   },
-}
-
-/** About 1.9 KB on the wire, as an operator's objects are: a pod's template and the usual labels. */
-function fooOf(name: string): object {
-  const labels = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'bench', 'app.kubernetes.io/managed-by': 'kubeloop' }
-  const env = Array.from({ length: 8 }, (_, i) => ({ name: `SETTING_${i}`, value: `the value of setting number ${i} of ${name}` }))
-  const resources = { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } }
-  const ports = [{ name: 'http', containerPort: 8080, protocol: 'TCP' }]
-  const containers = [{ name: 'main', image: 'registry.example.com/team/app:1.2.3', args: ['--serve', '--verbose'], env, ports, resources }]
-  return {
-    metadata: { namespace: 'default', name, labels, annotations: { 'example.com/note': 'what somebody wanted to keep in mind about this object' } },
-    spec: { deploymentName: `${name}-deployment`, replicas: 3, template: { metadata: { labels }, spec: { containers } } },
-  }
 }

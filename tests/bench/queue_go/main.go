@@ -1,4 +1,4 @@
-// Command queuebench pushes keys through one of the Go queues, as queue_workload.ts does through ours, and prints one
+// Command queuebench pushes keys through one of the Go queues, as works/queue.ts does through ours, and prints one
 // line of JSON.
 package main
 

@@ -1,7 +1,8 @@
 /** `latency.ts CLUSTER N`: from the creation of an object to the reconcile that its event causes, N times, one after the other. */
 import { argv, exit, pid } from 'node:process'
 import { operator } from 'kubeloop'
-import { clusterOf, Foo, print } from './surroundings.ts'
+import { printQuantiles } from './quantiles.ts'
+import { clusterOf, Foo } from './surroundings.ts'
 
 const config = clusterOf(argv[2])
 const n = Number(argv[3])
@@ -26,9 +27,7 @@ app.add('creator', async ({ client }) => {
     await reconciled
     await client.delete(Foo, ref)
   }
-  took.sort((a, b) => a - b)
-  const quantile = (q: number): number => took[Math.floor(q * (took.length - 1))]!
-  print({ p50: quantile(0.5), p99: quantile(0.99) })
+  printQuantiles(took)
   exit(0)
 })
 await app.start(new AbortController().signal, { cluster: config })

@@ -5,6 +5,11 @@ import { dynamicResource, type ClusterConfig } from 'kubeloop'
 
 export const Foo = dynamicResource({ group: 'bench.example.com', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' })
 
+/** One of the namespaces that many informers are for. */
+export function namespaceOf(i: number): string {
+  return `bench-${i}`
+}
+
 /** The file that is named first: `{ server, token, ca }`. */
 export function clusterOf(path: string | undefined): ClusterConfig {
   return JSON.parse(readFileSync(path!, 'utf8')) as ClusterConfig

@@ -1,0 +1,52 @@
+/** What users ship: the built package, and an operator as one minified file, beside a program that does the least. */
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { SERVICE_ACCOUNT } from '../../lib/config/in_cluster.ts'
+import { build } from '../tools/build.ts'
+import { ROOT } from '../tools/tree.ts'
+
+export interface Bundles {
+  /** The operator's file, and the one of its floor. */
+  readonly operator: string
+  readonly floor: string
+  /** The folder that both take for the one of their service account. */
+  readonly serviceAccount: string
+  /** Minified and gzipped, in KB. */
+  readonly kb: { readonly mod: number; readonly operator: number; readonly floor: number }
+}
+
+/** Builds the package into the folder, from lib as it is now, and bundles with it. */
+export async function makeBundles(folder: string): Promise<Bundles> {
+  const dist = join(folder, 'dist')
+  const serviceAccount = join(folder, 'serviceaccount')
+  await build(dist)
+  const mod = await esbuild([join(dist, 'mod.js'), '--minify'])
+  const bundle = async (source: string, file: string): Promise<string> => {
+    const text = await esbuild([
+      join(import.meta.dirname, source), '--bundle', '--minify', '--format=esm', '--platform=node', '--target=es2023',
+      `--alias:kubeloop=${join(dist, 'mod.js')}`, '--external:prom-client',
+    ])
+    const path = join(folder, file)
+    // A pod has it at a fixed place, which this machine need not have.
+    writeFileSync(path, text.replaceAll(SERVICE_ACCOUNT, serviceAccount))
+    return path
+  }
+  const operator = await bundle('works/startup.ts', 'operator.mjs')
+  const floor = await bundle('floors/startup.ts', 'floor.mjs')
+  const kb = { mod: gzippedKb(mod), operator: gzippedKb(readFileSync(operator)), floor: gzippedKb(readFileSync(floor)) }
+  return { operator, floor, serviceAccount, kb }
+}
+
+/** zod is found from here, also by a package that is built elsewhere. */
+async function esbuild(args: readonly string[]): Promise<string> {
+  const env = { ...process.env, NODE_PATH: join(ROOT, 'node_modules') }
+  const { stdout } = await promisify(execFile)(join(ROOT, 'node_modules/.bin/esbuild'), args, { env, maxBuffer: 2 ** 26 })
+  return stdout
+}
+
+function gzippedKb(text: string | Buffer): number {
+  return gzipSync(text, { level: 9 }).length / 1024
+}

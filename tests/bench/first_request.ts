@@ -1,0 +1,48 @@
+/** How long a program in a pod takes to its first request, and what it has taken of the memory by then. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { serveTls } from './tls_server.ts'
+
+export interface FirstRequests {
+  /** Starts a program and ends it when its first request has come. */
+  measure(command: readonly string[]): Promise<{ readonly ms: number; readonly mib: number }>
+  close(): Promise<void>
+}
+
+/** `serviceAccount`: the folder that the programs take for theirs; it is made. Memory is looked up in /proc, which Linux has. */
+export async function openFirstRequests(serviceAccount: string): Promise<FirstRequests> {
+  let came = (): void => {}
+  const { port, ca, close } = await serveTls(() => came())
+  mkdirSync(serviceAccount, { recursive: true })
+  const files = { token: 'bench', 'ca.crt': ca, namespace: 'default' }
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(serviceAccount, file), text)
+  const { PATH, HOME } = process.env
+  const env = { PATH, HOME, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }
+  return {
+    measure: ([program = '', ...args]) =>
+      new Promise((resolve, reject) => {
+        let printed = ''
+        let measured: { ms: number; mib: number } | undefined
+        const began = performance.now()
+        const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+        came = () => {
+          if (measured) return
+          measured = { ms: performance.now() - began, mib: residentMib(child.pid!) }
+          child.kill('SIGKILL')
+        }
+        for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+        child.on('error', reject)
+        child.on('close', (code) => {
+          if (measured) resolve(measured)
+          else reject(new Error(`Cannot measure ${program} ${args.join(' ')}: it ended with ${code} before its first request\n${printed}`))
+        })
+      }),
+    close,
+  }
+}
+
+function residentMib(pid: number): number {
+  const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kb) / 1024
+}

@@ -1,0 +1,85 @@
+/** Those that are compared: each round of each is a process of its own, which prints its figures as one line of JSON. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { SHARED, type Lab } from './lab.ts'
+
+export type Printed = Readonly<Record<string, number | undefined>>
+
+export interface Subject {
+  readonly name: string
+  readonly runtime: string
+  readonly measure: () => Promise<Printed>
+}
+
+const HERE = import.meta.dirname
+const BIN = join(HERE, '../../node_modules/.bin')
+
+/** How a file is run, and what it takes beside that to collect garbage when it wants to. */
+export const RUNTIMES: Readonly<Record<string, { readonly run: readonly string[]; readonly gc: readonly string[] }>> = {
+  node: { run: ['node'], gc: ['--expose-gc'] },
+  bun: { run: ['bun', 'run'], gc: [] },
+  deno: { run: ['deno', 'run', '-A', '--no-check'], gc: ['--v8-flags=--expose-gc'] },
+}
+
+/** The command before the file that it runs. */
+export function commandOf(runtime: string): string[] {
+  const [name = '', ...args] = RUNTIMES[runtime]!.run
+  return [join(BIN, name), ...args]
+}
+
+/** A program of works/ on each runtime. */
+export function ours(lab: Lab, file: string, args: readonly (string | number)[]): Subject[] {
+  return onRuntimes(lab, 'kubeloop', join(HERE, 'works', file), args)
+}
+
+/** A program of floors/ on each runtime: the bare work. */
+export function floors(lab: Lab, file: string, args: readonly (string | number)[]): Subject[] {
+  return onRuntimes(lab, 'floor', join(HERE, 'floors', file), args)
+}
+
+/** The bare work of a sync, where it is: a watch list over node:https into a Map. */
+export function syncFloors(lab: Lab, clusterFile: string): Subject[] {
+  const file = join(SHARED, 'floor/floor.mjs')
+  return existsSync(file) ? onRuntimes(lab, 'floor', file, [clusterFile]) : []
+}
+
+function onRuntimes({ runtimes }: Lab, name: string, file: string, args: readonly (string | number)[]): Subject[] {
+  return runtimes.map((runtime) => ({
+    name, runtime, measure: child([...commandOf(runtime), ...RUNTIMES[runtime]!.gc, file, ...args.map(String)]),
+  }))
+}
+
+/** A manager of controller-runtime, with typed objects and with unstructured ones. */
+export function managers(lab: Lab, kubeconfig: string, args: readonly (string | number)[]): Subject[] {
+  const peer = lab.peer()
+  if (peer === undefined) return []
+  const command = [peer, '-config', kubeconfig, ...args.map(String)]
+  return [goSubject('cr-typed', [...command, '-typed']), goSubject('cr-unstructured', command)]
+}
+
+/** Client-go's queue and controller-runtime's with priorities, under a workload of works/queue.ts. */
+export function goQueues(lab: Lab, workload: string, n: number): Subject[] {
+  if (workload === 'twice') {
+    const peer = lab.peer()
+    if (peer === undefined) return []
+    const command = [peer, '-mode', 'queue', '-n', String(n)]
+    return [goSubject('workqueue', command), goSubject('priorityqueue', [...command, '-priority'])]
+  }
+  const queues = lab.goQueues()
+  if (queues === undefined) return []
+  return ['workqueue', 'priorityqueue'].map((name) => goSubject(name, [queues, '-queue', name, '-workload', workload, '-n', String(n)]))
+}
+
+function goSubject(name: string, command: readonly string[]): Subject {
+  return { name, runtime: 'go', measure: child(command) }
+}
+
+/** Not synchronously: connections of this process that the server closes meanwhile must be heard of, and the feed feeds. */
+function child([file = '', ...args]: readonly string[]): () => Promise<Printed> {
+  return async () => {
+    const { stdout } = await promisify(execFile)(file, args, { maxBuffer: 2 ** 26 })
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Printed
+  }
+}

@@ -1,0 +1,29 @@
+/** An https server on loopback with a certificate of its own, for what is not measured against an API server. */
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createAuthority } from '../../lib/runtime/certificates.ts'
+
+export interface TlsServer {
+  readonly port: number
+  readonly ca: string
+  /** Ends at once, open answers too. */
+  close(): Promise<void>
+}
+
+export async function serveTls(listener: RequestListener): Promise<TlsServer> {
+  const authority = await createAuthority({ commonName: 'bench-ca' })
+  const { cert, key } = await authority.issue({ commonName: 'bench', ipAddresses: ['127.0.0.1'], usage: 'server' })
+  const server = createServer({ cert, key }, listener)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    ca: authority.ca,
+    close: () => new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    }),
+  }
+}

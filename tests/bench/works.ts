@@ -1,0 +1,217 @@
+/** The works: what is compared, how often, and which figures it gives. */
+import { FED, type Lab } from './lab.ts'
+import { commandOf, floors, goQueues, managers, ours, syncFloors, type Printed, type Subject } from './subjects.ts'
+
+export interface Work {
+  readonly name: string
+  readonly rounds: number
+  /** How many objects or keys. */
+  readonly n: number
+  /** Whether the subjects of a round are measured at once, because they mostly wait. Default: one after the other. */
+  readonly atOnce?: boolean
+  /** Whether it is run only when it is named. Default: no. */
+  readonly extra?: boolean
+  readonly subjects: (lab: Lab) => Promise<Subject[]>
+  readonly figures: readonly Figure[]
+}
+
+export interface Figure {
+  readonly name: string
+  readonly unit: string
+  /** From what a subject printed; undefined where that subject does not have it. */
+  readonly value: (printed: Printed) => number | undefined
+}
+
+/** A figure from two others of the same round and runtime. */
+export interface Derived {
+  readonly name: string
+  readonly subject: string
+  readonly unit: string
+  readonly from: readonly [Term, Term]
+  readonly combine: (first: number, second: number) => number
+}
+
+interface Term {
+  readonly figure: string
+  readonly subject: string
+}
+
+const KEYS = 1_000_000
+const FEW_KEYS = 10_000
+const LATENCIES = 1000
+const INFORMERS = 200
+const WATCHES = 100
+const IDLE_SECONDS = 20
+const EVENTS = 200_000
+const CHURN = { first: 100_000, all: 1_000_000 }
+
+/** `n`: the objects of those that sync and reconcile. */
+export function worksFor(n: number): readonly Work[] {
+  return [
+    {
+      name: 'sync', rounds: 9, n,
+      subjects: async (lab) => {
+        const { clusterFile, kubeconfig } = await filled(lab, n)
+        return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
+      },
+      figures: [
+        { name: 'sync', unit: 'ms', value: ({ ms }) => ms },
+        { name: 'heap', unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
+        { name: 'peak', unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
+        { name: 'index', unit: 'ms', value: ({ indexMs }) => indexMs },
+        { name: 'list', unit: 'ms', value: ({ listMs }) => listMs },
+      ],
+    },
+    {
+      name: 'reconcile-1', rounds: 5, n,
+      subjects: async (lab) => {
+        const { clusterFile, kubeconfig } = await filled(lab, n)
+        return [
+          ...ours(lab, 'reconcile.ts', [clusterFile, n, 1]),
+          ...floors(lab, 'reconcile.ts', [clusterFile, 1]),
+          ...managers(lab, kubeconfig, ['-mode', 'reconcile', '-n', n]),
+        ]
+      },
+      figures: [perSecond('reconcile-1', 'objects/s')],
+    },
+    {
+      name: 'reconcile-10-status', rounds: 5, n,
+      subjects: async (lab) => {
+        const { clusterFile, kubeconfig } = await filled(lab, n)
+        return [
+          ...ours(lab, 'reconcile.ts', [clusterFile, n, 10, 'status']),
+          ...floors(lab, 'reconcile.ts', [clusterFile, 10, 'status']),
+          ...managers(lab, kubeconfig, ['-mode', 'reconcile', '-n', n, '-workers', 10, '-write']),
+        ]
+      },
+      figures: [perSecond('reconcile-10-status', 'objects/s')],
+    },
+    {
+      name: 'latency', rounds: 5, n: LATENCIES,
+      subjects: async (lab) => {
+        const { clusterFile, kubeconfig } = await filled(lab, 0)
+        return [
+          ...ours(lab, 'latency.ts', [clusterFile, LATENCIES]),
+          ...floors(lab, 'latency.ts', [clusterFile, LATENCIES]),
+          ...managers(lab, kubeconfig, ['-mode', 'latency', '-n', LATENCIES]),
+        ]
+      },
+      figures: [
+        { name: 'latency-p50', unit: 'ms', value: (printed) => printed['p50'] ?? printed['p50_ms'] },
+        { name: 'latency-p99', unit: 'ms', value: (printed) => printed['p99'] ?? printed['p99_ms'] },
+      ],
+    },
+    {
+      name: 'informers-200', rounds: 5, n: INFORMERS,
+      subjects: async (lab) => {
+        const stage = await lab.stage()
+        await stage.spread(INFORMERS)
+        return [...ours(lab, 'watches.ts', [stage.clusterFile, INFORMERS]), ...floors(lab, 'watches.ts', [stage.clusterFile, INFORMERS])]
+      },
+      figures: [{ name: 'informers-200', unit: 'ms', value: ({ ms }) => ms }],
+    },
+    {
+      name: 'idle-cpu', rounds: 5, n: WATCHES, atOnce: true,
+      subjects: async (lab) => {
+        const args = [await lab.feedFile(), WATCHES, IDLE_SECONDS]
+        return [...ours(lab, 'watches.ts', args), ...floors(lab, 'watches.ts', args)]
+      },
+      figures: [{ name: 'idle-cpu', unit: 'ms/minute', value: ({ cpuMs }) => cpuMs }],
+    },
+    {
+      name: 'watch-events', rounds: 5, n: EVENTS,
+      subjects: async (lab) => {
+        const args = [await lab.feedFile(), FED, EVENTS]
+        return [...ours(lab, 'watch_events.ts', args), ...floors(lab, 'watch_events.ts', args)]
+      },
+      figures: [perSecond('watch-events', 'events/s')],
+    },
+    {
+      name: 'churn', rounds: 5, n: CHURN.all,
+      subjects: async (lab) => ours(lab, 'churn.ts', [await lab.feedFile(), FED, CHURN.first, CHURN.all]),
+      figures: [
+        { name: 'churn-first', unit: 'MiB', value: ({ firstMib }) => firstMib },
+        { name: 'churn-last', unit: 'MiB', value: ({ lastMib }) => lastMib },
+        { name: 'churn-growth', unit: 'MiB', value: ({ growthMib }) => growthMib },
+        { name: 'churn-ratio', unit: '×', value: ({ ratio }) => ratio },
+      ],
+    },
+    queue('queue', 'twice', KEYS),
+    {
+      // As many turns in all, so that both are compiled alike.
+      name: 'queue-10k', rounds: 5, n: FEW_KEYS,
+      subjects: async (lab) => {
+        const args = ['twice', FEW_KEYS, KEYS / FEW_KEYS]
+        return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args)]
+      },
+      figures: [perSecond('queue-10k', 'keys/s')],
+    },
+    { ...queue('queue-burst', 'burst', KEYS), extra: true },
+    { ...queue('queue-steady', 'steady', KEYS), extra: true },
+    {
+      name: 'startup', rounds: 9, n: 1,
+      subjects: async (lab) => {
+        const [{ operator, floor }, first] = [await lab.bundles(), await lab.firstRequests()]
+        const starts = (name: string, file: string): Subject[] => lab.runtimes.map((runtime) => {
+          const command = [...commandOf(runtime), file]
+          return { name, runtime, measure: async () => ({ ...await first.measure(command) }) }
+        })
+        return [...starts('kubeloop', operator), ...starts('floor', floor)]
+      },
+      figures: [
+        { name: 'startup-ms', unit: 'ms', value: ({ ms }) => ms },
+        { name: 'startup-mib', unit: 'MiB', value: ({ mib }) => mib },
+      ],
+    },
+    {
+      name: 'bundle', rounds: 1, n: 1,
+      subjects: async (lab) => {
+        const { kb } = await lab.bundles()
+        return [
+          { name: 'kubeloop', runtime: 'any', measure: async () => ({ modKb: kb.mod, operatorKb: kb.operator }) },
+          { name: 'floor', runtime: 'any', measure: async () => ({ operatorKb: kb.floor }) },
+        ]
+      },
+      figures: [
+        { name: 'bundle-gzip', unit: 'KB', value: ({ modKb }) => modKb },
+        { name: 'bundle-gzip-operator', unit: 'KB', value: ({ operatorKb }) => operatorKb },
+      ],
+    },
+  ]
+}
+
+export const DERIVED: readonly Derived[] = [
+  overFloor('startup-over-ms', 'startup-ms', 'ms'),
+  overFloor('startup-over-mib', 'startup-mib', 'MiB'),
+  ...['kubeloop', 'floor'].map((subject): Derived => ({
+    // How many times as long one of a million keys takes as one of ten thousand.
+    name: 'queue-growth', subject, unit: '×', from: [{ figure: 'queue-10k', subject }, { figure: 'queue', subject }],
+    combine: (few, many) => few / many,
+  })),
+]
+
+function overFloor(name: string, figure: string, unit: string): Derived {
+  const from = [{ figure, subject: 'kubeloop' }, { figure, subject: 'floor' }] as const
+  return { name, subject: 'kubeloop', unit, from, combine: (own, floor) => own - floor }
+}
+
+function queue(name: string, workload: string, n: number): Work {
+  return {
+    name, rounds: 5, n,
+    subjects: async (lab) => {
+      const args = [workload, n]
+      return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args), ...goQueues(lab, workload, n)]
+    },
+    figures: [perSecond(name, 'keys/s')],
+  }
+}
+
+function perSecond(name: string, unit: string): Figure {
+  return { name, unit, value: (printed) => printed['perSecond'] ?? printed['per_s'] ?? printed['items_per_s'] }
+}
+
+async function filled(lab: Lab, n: number) {
+  const stage = await lab.stage()
+  await stage.fill(n)
+  return stage
+}

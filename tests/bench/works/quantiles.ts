@@ -1,0 +1,6 @@
+/** What half, and all but a hundredth, of many tries took at most. */
+export function printQuantiles(took: number[]): void {
+  took.sort((a, b) => a - b)
+  const quantile = (q: number): number => took[Math.floor(q * (took.length - 1))]!
+  console.log(JSON.stringify({ p50: quantile(0.5), p99: quantile(0.99) }))
+}
