@@ -11,9 +11,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readReport } from './tools/junit.js'
+import { skipReason } from './tools/skip_reason.js'
 
 const ROOT = new URL('..', import.meta.url).pathname.replace(/\/$/, '')
 const BIN = join(ROOT, 'node_modules/.bin')
@@ -210,12 +211,10 @@ function noteSkip(runtime, file, test) {
   skips.set(key, known)
 }
 
-function sourceReason(file, { line }) {
-  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n')
-  const text = lines.slice(line - 1, line + 2).join(' ')
-  const expression = /skip: (.+?) \}/.exec(text)?.[1]
-  const constant = expression && lines.find((each) => each.includes(`const ${expression} = `) || each.includes(`const ${expression}:`))
-  return constant?.trim() ?? expression
+function sourceReason(file, test) {
+  const read = (path) => readFileSync(join(ROOT, path), 'utf8')
+  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts')).map((name) => join(dirname(file), name))
+  return skipReason(test, read(file), beside.filter((path) => path !== file).map(read))
 }
 
 function summary() {

@@ -3,7 +3,7 @@ import { Cluster } from 'kubeloop'
 import { abortScope, type AbortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
-import type { SessionRequest } from '../operator/dev_session.ts'
+import type { SessionRequest } from './dev_session.ts'
 import { exists } from '../runtime/files.ts'
 import { onSignals } from '../runtime/process.ts'
 import { isTerminal, writeLine } from '../runtime/terminal.ts'
@@ -67,7 +67,9 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   const { options, manifests, title, denoConfig } = run
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
-  const sessions = new SessionHost({ clock: systemClock, changedSince: (timeMs) => changedSince(file, title, timeMs), onStart })
+  const sessions = new SessionHost({
+    clock: systemClock, changedSince: (timeMs) => changedSince(file, title, timeMs), onLoading: () => runner.loading(), onStart,
+  })
   const api = await startEmbeddedApi({ port, fresh, sessions, clock: systemClock, log: silentLog, say })
   const applier = new ManifestApplier(manifests, { api: new Cluster({ name: 'kubeloop-dev', transport: api.transport }).api, clock: systemClock, say })
   const runner = new OperatorRunner({

@@ -1,12 +1,14 @@
 /** The operator's process: started with its runtime's watcher, started again when that has ended, stopped with us. */
-import { abortScope, aborted } from '../async/abort.ts'
+import { abortScope } from '../async/abort.ts'
 import { sleep, type Clock } from '../async/clock.ts'
+import type { ProcessEnd } from '../runtime/child_process.ts'
 import { killProcess } from '../runtime/this_runtime.ts'
 import { spawnOperator, type OperatorProcess } from '../runtime/spawn_operator.ts'
 import { folderOf } from '../runtime/files.ts'
-import { folderChange } from '../runtime/user_files.ts'
+import { folderChange, writtenBelow } from '../runtime/user_files.ts'
 import type { DevEvent } from './events.ts'
 import type { FoundRuntime } from './find_runtime.ts'
+import { MissedChanges } from './missed_changes.ts'
 import { isWatcherLine, launchArguments } from './runtimes.ts'
 
 export interface OperatorRunnerOptions {
@@ -34,15 +36,23 @@ const STOP_MS = 3000
 
 export class OperatorRunner {
   readonly #options: OperatorRunnerOptions
+  readonly #missed: MissedChanges
   #child: OperatorProcess | undefined
   #operatorPid: number | undefined
 
   constructor(options: OperatorRunnerOptions) {
     this.#options = options
+    this.#missed = new MissedChanges({ clock: options.clock, look: () => writtenBelow(folderOf(options.file) || '.', mayBeRead) })
   }
 
-  /** The operator's own process, which is another one than its watcher on Node. */
+  /** The operator's process is about to read its files: not before this has settled. */
+  loading(): Promise<void> {
+    return this.#missed.loading()
+  }
+
+  /** An operator has started, in this process, which is another one than its watcher on Node. */
   operatorIs(pid: number): void {
+    this.#missed.watched()
     this.#operatorPid = pid
     this.#guard()
   }
@@ -52,10 +62,11 @@ export class OperatorRunner {
     const { runtime, title, file, say } = this.#options
     while (!signal.aborted) {
       const child = await this.#start()
-      const end = await Promise.race([child.ended, aborted(signal)])
+      const end = await this.#end(child, signal)
       if (!end) {
+        // Told to stop, or its watcher did not start it again: a late one ends with it, so that it does not start twice.
         await this.#stop(child)
-        return
+        continue
       }
       // Ctrl-C may reach it before us.
       if (await this.#stopsSoon(signal)) return
@@ -87,6 +98,20 @@ export class OperatorRunner {
     return child
   }
 
+  /** How it ended by itself; undefined when it must be ended. */
+  async #end(child: OperatorProcess, signal: AbortSignal): Promise<ProcessEnd | undefined> {
+    const waiting = abortScope(signal)
+    try {
+      return (await Promise.race([child.ended, this.#missed.next(waiting.signal)])) ?? undefined
+    } catch (error) {
+      if (signal.aborted) return undefined
+      throw error
+    } finally {
+      waiting.abort()
+      waiting[Symbol.dispose]()
+    }
+  }
+
   async #stop(child: OperatorProcess): Promise<void> {
     // From a terminal it has this signal already, and knows to count it once.
     child.kill('SIGINT')
@@ -105,6 +130,11 @@ export class OperatorRunner {
   #guard(): void {
     this.#options.onPids([this.#child?.pid, this.#operatorPid].filter((pid) => pid !== undefined))
   }
+}
+
+/** Files that may be modules of the operator, and folders with such. */
+function mayBeRead(name: string, isFolder: boolean): boolean {
+  return !isIgnored(name) && (isFolder || /\.([cm]?[jt]sx?|json|wasm)$/.test(name))
 }
 
 /** Changes that are no edit of a file. */

@@ -2,12 +2,15 @@
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
-import { SESSION_PATH, type SessionAnswer, type SessionRequest } from '../operator/dev_session.ts'
+import { LOADING_PATH } from './loading.ts'
+import { SESSION_PATH, type SessionAnswer, type SessionRequest } from './dev_session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
   /** What changed since then (as `clock.now()` counts), and when, if that is known. */
   changedSince(timeMs: number): Promise<{ readonly file: string; readonly atMs: number } | undefined>
+  /** An operator's process is about to read its files: not before this has settled. */
+  onLoading(): Promise<void>
   onStart(request: SessionRequest, start: number): void
 }
 
@@ -18,7 +21,9 @@ export class SessionHost {
   readonly #options: SessionHostOptions
   readonly #closing = new AbortController()
   #starts = 0
+  /** When what runs was read, or was started where nothing is said of the reading. */
   #startedAt = 0
+  #loadingSince: number | undefined
   /** When the last one ended; undefined while one runs. */
   #endedAt: number | undefined
 
@@ -33,7 +38,10 @@ export class SessionHost {
 
   /** The same network, with sessions on it. */
   over(network: Transport): Transport {
-    return (request) => (request.path === SESSION_PATH ? this.#open(request) : network(request))
+    return (request) => {
+      if (request.path === SESSION_PATH) return this.#open(request)
+      return request.path === LOADING_PATH ? this.#load() : network(request)
+    }
   }
 
   /** Tells every operator that this is the end. */
@@ -41,11 +49,18 @@ export class SessionHost {
     this.#closing.abort()
   }
 
+  async #load(): Promise<HttpResponse> {
+    this.#loadingSince = this.#options.clock.now()
+    await this.#options.onLoading()
+    return { status: 204, headers: {}, body: NOTHING }
+  }
+
   async #open(request: HttpRequest): Promise<HttpResponse> {
     const { clock, onStart } = this.#options
     const start = ++this.#starts
     const answer = start === 1 ? { start } : await this.#restart(start)
-    this.#startedAt = clock.now()
+    this.#startedAt = this.#loadingSince ?? clock.now()
+    this.#loadingSince = undefined
     this.#endedAt = undefined
     onStart(JSON.parse(textOf(request.body)) as SessionRequest, start)
     const body = new OpenBody(`${JSON.stringify(answer)}\n`, [this.#closing.signal, request.signal], () => {
@@ -65,6 +80,12 @@ export class SessionHost {
     const why = changed?.file ?? 'a file that it imports'
     return downMs <= LONGEST_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
   }
+}
+
+const NOTHING: HttpBody = {
+  async *[Symbol.asyncIterator]() {},
+  text: () => Promise.resolve(''),
+  cancel() {},
 }
 
 /** One line, then nothing until one of the signals ends it. */

@@ -1,6 +1,6 @@
 /** The generated APIs of @kubernetes/client-node over our transport: they reach a cluster on Bun too, and share its connections. */
 import type { HttpBody, HttpRequest, Transport } from '../core/transport.ts'
-import { ConfigError } from '../core/errors.ts'
+import { loadClientNode } from './client_node.ts'
 
 /** What is used of client-node. */
 interface ClientNode {
@@ -43,24 +43,13 @@ const METHODS: ReadonlySet<string> = new Set<HttpRequest['method']>(['GET', 'POS
  * ```
  */
 export async function makeApiClient<A>(Api: ApiClass<A>, { transport }: { readonly transport: Transport }): Promise<A> {
-  const clientNode = await load()
+  const clientNode = await loadClientNode<ClientNode>('Cannot make an API client')
   const send = async (request: RequestContext): Promise<unknown> => {
     const { status, headers, body } = await transport(requestOf(request))
     return new clientNode.ResponseContext(status, headers, bodyOf(body))
   }
   const baseServer = new clientNode.ServerConfiguration(ORIGIN, {})
   return new Api(clientNode.createConfiguration({ baseServer, httpApi: clientNode.wrapHttpLibrary({ send }) }))
-}
-
-async function load(): Promise<ClientNode> {
-  // Not a literal, so that no bundler takes 97 MB along.
-  const name = ['@kubernetes', 'client-node'].join('/')
-  try {
-    return (await import(name)) as ClientNode
-  } catch (error) {
-    const hint = 'it cannot be loaded here; install it beside kubeloop (npm install @kubernetes/client-node)'
-    throw new ConfigError(`Cannot make an API client of @kubernetes/client-node: ${hint}`, { cause: error })
-  }
 }
 
 function requestOf(request: RequestContext): HttpRequest {

@@ -5,6 +5,7 @@
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
+import { encodeBase64 } from './pem.ts'
 
 /** What is used of client-node's KubeConfig. */
 export interface KubeConfigLike {
@@ -86,7 +87,7 @@ async function applied(config: KubeConfigLike): Promise<Applied> {
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     if (value !== undefined) headers[name.toLowerCase()] = String(value)
   }
-  if (options.auth) headers['authorization'] = `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(options.auth)))}`
+  if (options.auth) headers['authorization'] = `Basic ${encodeBase64(options.auth)}`
   return { ca: textOf(options.ca), credentials: { cert: textOf(options.cert), key: textOf(options.key), headers } }
 }
 
@@ -118,21 +119,23 @@ export async function signInThroughClientNode(
   at: string,
   load: (kubeConfig: ClientNodeConfig) => void,
 ): Promise<KubeConfigLike> {
-  // Not a literal, so that no bundler takes 97 MB along.
-  const name = ['@kubernetes', 'client-node'].join('/')
-  let module: { readonly KubeConfig: new () => ClientNodeConfig }
-  try {
-    module = (await import(name)) as typeof module
-  } catch (error) {
-    throw new ConfigError(
-      `Cannot sign in by auth-provider "${provider}" (${at}): that needs @kubernetes/client-node, which cannot be loaded here; ` +
-        'install it (npm install @kubernetes/client-node), or use an exec plugin',
-      { cause: error },
-    )
-  }
-  const kubeConfig = new module.KubeConfig()
+  const cannot = `Cannot sign in by auth-provider "${provider}" (${at})`
+  const { KubeConfig } = await loadClientNode<{ readonly KubeConfig: new () => ClientNodeConfig }>(cannot, ', or use an exec plugin')
+  const kubeConfig = new KubeConfig()
   load(kubeConfig)
   return kubeConfig
+}
+
+/** The package itself, as far as the caller knows it. @throws ConfigError of what cannot be done without it, and what else there is. */
+export async function loadClientNode<T>(cannot: string, otherwise = ''): Promise<T> {
+  // Not a literal, so that no bundler takes 97 MB along.
+  const name = ['@kubernetes', 'client-node'].join('/')
+  try {
+    return (await import(name)) as T
+  } catch (error) {
+    const hint = `install it beside kubeloop (npm install ${name})${otherwise}`
+    throw new ConfigError(`${cannot}: that needs ${name}, which cannot be loaded here; ${hint}`, { cause: error })
+  }
 }
 
 /** What is used of client-node's KubeConfig to fill one. */

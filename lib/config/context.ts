@@ -10,7 +10,7 @@ import { ExecCredentials, readExecPlugin } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import type { Kubeconfig } from './kubeconfig.ts'
-import { checkCertificate, checkKey, decodeBase64 } from './pem.ts'
+import { checkCertificate, checkKey, decodeBase64, encodeBase64 } from './pem.ts'
 import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
 
@@ -190,7 +190,7 @@ async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser
 function basicHeaders(user: Fields): Record<string, string> | undefined {
   const [name, password] = [user.text('username'), user.text('password')]
   if (name === undefined || user.text('token') !== undefined || user.text('tokenFile') !== undefined) return undefined
-  return { authorization: `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${name}:${password ?? ''}`)))}` }
+  return { authorization: `Basic ${encodeBase64(`${name}:${password ?? ''}`)}` }
 }
 
 async function legacyProvider(provider: Fields, server: string): Promise<Source<Credentials>> {

@@ -6,7 +6,7 @@
 import type { Credentials } from '../core/cluster_config.ts'
 import { ConfigError } from '../core/errors.ts'
 import { Fields } from './fields.ts'
-import { checkCertificate, checkKey } from './pem.ts'
+import { checkCertificate, checkKey, encodeBase64 } from './pem.ts'
 
 export const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const
 
@@ -45,7 +45,7 @@ export function clusterInfo(cluster: Fields, server: string, ca: string | undefi
     server,
     'tls-server-name': cluster.text('tls-server-name'),
     'insecure-skip-tls-verify': cluster.flag('insecure-skip-tls-verify') || undefined,
-    'certificate-authority-data': ca === undefined ? undefined : btoa(String.fromCharCode(...new TextEncoder().encode(ca))),
+    'certificate-authority-data': ca === undefined ? undefined : encodeBase64(ca),
     'proxy-url': cluster.text('proxy-url'),
     'disable-compression': cluster.flag('disable-compression') || undefined,
     config: execExtension(cluster),

@@ -1,6 +1,7 @@
 /** The kubeconfig format: text to entries, and several files to one, as client-go merges them. */
 import { ConfigError } from '../core/errors.ts'
 import { Fields } from './fields.ts'
+import { readSimpleYaml } from './simple_yaml.ts'
 
 /** One or more kubeconfig files. Each entry knows the file it came from. */
 export interface Kubeconfig {
@@ -50,8 +51,8 @@ function entries(root: Fields, list: string, item: string): Map<string, Fields> 
 }
 
 /**
- * JSON is read without a parser for YAML, which is loaded only when it is needed. A parser's own error is not kept as the
- * cause: it quotes the lines around the mistake.
+ * JSON, and YAML as tools write it, are read without a parser for YAML: that is loaded only for what is unusual. A parser's own
+ * error is not kept as the cause: it quotes the lines around the mistake.
  */
 async function parseDocument(text: string, file: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
@@ -62,11 +63,27 @@ async function parseDocument(text: string, file: string): Promise<unknown> {
     }
   }
   if (text.trim() === '') return undefined
-  const { load } = await import('js-yaml')
+  const document = readSimpleYaml(text)
+  if (document !== undefined) return document
+  const load = await loadParser(file)
   try {
     return load(text)
   } catch (error) {
     throw new ConfigError(`Cannot read ${file}: it is not valid YAML or JSON${placeOf(error)}`)
+  }
+}
+
+/** js-yaml, which the built package has in a file of its own. */
+async function loadParser(file: string): Promise<(text: string) => unknown> {
+  try {
+    const { load } = await import('js-yaml')
+    return load
+  } catch (error) {
+    throw new ConfigError(
+      `Cannot read ${file}: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from the ` +
+        `package to where mod.js is, or use JSON: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
+      { cause: error },
+    )
   }
 }
 

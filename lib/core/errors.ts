@@ -63,19 +63,17 @@ export type Reason =
   | 'StoreReadError' | 'Timeout' | 'TooManyRequests' | 'Unauthorized' | 'UnsupportedMediaType'
   | (string & {})
 
-/** The reasons that are decided by themselves; only for others, or none, does the HTTP code say what happened. */
-const KNOWN_REASONS: ReadonlySet<string> = new Set<Reason>([
-  'AlreadyExists', 'BadRequest', 'Conflict', 'Expired', 'Forbidden', 'Gone', 'InternalError', 'Invalid',
-  'MethodNotAllowed', 'NotAcceptable', 'NotFound', 'RequestEntityTooLarge', 'ServerTimeout', 'ServiceUnavailable',
-  'StoreReadError', 'Timeout', 'TooManyRequests', 'Unauthorized', 'UnsupportedMediaType',
-])
-
 /** The reason that a bare HTTP code stands for, where a proxy or an extension answered. A bare 409 is a Conflict. */
 const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
   400: 'BadRequest', 401: 'Unauthorized', 403: 'Forbidden', 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable',
   409: 'Conflict', 410: 'Gone', 413: 'RequestEntityTooLarge', 415: 'UnsupportedMediaType', 422: 'Invalid',
   429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout',
 }
+
+/** The reasons that are decided by themselves; only for others, or none, does the HTTP code say what happened. */
+const KNOWN_REASONS: ReadonlySet<string> = new Set([
+  ...Object.values(REASON_OF_CODE), 'AlreadyExists', 'Expired', 'ServerTimeout', 'StoreReadError',
+])
 
 /** What these codes mean is so, whatever reason is given beside them. */
 const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])

@@ -3,6 +3,7 @@
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
  */
+import { isDomainName, isLabelText } from './names.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -146,20 +147,15 @@ function satisfies({ key, operator, values }: Requirement, labels: Labels | unde
 }
 
 const INTEGER = /^-?\d+$/
-const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/
-const DOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/
+const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
 
 function keyProblem(key: string): string | undefined {
   const slash = key.indexOf('/')
-  const name = key.slice(slash + 1)
-  if (slash >= 0 && (slash > 253 || !DOMAIN.test(key.slice(0, slash)))) {
-    return 'what is before the slash must be a domain name in lower case'
-  }
-  if (name.length <= 63 && NAME.test(name)) return undefined
-  return 'a name has 1 to 63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+  if (slash >= 0 && !isDomainName(key.slice(0, slash))) return 'what is before the slash must be a domain name in lower case'
+  return isLabelText(key.slice(slash + 1)) ? undefined : `a name has 1 to ${TEXT}`
 }
 
 function valueProblem(value: unknown): string | undefined {
-  if (value === '' || (typeof value === 'string' && value.length <= 63 && NAME.test(value))) return undefined
-  return 'a value is text of at most 63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+  if (value === '' || (typeof value === 'string' && isLabelText(value))) return undefined
+  return `a value is text of at most ${TEXT}`
 }

@@ -6,6 +6,7 @@
  */
 
 import { microTime } from '../core/micro_time.ts'
+import { isDomainName, isLabelText } from '../core/names.ts'
 import type { EventOptions, EventType, Regarding } from './recorder.ts'
 
 /** What was told to the recorder, checked. */
@@ -107,14 +108,11 @@ function byteLength(text: string): number {
 }
 
 const LONGEST_NAME = 253
-const SUBDOMAIN = /^[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*$/
 
 /** Whether a name may be a `reportingController`: a qualified name, such as `foo-controller` or `example.dev/foo-controller`. */
 export function isControllerName(name: string): boolean {
-  const parts = name.split('/')
-  const [prefix] = parts.length > 1 ? parts : []
-  if (parts.length > 2 || (prefix !== undefined && (prefix.length > LONGEST_NAME || !SUBDOMAIN.test(prefix)))) return false
-  return /^[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/.test(parts.at(-1)!)
+  const slash = name.indexOf('/')
+  return isLabelText(name.slice(slash + 1)) && (slash < 0 || isDomainName(name.slice(0, slash)))
 }
 
 /**
@@ -160,7 +158,7 @@ function referenceTo({ apiVersion, kind, metadata: { namespace, name, uid, resou
 /** `<object>.<serial in hex>`. An object whose name can be no Event's, such as a ClusterRole `system:node`, goes by its kind. */
 function eventName({ kind, metadata: { name } }: Regarding, serial: bigint): string {
   const end = `.${serial.toString(16)}`
-  const base = SUBDOMAIN.test(name) ? name : kind.toLowerCase().replace(/[^a-z\d]/g, '') || 'event'
+  const base = isDomainName(name) ? name : kind.toLowerCase().replace(/[^a-z\d]/g, '') || 'event'
   return base.slice(0, LONGEST_NAME - end.length).replace(/[-.]+$/, '') + end
 }
 

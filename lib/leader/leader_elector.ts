@@ -3,30 +3,18 @@ import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep, type Clock } from '../async/clock.ts'
-import type { Api } from '../client/api.ts'
+import { sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
-import { LeaseLock } from './lease_lock.ts'
-import { checkTimings, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
+import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
+import { checkTimings, patienceMs, type Moment } from './lease_state.ts'
 import { StallWatch } from './stall.ts'
 import { TermFence } from './term_fence.ts'
 
-export interface LeaderElectorOptions {
-  /** Not fenced: it is what holds the lease. */
-  readonly api: Api
-  /** The Lease's name and namespace. */
-  readonly lease: string
-  readonly namespace: string
-  /** Who we are among the candidates. Must be unique. */
-  readonly identity: string
-  readonly timings: LeaseTimings
-  readonly clock: Clock
+export interface LeaderElectorOptions extends LeaseCandidate {
   readonly log: Log
-  /** Laid over those that the Lease has. Default: none. */
-  readonly labels?: Readonly<Record<string, string>> | undefined
   readonly callbacks?: ElectionCallbacks | undefined
   readonly meter?: Meter | undefined
   readonly random?: (() => number) | undefined

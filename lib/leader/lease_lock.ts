@@ -18,15 +18,22 @@ const LEASE: Resource<Lease> = { group: 'coordination.k8s.io', version: 'v1', ki
 /** Whoever else writes the Lease meanwhile writes its metadata, or it is a late write of our own: a few tries are plenty. */
 const RELEASE_TRIES = 5
 
-export interface LeaseLockOptions {
+/** A candidate for a lease. */
+export interface LeaseCandidate {
+  /** Not fenced: it is what holds the lease. */
   readonly api: Api
+  /** The Lease's name and namespace. */
   readonly lease: string
   readonly namespace: string
+  /** Who we are among the candidates. Must be unique. */
   readonly identity: string
   readonly timings: LeaseTimings
   readonly clock: Clock
-  /** Laid over those that the Lease has, at each write. */
+  /** Laid over those that the Lease has, at each write. Default: none. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+}
+
+export interface LeaseLockOptions extends LeaseCandidate {
   /** Hears of each record that differs from the one before. */
   readonly onObserved: (record: LeaseRecord) => void
   /** Hears that the holder had to read its lease before it could renew it. */

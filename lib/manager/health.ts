@@ -8,7 +8,7 @@ import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
-import { Server, type ListenOptions } from './server.ts'
+import { notFound, Server, textResponse, type ListenOptions } from './server.ts'
 
 /** Healthy when it returns or resolves. What it throws is told to the log, and to whoever asks for this check by its path. */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
@@ -30,8 +30,6 @@ interface Part {
   readonly name: string
   readonly state: 'ok' | 'excluded' | 'failed'
 }
-
-const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } as const
 
 export class HealthServer implements Runnable {
   readonly name = 'health'
@@ -85,7 +83,7 @@ export class HealthServer implements Runnable {
       const check = checksOf(endpoint).get(name)
       if (check) return await this.#one(endpoint, name, check, request.signal)
     }
-    return new Response('404 page not found\n', { status: 404, headers: TEXT })
+    return notFound()
   }
 
   #add({ path, checks }: Endpoint, name: string, check: HealthCheck): void {
@@ -104,13 +102,13 @@ export class HealthServer implements Runnable {
     }))
     const failed = parts.some(({ state }) => state === 'failed')
     const text = failed || query.has('verbose') ? report(parts, [...excluded], failed) : 'ok'
-    return new Response(text, { status: failed ? 500 : 200, headers: TEXT })
+    return textResponse(failed ? 500 : 200, text)
   }
 
   async #one(endpoint: Endpoint, name: string, check: HealthCheck, signal: AbortSignal): Promise<Response> {
     const failure = await this.#run(endpoint, name, check, signal)
-    if (failure === undefined) return new Response('ok', { headers: TEXT })
-    return new Response(`internal server error: ${messageOf(failure)}\n`, { status: 500, headers: TEXT })
+    if (failure === undefined) return textResponse(200, 'ok')
+    return textResponse(500, `internal server error: ${messageOf(failure)}\n`)
   }
 
   /** What is wrong; undefined when nothing is. Told to the log when it is new. */

@@ -1,6 +1,6 @@
 /** `/metrics`, and what else an operator lets be asked for beside it. */
 import type { Runnable } from '../core/runnable.ts'
-import { Server, type Fetch, type ListenOptions } from './server.ts'
+import { notFound, Server, type Fetch, type ListenOptions } from './server.ts'
 
 /** What a registry of prom-client is to this server. */
 export interface ScrapeSource {
@@ -65,7 +65,7 @@ export class MetricsServer implements Runnable {
     if (pathname === METRICS) return new Response(await this.#registry.metrics(), { headers: { 'content-type': contentType } })
     const handler = this.#handlerOf(pathname)
     if (handler) return await handler(request)
-    return new Response('404 page not found\n', { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' } })
+    return notFound()
   }
 
   /** The handler of the path itself, or of the longest path above it. */

@@ -13,18 +13,26 @@ interface Row {
   readonly start: number
   /** Lower stops earlier. It is not the reverse of the start. What has 0 is told at once and stops beside the others. */
   readonly stop: number
-  readonly reason: string
 }
 
+/** Each row with its reason. */
 export const STEPS: readonly Row[] = [
-  { step: 'servers', start: 1, stop: 5, reason: 'probes and metrics answer from first to last; a port in use ends the start at once' },
-  { step: 'webhooks', start: 2, stop: 4, reason: "the API server may need our conversion webhook to answer the caches' own lists" },
-  { step: 'recorder', start: 3, stop: 7, reason: 'takes what the others tell while they drain, and sends the rest when they have ended' },
-  { step: 'caches', start: 4, stop: 3, reason: 'everything below reads from them, and still does while it drains' },
-  { step: 'others', start: 5, stop: 1, reason: 'needs no leadership, so nothing of the leader may depend on it' },
-  { step: 'warmup', start: 6, stop: 0, reason: 'fills what the leader will need; no start waits for it, and after a stop nobody needs it' },
-  { step: 'election', start: 7, stop: 6, reason: 'begins when all is ready to lead; the lease is renewed while anybody works in its name' },
-  { step: 'leader', start: 8, stop: 2, reason: 'begins with the lease; the lease is given back only when all of these have ended' },
+  // Probes and metrics answer from first to last; a port in use ends the start at once.
+  { step: 'servers', start: 1, stop: 5 },
+  // The API server may need our conversion webhook to answer the caches' own lists.
+  { step: 'webhooks', start: 2, stop: 4 },
+  // Takes what the others tell while they drain, and sends the rest when they have ended.
+  { step: 'recorder', start: 3, stop: 7 },
+  // Everything below reads from them, and still does while it drains.
+  { step: 'caches', start: 4, stop: 3 },
+  // Needs no leadership, so nothing of the leader may depend on it.
+  { step: 'others', start: 5, stop: 1 },
+  // Fills what the leader will need; no start waits for it, and after a stop nobody needs it.
+  { step: 'warmup', start: 6, stop: 0 },
+  // Begins when all is ready to lead; the lease is renewed while anybody works in its name.
+  { step: 'election', start: 7, stop: 6 },
+  // Begins with the lease; the lease is given back only when all of these have ended.
+  { step: 'leader', start: 8, stop: 2 },
 ]
 
 export const START_ORDER: readonly Step[] = STEPS.toSorted((a, b) => a.start - b.start).map(({ step }) => step)

@@ -2,7 +2,7 @@
 import { rejectOnAbort } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { cpuProfile, heapSnapshot, ProfilingUnsupported } from '../runtime/profiler.ts'
-import { Server, type Fetch, type ListenOptions } from './server.ts'
+import { notFound, Server, textResponse, type Fetch, type ListenOptions } from './server.ts'
 
 /** As Go's pprof records, unless it is asked for another time. */
 const DEFAULT_SECONDS = 30
@@ -25,12 +25,12 @@ export function profilingHandler({ clock = systemClock }: { readonly clock?: Clo
   let isRecording = false
   return async (request) => {
     const { pathname, searchParams } = new URL(request.url)
-    if (pathname === '/debug/pprof/' || pathname === '/debug/pprof') return text(200, INDEX)
+    if (pathname === '/debug/pprof/' || pathname === '/debug/pprof') return textResponse(200, INDEX)
     if (pathname === '/debug/pprof/heap') return await heap()
-    if (pathname !== '/debug/pprof/profile') return text(404, '404 page not found\n')
+    if (pathname !== '/debug/pprof/profile') return notFound()
     const seconds = Number(searchParams.get('seconds') ?? DEFAULT_SECONDS)
-    if (!(seconds > 0 && seconds <= MOST_SECONDS)) return text(400, `seconds must be more than 0 and at most ${MOST_SECONDS}\n`)
-    if (isRecording) return text(409, 'a profile is being recorded; try again when it has ended\n')
+    if (!(seconds > 0 && seconds <= MOST_SECONDS)) return textResponse(400, `seconds must be more than 0 and at most ${MOST_SECONDS}\n`)
+    if (isRecording) return textResponse(409, 'a profile is being recorded; try again when it has ended\n')
     isRecording = true
     try {
       return file(await cpuProfile(forSeconds(clock, seconds, request.signal)), 'kubeloop.cpuprofile')
@@ -71,14 +71,10 @@ function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array>
 }
 
 function refused(error: unknown): Response {
-  if (error instanceof ProfilingUnsupported) return text(501, `${error.message}\n`)
+  if (error instanceof ProfilingUnsupported) return textResponse(501, `${error.message}\n`)
   throw error
 }
 
 function file(body: string | ReadableStream<Uint8Array>, name: string): Response {
   return new Response(body, { headers: { 'content-type': 'application/json', 'content-disposition': `attachment; filename="${name}"` } })
-}
-
-function text(status: number, body: string): Response {
-  return new Response(body, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
 }

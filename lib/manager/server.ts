@@ -11,6 +11,15 @@ import { parseAddress, type ListenAddress } from './address.ts'
 /** Answers a request, in the platform's words. The request's signal is aborted when the client has gone. */
 export type Fetch = (request: Request) => Response | Promise<Response>
 
+/** An answer of plain text. */
+export function textResponse(status: number, body: string): Response {
+  return new Response(body, { status, headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } })
+}
+
+export function notFound(): Response {
+  return textResponse(404, '404 page not found\n')
+}
+
 /** Where a server listens, and how it ends. */
 export interface ListenOptions {
   /** A port on 127.0.0.1; `:8080` for all interfaces; `host:8080`. Default: 0, any free port of 127.0.0.1. */

@@ -1,5 +1,6 @@
 /** How a controller is described, word by word: what `controllerFor` returns. */
 import { toMs } from '../core/duration.ts'
+import { isLabelText } from '../core/names.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
@@ -12,7 +13,7 @@ import type { ControllerDescription, FinalizeDescription, StepDescription } from
 export function describeController(resource: AnyResource, options: ControllerOptions<KubeObject> = {}): ControllerDescription {
   const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
   const cannot = `Cannot control ${resource.kind}`
-  if (name !== undefined && !/^[A-Za-z\d]([-\w.]{0,61}[A-Za-z\d])?$/.test(name)) {
+  if (name !== undefined && !isLabelText(name)) {
     throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`)
   }
   if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)

@@ -3,6 +3,7 @@
  * own manager, so that one file can be run, tested, listed and embedded.
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import { isDomainName } from '../core/names.ts'
 import type { KubeObject, Thawed } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
@@ -56,8 +57,10 @@ export interface Operator {
   readonly description: OperatorDescription
 }
 
-/** A DNS label or subdomain, no longer than the name of an event's source may be. */
-const NAME = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+/** A domain name, no longer than the name of an event's source may be. */
+function isName(text: string): boolean {
+  return text.length <= 63 && isDomainName(text)
+}
 
 /**
  * Describes an operator.
@@ -74,7 +77,7 @@ const NAME = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a
  * ```
  */
 export function operator(options: OperatorOptions): Operator {
-  if (!NAME.test(options.name ?? '')) {
+  if (!isName(options.name ?? '')) {
     throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`)
   }
   const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
@@ -94,7 +97,7 @@ export function operator(options: OperatorOptions): Operator {
       return app
     },
     cluster(name, config) {
-      if (!NAME.test(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
+      if (!isName(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
       if (description.clusters.some((known) => known.name === name)) throw new TypeError(`Cannot name two clusters "${name}"`)
       const cluster: ClusterDescription = { name, config }
       description.clusters.push(cluster)

@@ -3,16 +3,18 @@ import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '
 import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { formatJson, formatPretty } from '../observe/format_log.ts'
-import { LOG_LEVELS, type Log, type LogLevel } from '../observe/log.ts'
+import { LOG_LEVELS, silentLog, type Log, type LogLevel } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
+import { loadConfig } from '../config/load.ts'
 import { optionalEnv } from '../runtime/env.ts'
 import { isMain } from '../runtime/main_module.ts'
 import { exitProcess, onSignals } from '../runtime/process.ts'
-import { noteOperatorStarted, onUnawaited, waitForChange } from '../runtime/process_end.ts'
+import { onUnawaited } from '../runtime/process_end.ts'
 import { shortPath } from '../runtime/short_path.ts'
 import { isTerminal, sourceLine, writeLine } from '../runtime/terminal.ts'
+import { httpTransport } from '../runtime/transport.ts'
 import { checkDescription, type OperatorDescription } from './description.ts'
-import { DEV, prepareDev, type DevStart } from './dev.ts'
+import { devHook, type DevHook, type DevStart } from './dev_hook.ts'
 import { startOperator } from './start.ts'
 
 const LEVEL = 'KUBELOOP_LOG'
@@ -22,14 +24,14 @@ const DEV_STOP_MS = 1000
 
 export async function runOperator(description: OperatorDescription, module: ImportMeta | undefined): Promise<void> {
   if (module && !isMain(module)) return
-  noteOperatorStarted()
-  const dev = optionalEnv(DEV)
-  const pretty = dev === undefined ? isTerminal() : dev === 'pretty'
+  const dev = devHook()
+  dev?.operatorRuns()
+  const pretty = dev?.pretty ?? isTerminal()
   const log = processLog(pretty)
   const scope = abortScope()
   const release = onSignals(['SIGINT', 'SIGTERM'], (signal, count) => {
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
-    if (dev !== undefined) {
+    if (dev) {
       // The terminal and the runtime's watcher both tell us: a second signal is no second wish.
       if (count === 1) systemClock.after(DEV_STOP_MS, () => exitProcess(1))
       return
@@ -39,16 +41,16 @@ export async function runOperator(description: OperatorDescription, module: Impo
     log.info(`${signal}: stopping; once more ends the process at once`)
   })
   // One call without `await` in one reconcile must not end all the others; its failure is still a mistake to be seen.
-  const stopListening = dev === undefined
-    ? onUnawaited((error) => log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error }))
-    : undefined
+  const stopListening = dev
+    ? undefined
+    : onUnawaited((error) => log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error }))
   let failed = false
   let started: DevStart | undefined
   try {
     checkDescription(description)
-    started = dev === undefined ? undefined : await prepareDev(description, pretty, log)
+    started = dev && (await prepareDev(dev, description, log))
     await startOperator(description, scope.signal, { log, ...started?.options })
-    if (dev === undefined) log.info(`Operator "${description.options.name}" has stopped`)
+    if (!dev) log.info(`Operator "${description.options.name}" has stopped`)
   } catch (error) {
     failed = true
     started?.flush()
@@ -58,8 +60,14 @@ export async function runOperator(description: OperatorDescription, module: Impo
   }
   release()
   stopListening?.()
-  if (failed && dev !== undefined && !scope.signal.aborted) await waitForChange(1)
+  if (failed && dev && !scope.signal.aborted) await dev.waitForChange()
   exitProcess(failed ? 1 : 0)
+}
+
+async function prepareDev(hook: DevHook, description: OperatorDescription, log: Log): Promise<DevStart> {
+  const { cluster } = await loadConfig({ log })
+  const connection = httpTransport(cluster, { clock: systemClock, log: silentLog, userAgent: 'kubeloop dev' })
+  return await hook.prepare({ description, cluster, connection, log })
 }
 
 /** Whether an error's message is all that helps: it comes from outside, and our stack would only bury it. */

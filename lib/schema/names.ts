@@ -1,4 +1,5 @@
 /** The names of a kind: what the API server takes, and the plural that follows from a kind. */
+import { isDomainName } from '../core/names.ts'
 
 /** The names that a definition states. */
 export interface Names {
@@ -12,7 +13,7 @@ export interface Names {
 
 /** What is wrong with these names, in words; undefined when the API server would take them. */
 export function nameProblem({ group, version, kind, plural, shortNames, categories }: Names): string | undefined {
-  if (!isSubdomain(group) || !group.includes('.')) return `group "${group}" must be a domain with at least one dot, such as "example.com"`
+  if (!isDomainName(group) || !group.includes('.')) return `group "${group}" must be a domain with at least one dot, such as "example.com"`
   if (!isLabel(version)) return `version "${version}" must be a lower-case label, such as "v1" or "v1alpha1"`
   if (!/^[A-Z][A-Za-z0-9]{0,62}$/.test(kind)) return `kind "${kind}" must be CamelCase with at most 63 letters and digits, such as "Foo"`
   if (!isLabel(plural)) return `plural "${plural}" must be a lower-case label, such as "foos"`
@@ -56,8 +57,4 @@ function rank(version: string): readonly [number, number, number] | undefined {
 /** A DNS label as RFC 1035 has it. */
 function isLabel(text: string): boolean {
   return /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
-}
-
-function isSubdomain(text: string): boolean {
-  return text.length <= 253 && /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text)
 }

@@ -1,45 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { keyOf } from '../../lib/core/objects.ts'
-import { messageOf, NetworkError } from '../../lib/core/errors.ts'
-import { Api } from '../../lib/client/api.ts'
-import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { countedSignal } from '../async/counted_signal.ts'
-import { failing, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
+import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
+import { startReflecting } from './reflecting.ts'
+import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
-/** A reflector of pods against a scripted server, and what it did. Without jitter, so that waits are exact. */
+/** A reflector of pods against a scripted server, and what it did. */
 function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
-  const clock = new FakeClock()
-  const { controller, listeners } = countedSignal()
-  const did: string[] = []
-  const ended = reflect(
-    {
-      api: new Api({ transport: server.transport }),
-      target: { resource: POD },
-      clock,
-      random: () => 0,
-      prepare: () => {},
-      replace: (objects) => did.push(`list ${objects.map(({ metadata }) => metadata.name).join()}`),
-      apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
-      onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
-      ...more,
-    },
-    controller.signal,
-  )
-  return {
-    clock,
-    listeners,
-    took: () => did.splice(0),
-    settle: () => clock.advance(0),
-    /** Stops it and checks that nothing of it is left. */
-    async stop(): Promise<void> {
-      controller.abort(new Error('the test is over'))
-      await ended
-      assert.equal(clock.pending, 0, 'a timer is left')
-      assert.equal(listeners(), 0, 'a listener is left')
-    },
-  }
+  const { did, ...reflecting } = startReflecting(server, (did) => ({
+    prepare: () => {},
+    replace: (objects) => did.push(`list ${objects.map(({ metadata }) => metadata.name).join()}`),
+    ...more,
+  }))
+  return { ...reflecting, took: () => did.splice(0) }
 }
 
 function serverWith(...streams: Stream[]): ScriptedServer {

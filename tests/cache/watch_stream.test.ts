@@ -2,43 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
-import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { countedSignal } from '../async/counted_signal.ts'
-import { failing, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
+import { startReflecting } from './reflecting.ts'
+import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
-/** A reflector of pods against a server that streams, and what it did. Without jitter, so that waits are exact. */
+/** A reflector of pods against a server that streams, and what it did. */
 function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
-  const clock = new FakeClock()
-  const { controller, listeners } = countedSignal()
-  const did: string[] = []
-  const ended = reflect(
-    {
-      api: new Api({ transport: server.transport }),
-      target: { resource: POD },
-      clock,
-      random: () => 0,
-      prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
-      replace: (objects, version) => did.push(`whole ${objects.map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
-      apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
-      onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
-      onFallback: (error) => did.push(`${messageOf(error)}; a list`),
-      ...more,
-    },
-    controller.signal,
-  )
+  const { did, ...reflecting } = startReflecting(server, (did) => ({
+    prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
+    replace: (objects, version) => did.push(`whole ${objects.map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
+    onFallback: (error) => did.push(`${messageOf(error)}; a list`),
+    ...more,
+  }))
   return {
-    clock,
+    ...reflecting,
     took: () => did.splice(0).filter((what) => !what.startsWith('prepare')),
     prepared: () => did.filter((what) => what.startsWith('prepare')),
-    settle: () => clock.advance(0),
-    /** Stops it and checks that nothing of it is left. */
-    async stop(): Promise<void> {
-      controller.abort(new Error('the test is over'))
-      await ended
-      assert.equal(clock.pending, 0, 'a timer is left')
-      assert.equal(listeners(), 0, 'a listener is left')
-    },
   }
 }
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { systemClock } from '../../lib/async/clock.ts'
 import { Cluster, loadConfig, type Client } from 'kubeloop'
 import { ConfigMap, Deployment } from 'kubeloop/kinds'
 import { makeFolder, type Line } from './dev_command.ts'
@@ -91,13 +90,38 @@ test('a file that throws is said with its place, and runs when it is mended', as
     assert.doesNotMatch(command.output(), /^\s+at /m)
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('operator.ts', OPERATOR)
-    // Deno's watcher may lose a change that comes within a moment of the last start. Whoever sees nothing happen saves once more.
-    const stop = systemClock.after(15_000, () => folder.write('operator.ts', OPERATOR))
-    await command.line('it runs', (each) => each.message === 'definition').finally(stop)
+    await command.line('it runs', (each) => each.message === 'definition')
   } finally {
     await folder.remove()
   }
 })
+
+/** Runs for as long as its file stays as it was read, and lets nothing else have a turn. */
+const BUSY = `
+import { readFileSync } from 'node:fs'
+const read = readFileSync('operator.ts', 'utf8')
+console.log('{ "level": "info", "message": "being run" }')
+while (readFileSync('operator.ts', 'utf8') === read);
+`
+
+// Node's watcher hears of a module a moment after it was read: now and then it misses this change, too.
+const notMadeUpFor = 'Deno' in globalThis ? false : 'only what the watcher of Deno misses is made up for'
+for (const [how, end] of [['fails', `throw new Error('not today')`], ['ends', '']]) {
+  test(`a file that is saved again before it ${how} is run again, once`, { skip: notMadeUpFor }, async () => {
+    const folder = makeFolder()
+    try {
+      folder.write('operator.ts', BUSY + end)
+      folder.write('greeting.ts', GREETING('hello'))
+      const command = folder.run('dev', 'operator.ts')
+      await command.line('its first line', (each) => each.message === 'being run')
+      folder.write('operator.ts', OPERATOR)
+      await command.line('it runs', (each) => each.message === 'definition')
+      assert.deepEqual(command.output().match(/^the user says so$/gm), ['the user says so'])
+    } finally {
+      await folder.remove()
+    }
+  })
+}
 
 test('a file that starts no operator is told what is missing', async () => {
   const folder = makeFolder()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -10,6 +10,7 @@ import { newOperator } from '../../lib/cli/new.ts'
 import { SAMPLE_MANIFEST, SAMPLE_OPERATOR, sampleWithModules } from '../../lib/cli/sample.ts'
 import { readState, StateFile } from '../../lib/cli/state_file.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
+import { writtenBelow } from '../../lib/runtime/user_files.ts'
 
 const example = (name: string): string => readFileSync(new URL(`../../examples/${name}`, import.meta.url), 'utf8')
 
@@ -43,6 +44,20 @@ test('new writes an operator and its test, and overwrites neither', async () => 
     assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
     assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
     await assert.rejects(newOperator(path('operator.js')), /an operator is a TypeScript file/)
+  })
+})
+
+test('of a folder, the times of the files that are wanted are known, and of those below it', async () => {
+  await inFolder(async (path) => {
+    mkdirSync(path('lib'))
+    mkdirSync(path('node_modules'))
+    for (const file of ['operator.ts', 'notes.md', 'lib/a.ts', 'node_modules/b.ts']) writeFileSync(path(file), '')
+    symlinkSync(path('gone.ts'), path('link.ts'))
+    utimesSync(path('lib/a.ts'), 1000, 1000)
+    const times = await writtenBelow(path(''), (name, isFolder) => name !== 'node_modules' && (isFolder || name.endsWith('.ts')))
+    assert.deepEqual([...times.keys()].sort(), [path('lib/a.ts'), path('operator.ts')])
+    assert.equal(times.get(path('lib/a.ts')), 1_000_000)
+    assert.equal((await writtenBelow(path('nowhere'), () => true)).size, 0)
   })
 })
 

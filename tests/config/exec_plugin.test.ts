@@ -55,6 +55,17 @@ test('a plugin that asks for it is told of its cluster', async () => {
   })
 })
 
+test('a CA bundle of any size is told to a plugin', async () => {
+  let info = ''
+  const environment = fakeEnvironment({
+    programs: { login: (_, { env }) => ((info = env!['KUBERNETES_EXEC_INFO']!), answer({ token: 't' })) },
+  })
+  const bundle = CERT.repeat(10_000)
+  const cluster = await load(environment, { provideClusterInfo: true }, { 'certificate-authority-data': btoa(bundle) })
+  await cluster.credentials!()
+  assert.equal(JSON.parse(info).spec.cluster['certificate-authority-data'], btoa(bundle))
+})
+
 test('v1beta1 works, and may leave interactiveMode out', async () => {
   const version = 'client.authentication.k8s.io/v1beta1'
   const environment = fakeEnvironment({ programs: { login: () => answer({ token: 't' }, version) } })

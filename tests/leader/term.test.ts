@@ -10,7 +10,7 @@ import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { candidate, holderOn, leaseOn, meddle } from './candidates.ts'
+import { candidate, type Candidate, holderOn, leaseOn, meddle } from './candidates.ts'
 import { Host } from './host.ts'
 
 const NAME = { name: 'lock' }
@@ -19,6 +19,16 @@ const MAP = { resource: ConfigMap, namespace: 'default', name: 'map' }
 function setup(): { clock: FakeClock; server: Transport } {
   const clock = new FakeClock()
   return { clock, server: new ApiServer({ clock }).handle }
+}
+
+/** A candidate that was started so long ago, alone, on a machine that can stand still. */
+async function leading(forMs: number): Promise<{ clock: FakeClock; host: Host; a: Candidate }> {
+  const { clock, server } = setup()
+  const host = new Host(clock)
+  const a = candidate(server, host, 'a')
+  a.start()
+  await clock.advance(forMs)
+  return { clock, host, a }
 }
 
 test('the fence that is taken before the start is that of the first term; the next start has another', async () => {
@@ -96,11 +106,7 @@ test('a leader that finds another in its place lets its fence fall with that', a
 })
 
 test('a look at the fence after a suspension ends the term at once, before the next renewal is due', async () => {
-  const { clock, server } = setup()
-  const host = new Host(clock)
-  const a = candidate(server, host, 'a')
-  a.start()
-  await clock.advance(500)
+  const { clock, host, a } = await leading(500)
   host.suspend(true)
   await clock.advance(12_000)
   host.resume()
@@ -244,11 +250,7 @@ test('metrics say who holds the lease, and how often a holder had to read it fir
 })
 
 test('an event loop that stands still is told with how long; one that stood still for too long is why the lease was lost', async () => {
-  const { clock, server } = setup()
-  const host = new Host(clock)
-  const a = candidate(server, host, 'a')
-  a.start()
-  await clock.advance(500)
+  const { clock, host, a } = await leading(500)
   host.suspend(false)
   await clock.advance(8700)
   host.resume()
@@ -265,11 +267,7 @@ test('an event loop that stands still is told with how long; one that stood stil
 })
 
 test('a little late is not worth a line', async () => {
-  const { clock, server } = setup()
-  const host = new Host(clock)
-  const a = candidate(server, host, 'a')
-  a.start()
-  await clock.advance(1500)
+  const { clock, host, a } = await leading(1500)
   host.suspend(false)
   await clock.advance(1400)
   host.resume()

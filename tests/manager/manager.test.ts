@@ -49,12 +49,11 @@ function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: A
 
 const messageOf = (outcome: unknown): string => (outcome as Error).message
 
-test('every step says when it starts, when it stops, and why', () => {
+test('every step says when it starts and when it stops', () => {
   assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'recorder', 'caches', 'others', 'warmup', 'election', 'leader'])
   assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers', 'election', 'recorder'])
   assert.deepEqual(STEPS.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
   assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 1, 2, 3, 4, 5, 6, 7])
-  for (const { reason } of STEPS) assert.ok(reason.length > 20)
 })
 
 test('parts start in the order of their phases, each phase when the one before is ready', async () => {

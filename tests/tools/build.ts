@@ -1,8 +1,9 @@
 /**
  * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
- * mod.js is one self-contained file, so that a copy of it beside an operator is enough; zod stays outside. The
- * other entries take from `kubeloop` itself what must exist once: classes, and module-level maps and symbols.
+ * mod.js is one self-contained file, so that a copy of it beside an operator is enough; zod stays outside, and so does
+ * yaml.js, which it asks for where a kubeconfig's YAML is unusual. The other entries take from `kubeloop` itself what must
+ * exist once: classes, and module-level maps and symbols.
  * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
  *
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
@@ -31,6 +32,7 @@ const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
   Heap: 'a data structure inside others; nobody asks what it is an instance of',
+  Latch: 'the same',
 }
 
 export async function build(folder: string = join(ROOT, 'dist')): Promise<void> {
@@ -51,17 +53,17 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     minify: false,
     metafile: true,
     clean: false,
-    // js-yaml is in mod.js but evaluated at its first import(); `splitting` would put it into a file of its own.
     splitting: false,
     treeshake: false,
     outExtension: () => ({ js: '.js', dts: '.d.ts' }),
   }
-  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [onlyWhatIsTaken('js-yaml')] })
+  const { fromSibling, onlyThat } = sibling('js-yaml', './yaml.js')
+  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling] })
   const ownedByMod = new Set(inputsOf(folder))
   await tsup({
     ...common,
     splitting: true,
-    esbuildPlugins: [onceOnly(ownedByMod), onlyWhatIsTaken('js-yaml')],
+    esbuildPlugins: [onceOnly(ownedByMod), fromSibling],
     entry: {
       kinds: join(ROOT, 'lib/kinds/mod.ts'),
       testing: join(ROOT, 'lib/testing/mod.ts'),
@@ -69,6 +71,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
       cli_main: join(ROOT, 'lib/cli/main.ts'),
     },
   })
+  await tsup({ ...common, entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') }, esbuildPlugins: [onlyThat] })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
   writeLauncher(folder)
@@ -136,20 +139,34 @@ function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
 /** esbuild turns the classes at the top into `var Name = class …`. */
 const MAKES_IDENTITY = /^var (\w+) = (?:\/\* @__PURE__ \*\/ )?(?:class\b|Symbol\(|new (?:Weak)?(?:Map|Set)\(\))/gm
 
-/** `const { a } = await import('package')` takes the whole package, for all that esbuild knows; this makes it take `a`. */
-function onlyWhatIsTaken(name: string): Plugin {
+/**
+ * A package that is imported when it is needed, as a file beside the bundles: `fromSibling` has them ask for that file and notes
+ * what they take, in `const { a } = await import('package')`; `onlyThat` makes the file of those names alone.
+ */
+function sibling(name: string, file: string): { readonly fromSibling: Plugin; readonly onlyThat: Plugin } {
+  const filter = new RegExp(`^${name}$`)
+  const taken = new Set<string>()
   return {
-    name: `only-what-is-taken-of-${name}`,
-    setup(bundler) {
-      bundler.onResolve({ filter: new RegExp(`^${name}$`) }, ({ importer, kind }) => {
-        if (kind !== 'dynamic-import') return undefined
-        const taken = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(readFileSync(importer, 'utf8'))?.[1]
-        return taken === undefined ? undefined : { path: name, namespace: 'taken', pluginData: taken, suffix: `?${taken}` }
-      })
-      bundler.onLoad(
-        { filter: /.*/, namespace: 'taken' },
-        ({ pluginData }) => ({ contents: `export { ${String(pluginData)} } from '${name}'`, resolveDir: ROOT }),
-      )
+    fromSibling: {
+      name: `${name}-from-sibling`,
+      setup(bundler) {
+        bundler.onResolve({ filter }, ({ importer }) => {
+          const names = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(readFileSync(importer, 'utf8'))?.[1]
+          if (names === undefined) throw new Error(`Cannot build ${importer}: it imports ${name} in a way that does not say what it takes`)
+          for (const each of names.split(', ')) taken.add(each)
+          return { path: file, external: true }
+        })
+      },
+    },
+    onlyThat: {
+      name: `only-what-is-taken-of-${name}`,
+      setup(bundler) {
+        bundler.onResolve({ filter: /.*/ }, ({ path, kind }) => kind === 'entry-point' ? { path, namespace: 'taken' } : undefined)
+        bundler.onLoad(
+          { filter: /.*/, namespace: 'taken' },
+          () => ({ contents: `export { ${[...taken].toSorted().join(', ')} } from '${name}'`, resolveDir: ROOT }),
+        )
+      },
     },
   }
 }

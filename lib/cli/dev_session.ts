@@ -2,13 +2,10 @@
  * An operator under `kubeloop dev` and the process that started it: the operator says that it is there, and both hear
  * when the other one ends. It goes over the embedded API, the one thing that every runtime's watcher leaves them.
  */
-import type { ClusterConfig } from '../core/cluster_config.ts'
 import { resourceId } from '../core/resource.ts'
 import { lineBatches } from '../async/lines.ts'
-import { systemClock } from '../async/clock.ts'
-import { silentLog } from '../observe/log.ts'
-import { httpTransport } from '../runtime/transport.ts'
-import { watchedResources, type OperatorDescription } from './description.ts'
+import type { ClosableTransport } from '../runtime/transport.ts'
+import { watchedResources, type OperatorDescription } from '../operator/description.ts'
 
 /** Where sessions are opened. No API group can be called so. */
 export const SESSION_PATH = '/kubeloop/dev/session'
@@ -37,9 +34,12 @@ export interface Session {
   readonly ended: Promise<void>
 }
 
-/** Opens a session; undefined when the server is not `kubeloop dev`. */
-export async function openSession(cluster: ClusterConfig, description: OperatorDescription, pid: number): Promise<Session | undefined> {
-  const connection = httpTransport(cluster, { clock: systemClock, log: silentLog, userAgent: 'kubeloop dev' })
+/** Opens a session, to which the connection belongs from then on; undefined when the server is not `kubeloop dev`. */
+export async function openSession(
+  connection: ClosableTransport,
+  description: OperatorDescription,
+  pid: number,
+): Promise<Session | undefined> {
   const reconciled = description.controllers.map(({ resource }) => resource)
   const kinds = [...new Set([...reconciled, ...watchedResources(description)].map(resourceId))]
   const request: SessionRequest = { operator: description.options.name, pid, kinds }

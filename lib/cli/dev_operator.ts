@@ -1,43 +1,37 @@
 /** What `kubeloop dev` changes about an operator: everything is here and in these variables, and nothing else differs. */
 import { systemClock } from '../async/clock.ts'
 import { silentLog, type Log } from '../observe/log.ts'
-import { loadConfig } from '../config/load.ts'
-import { env } from '../runtime/env.ts'
+import { optionalEnv } from '../runtime/env.ts'
 import { exitProcess } from '../runtime/process.ts'
 import { shortPath } from '../runtime/short_path.ts'
 import { sourceLine, writeLine } from '../runtime/terminal.ts'
 import { ownPid } from '../runtime/this_runtime.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
-import type { OperatorDescription } from './description.ts'
+import type { DevOperator, DevStart } from '../operator/dev_hook.ts'
+import type { Parts } from '../operator/parts.ts'
+import type { StartOptions } from '../operator/start.ts'
 import { openSession } from './dev_session.ts'
 import { LiveView, reportFields } from './live_view.ts'
-import type { Parts } from './parts.ts'
-import type { StartOptions } from './start.ts'
 
 /** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
 export const DEV = 'KUBELOOP_DEV'
 /** `1` leaves leader election as the operator has it. */
-export const ELECT = 'KUBELOOP_ELECT'
+const ELECT = 'KUBELOOP_ELECT'
 
 /** A restart is told after this at the latest, whether or not every key had its turn. */
 const TELL_RESTART_MS = 1000
 
-export interface DevStart {
-  readonly options: StartOptions
-  /** Says what is held back, before something else is said. */
-  flush(): void
-}
-
-export async function prepareDev(description: OperatorDescription, pretty: boolean, log: Log): Promise<DevStart> {
-  const { cluster } = await loadConfig({ log })
-  const session = await openSession(cluster, description, ownPid())
+export async function prepareOperator({ description, cluster, connection, log }: DevOperator, pretty: boolean): Promise<DevStart> {
+  const session = await openSession(connection, description, ownPid())
   // Whoever started us is gone, and with it the API; there is nothing to stop gently.
   void session?.ended.then(() => exitProcess(1))
-  const elects = env(ELECT) === '1'
+  const elects = optionalEnv(ELECT) === '1'
   const { start = 1, changed, downMs } = session?.answer ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(restart) : jsonLines(log, restart)
-  const common: StartOptions = { cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false }
+  const common: StartOptions = {
+    cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false,
+  }
   return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options }, flush }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
-import { LiveView, reportFields } from '../../lib/operator/live_view.ts'
+import { LiveView, reportFields } from '../../lib/cli/live_view.ts'
 
 const view = (): LiveView => new LiveView({ sourceLine: (place) => `  line of ${place}`, shortPath: (place) => place.replace('/w/', '') })
 

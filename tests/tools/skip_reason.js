@@ -1,0 +1,50 @@
+/** Why a test is skipped, as its source says: Bun and Deno do not report it. Plain JavaScript, for tests/run.js. */
+
+/**
+ * The text of the reason where it can be found, else what stands in the source in its place.
+ *
+ * @param {{ name: string, line: number }} test
+ * @param {string} source The file of the test.
+ * @param {readonly string[]} others The files that it may take its cases from.
+ * @returns {string | undefined}
+ */
+export function skipReason({ name, line }, source, others) {
+  const near = source.split('\n').slice(Math.max(0, line - 1), line + 2).join(' ')
+  const expression = /skip: (.+?) \}/.exec(near)?.[1]
+  if (expression === undefined) return undefined
+  // As `realOnly ?? false`, `each.skip?.embedded ?? false`, `missing || (each.skip?.real ?? false)`.
+  const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
+  const title = name.split(' > ').at(-1).replace(/^\w+: /, '')
+  return first(words, (word) => ofCase(title, word, [source, ...others])) ?? first(words, (word) => constant(word, source)) ?? expression
+}
+
+function first(words, reasonOf) {
+  for (const word of words) {
+    const reason = reasonOf(word)
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
+/** What a table of cases says of one by its name. */
+function ofCase(title, field, sources) {
+  for (const source of sources) {
+    const start = ['\'', '"', '`'].map((quote) => source.indexOf(`name: ${quote}${title}${quote}`)).find((at) => at >= 0)
+    if (start === undefined) continue
+    const end = source.indexOf(' name: ', start + 1)
+    const value = new RegExp(`\\b${field}: ('[^']*'|"[^"]*"|\\w+)`).exec(source.slice(start, end < 0 ? undefined : end))?.[1]
+    if (value !== undefined) return unquoted(value) ?? constant(value, source) ?? value
+  }
+  return undefined
+}
+
+/** A constant's text, also where it is `false` otherwise, or how it is made. */
+function constant(name, source) {
+  const value = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm').exec(source)?.[1]
+  if (value === undefined) return undefined
+  return unquoted(value.replace(/^.+ \? false : /, '')) ?? `const ${name} = ${value}`
+}
+
+function unquoted(value) {
+  return /^(['"])((?:(?!\1).)*)\1$/.exec(value.trim())?.[2]
+}
