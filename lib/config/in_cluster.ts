@@ -38,7 +38,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
     }
     throw error
   }
-  await ca.read()
+  const [namespace] = await Promise.all([readNamespace(environment), ca.read()])
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
   return {
     cluster: {
@@ -46,7 +46,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
       proxy: proxyFromEnvironment(server, (name) => environment.optionalEnv(name)),
       ca: () => ca.read(),
       token: () => token.read(),
-      namespace: await readNamespace(environment),
+      namespace,
       invalidate() {
         token.invalidate()
         ca.invalidate()

@@ -2,14 +2,13 @@
  * The keep-alive connections to one server. TLS material belongs to a connection for its whole life, so when it changes
  * a new agent takes over: what is idle on the old one is closed, what is in use ends by itself.
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
-import tls from 'node:tls'
+import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../core/errors.ts'
+import { builtins } from './builtins.ts'
 import { openTunnel, type Proxy } from './connect_proxy.ts'
-import { plainHttp } from './plain_http.ts'
 import type { ServerAddress } from './server_address.ts'
 
 /** What a TLS handshake needs. PEM texts. */
@@ -45,7 +44,7 @@ export class AgentPool {
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
     if (address.tls) checkPair(material, address.authority)
     this.#retire()
-    const agent = address.tls ? this.#tlsAgent(material) : new (plainHttp().Agent)(AGENT_OPTIONS)
+    const agent = address.tls ? this.#tlsAgent(material) : new (builtins.http().Agent)(AGENT_OPTIONS)
     if (proxy) tunnelThrough(agent, proxy, address, material)
     this.#current = { agent, material }
     return agent
@@ -107,6 +106,7 @@ function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   }
   if (cert === undefined) return refuse('there is a client key, but no client certificate')
   if (key === undefined) return refuse('there is a client certificate, but no client key')
+  const { createPrivateKey, X509Certificate } = builtins.crypto()
   let matches: boolean
   try {
     matches = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
@@ -127,7 +127,7 @@ function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }
       proxy,
       target,
       ca,
-      onSocket: (socket) => callback?.(null, target.tls ? tls.connect({ ...(options as tls.ConnectionOptions), socket }) : socket),
+      onSocket: (socket) => callback?.(null, target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket),
       // A socket has to be named in Node's types, though there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
     })

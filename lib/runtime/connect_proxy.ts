@@ -1,10 +1,9 @@
 /** Reaches a server through an HTTP proxy: CONNECT, and then TLS with the server inside the tunnel. */
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
-import tls from 'node:tls'
 import { NetworkError } from '../core/errors.ts'
+import { builtins } from './builtins.ts'
 import { networkError } from './network_error.ts'
-import { plainHttp } from './plain_http.ts'
 import { parseServer, parseUrl, type ServerAddress } from './server_address.ts'
 
 /** A proxy, and how to introduce ourselves to it. */
@@ -36,14 +35,14 @@ export interface TunnelOptions {
 export function openTunnel(options: TunnelOptions): () => void {
   const { proxy, target, ca, onSocket, onError } = options
   const name = `${target.authority} through proxy ${proxy.address.authority}`
-  const request = (proxy.address.tls ? https : plainHttp()).request({
+  const request = (proxy.address.tls ? https : builtins.http()).request({
     host: proxy.address.host,
     port: proxy.address.port,
     method: 'CONNECT',
     path: target.authority,
     agent: false,
     headers: { host: target.authority, ...(proxy.authorization && { 'proxy-authorization': proxy.authorization }) },
-    ...(proxy.address.tls && ca && { ca: [...tls.rootCertificates, ca] }),
+    ...(proxy.address.tls && ca && { ca: [...builtins.tls().rootCertificates, ca] }),
   })
   request.once('connect', (answer, socket) => {
     if (answer.statusCode === 200) return onSocket(socket)

@@ -9,9 +9,9 @@ import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../async/clock.ts'
 import { NetworkError } from '../core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import { builtins } from './builtins.ts'
 import { type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
-import { plainHttp } from './plain_http.ts'
 import type { ServerAddress } from './server_address.ts'
 
 export interface ExchangeOptions {
@@ -54,7 +54,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   /** Whether the connection had served another request before. */
   let isKept = false
 
-  const client = (address.tls ? https : plainHttp()).request({
+  const client = (address.tls ? https : builtins.http()).request({
     host: address.host,
     port: address.port,
     method: request.method,

@@ -2,10 +2,10 @@
  * Runs a program to its end. On Deno through `Deno.Command`, which needs `--allow-run=PROGRAM` alone;
  * `node:child_process` there asks for the whole environment.
  */
-import { spawn } from 'node:child_process'
 import process from 'node:process'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
+import { builtins } from './builtins.ts'
 
 export interface ExecOptions {
   /** Added to this process's environment. */
@@ -104,7 +104,7 @@ const NONE: AsyncIterable<Uint8Array> = {
 
 function startOnNode(command: string, args: readonly string[], { env, stdin, interactive }: ExecOptions): Child {
   const shared = interactive ? 'inherit' : 'pipe'
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: [shared, 'pipe', shared], windowsHide: true })
+  const child = builtins.childProcess().spawn(command, args, { env: { ...process.env, ...env }, stdio: [shared, 'pipe', shared], windowsHide: true })
   const ended = new Promise<number | undefined>((resolve, reject) => {
     child.once('error', (error) => reject(cannotStart(command, error)))
     child.once('close', (code) => resolve(code ?? undefined))

@@ -3,7 +3,6 @@
  *
  * On Deno: `--allow-read=PATH`, `--allow-write=FOLDER` for {@link writePrivate}, `--allow-sys=hostname` for {@link hostName}.
  */
-import { randomUUID } from 'node:crypto'
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
@@ -39,7 +38,7 @@ export async function exists(file: string): Promise<boolean> {
 /** Writes a file that only its owner may read, with its folder. Readers see the old text or the new one, never a part. */
 export async function writePrivate(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })
-  const draft = `${file}.${randomUUID()}.tmp`
+  const draft = `${file}.${crypto.randomUUID()}.tmp`
   try {
     await writeFile(draft, text, { mode: 0o600, flag: 'wx' })
     await rename(draft, file)

@@ -3,8 +3,8 @@
  * hold its connection, and Deno does not slow the server down anyway. What must not grow is paged or bounded by its reader.
  */
 import type { IncomingMessage } from 'node:http'
-import { createGunzip } from 'node:zlib'
 import type { HttpBody } from '../core/transport.ts'
+import { builtins } from './builtins.ts'
 
 /** What a body needs to know of its request. */
 export interface BodyOptions {
@@ -49,7 +49,7 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
   answer.on('error', fail)
   answer.on('close', () => onWhole(() => {}))
   if (answer.headers['content-encoding'] === 'gzip') {
-    const gunzip = createGunzip()
+    const gunzip = builtins.zlib().createGunzip()
     gunzip.on('data', (chunk: Uint8Array) => queue.push(chunk))
     gunzip.on('end', end)
     gunzip.on('error', fail)

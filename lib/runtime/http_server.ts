@@ -2,9 +2,9 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { untilAborted } from '../async/abort.ts'
+import { builtins } from './builtins.ts'
 import { serveHttps } from './https_server.ts'
 import { listen, trackSockets } from './listen.ts'
-import { plainHttp } from './plain_http.ts'
 import { newExchanges, type ExchangeOptions, type Exchanges, type ServerRequest, type ServerResponse } from './server_exchange.ts'
 
 /** As controller-runtime's servers have them. */
@@ -47,7 +47,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     refuseTooLarge: () => responseOf(tooLarge(mostBodyBytes)),
   }
   if (tls) return await serveHttps({ ...exchange, ...tls, host, port, idleTimeoutMs: IDLE_TIMEOUT_MS, headerTimeoutMs: HEADER_TIMEOUT_MS })
-  const server = plainHttp().createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEADER_TIMEOUT_MS })
+  const server = builtins.http().createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEADER_TIMEOUT_MS })
   const exchanges = newExchanges(exchange)
   const sockets = trackSockets(server, 'connection')
   server.on('request', (request, response) => exchanges.begin(request, response))

@@ -5,9 +5,9 @@
  * replaced while it runs on Bun as well.
  */
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { untilAborted } from '../async/abort.ts'
+import { builtins } from './builtins.ts'
 import { listen, trackSockets } from './listen.ts'
 import { newExchanges, type ExchangeOptions, type Exchanges, type Incoming, type Outgoing } from './server_exchange.ts'
 
@@ -73,6 +73,7 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
 
 /** Deno takes any pair and then cannot serve; Node and Bun throw later. */
 function checkPair(cert: string, key: string): void {
+  const { createPrivateKey, X509Certificate } = builtins.crypto()
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
     throw new TypeError('Cannot serve TLS: the private key does not belong to the certificate')
   }

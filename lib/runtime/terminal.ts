@@ -1,9 +1,11 @@
 /** Standard output, and what a person at a terminal sees. */
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 
+/** Asked of the descriptor: on Node `process.stdout` is made when it is first touched, and a start has nothing to write yet. */
 export function isTerminal(): boolean {
-  return process.stdout.isTTY === true
+  return isatty(1)
 }
 
 export function writeLine(line: string): void {
