@@ -43,9 +43,9 @@ export class Api {
     return this.#options.signal
   }
 
-  /** The same, for one run: its calls end with the signal. */
-  bound(signal: AbortSignal): Api {
-    return new Api({ ...this.#options, signal })
+  /** The same, for one run: its calls end with the run's signal, which is not asked for before there is a call. */
+  bound(run: { readonly signal: AbortSignal }): Api {
+    return new Api({ ...this.#options, get signal() { return run.signal } })
   }
 
   /** The same, for what works in the name of a lease: its writes begin only while the fence stands, and end when it falls. */

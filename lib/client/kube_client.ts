@@ -53,9 +53,9 @@ export class KubeClient implements Client {
     this.#applied = options.applied ?? new AppliedMemory()
   }
 
-  /** The same client for one run: its calls end with the signal, and its writes are told to `onWrite`. */
-  bound(signal: AbortSignal, onWrite?: (write: WriteRecord) => void): KubeClient {
-    const api = this.#api.bound(signal)
+  /** The same client for one run: its calls end with the run's signal, and its writes are told to `onWrite`. */
+  bound(run: { readonly signal: AbortSignal }, onWrite?: (write: WriteRecord) => void): KubeClient {
+    const api = this.#api.bound(run)
     return new KubeClient({ ...this.#options, applied: this.#applied, api, onWrite: onWrite ?? this.#options.onWrite })
   }
 

@@ -37,7 +37,7 @@ export interface RunEnd {
 /** The runs of one controller. There are many of them, and short ones: what they can share is made once. */
 export class Runs {
   readonly #limits: RunLimits
-  readonly #running = new Set<AbortController>()
+  readonly #running = new Set<RunScope>()
   /** Of every run: making one takes longer than a small reconcile. */
   readonly #ended: DOMException
   readonly #onAbandon = (): void => this.#running.forEach((run) => run.abort(this.#limits.abandon?.reason))
@@ -53,22 +53,19 @@ export class Runs {
    * a key must not be in two hands.
    */
   async once(reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>): Promise<RunEnd> {
-    const controller = this.#begin()
+    const scope = this.#begin()
     let timedOut = false
-    const stopTimer = this.#deadline(run.key, (reason) => {
-      timedOut = !controller.signal.aborted
-      controller.abort(reason)
-    })
+    const stopTimer = this.#deadline(run.key, (reason) => (timedOut = scope.abort(reason)))
     try {
-      const result = await reconcile({ ...run, signal: controller.signal })
+      const result = await reconcile({ ...run, get signal() { return scope.signal } })
       return { outcome: { kind: 'returned', result }, timedOut }
     } catch (error) {
       return { outcome: { kind: 'threw', error }, timedOut }
     } finally {
       stopTimer?.()
-      this.#running.delete(controller)
+      this.#running.delete(scope)
       // What the run left behind must not write on.
-      controller.abort(this.#ended)
+      scope.abort(this.#ended)
     }
   }
 
@@ -78,14 +75,14 @@ export class Runs {
     this.#listens = false
   }
 
-  #begin(): AbortController {
+  #begin(): RunScope {
     const { abandon } = this.#limits
-    const controller = new AbortController()
-    if (abandon?.aborted) controller.abort(abandon.reason)
-    this.#running.add(controller)
+    const scope = new RunScope()
+    if (abandon?.aborted) scope.abort(abandon.reason)
+    this.#running.add(scope)
     if (!this.#listens) abandon?.addEventListener('abort', this.#onAbandon)
     this.#listens = true
-    return controller
+    return scope
   }
 
   #deadline(key: ObjectKey, abort: (reason: DOMException) => void): (() => void) | undefined {
@@ -94,5 +91,28 @@ export class Runs {
     return clock.after(timeoutMs, () => {
       abort(new DOMException(`Cannot finish the reconcile of ${kind} "${formatKey(key)}": it took longer than ${formatMs(timeoutMs)}`, 'TimeoutError'))
     })
+  }
+}
+
+/**
+ * A run's signal, made when it is first asked for. A run that reads from the cache alone asks for none, and to make and abort one
+ * takes a third of its time on Node.
+ */
+class RunScope {
+  #controller: AbortController | undefined
+  #end: { readonly reason: unknown } | undefined
+
+  get signal(): AbortSignal {
+    const controller = (this.#controller ??= new AbortController())
+    if (this.#end) controller.abort(this.#end.reason)
+    return controller.signal
+  }
+
+  /** Whether this is what ended it. */
+  abort(reason: unknown): boolean {
+    if (this.#end) return false
+    this.#end = { reason }
+    this.#controller?.abort(reason)
+    return true
   }
 }

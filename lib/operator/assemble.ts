@@ -76,8 +76,10 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
     onReconcile,
-    reconcile: ({ key, signal, log, attempt, onWrite }) =>
-      step({ key, signal, log, attempt, events, ...boundTo(clients, signal, onWrite) }),
+    reconcile: (run) => {
+      const { key, log, attempt, onWrite } = run
+      return step({ key, log, attempt, events, ...boundTo(clients, run, onWrite), get signal() { return run.signal } })
+    },
   })
 }
 
@@ -91,7 +93,7 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
     const start = async (signal: AbortSignal): Promise<void> => {
       const scope = abortScope(manager.abandon)
       try {
-        await task({ signal, log: withFields(log, { task: name }), ...boundTo(clients, scope.signal) })
+        await task({ signal, log: withFields(log, { task: name }), ...boundTo(clients, scope) })
       } finally {
         scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
         scope[Symbol.dispose]()

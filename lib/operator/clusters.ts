@@ -96,12 +96,12 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
   }
 }
 
-/** The clients of one piece of work: their calls end with the signal, and their writes are told. */
+/** The clients of one piece of work: their calls end with its signal, and their writes are told. */
 export function boundTo(
   clients: Clients,
-  signal: AbortSignal,
+  work: { readonly signal: AbortSignal },
   onWrite?: (write: WriteRecord) => void,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
-  const of = (cluster?: OtherCluster): KubeClient => clients(cluster).bound(signal, onWrite)
+  const of = (cluster?: OtherCluster): KubeClient => clients(cluster).bound(work, onWrite)
   return { client: of(), clientOf: of }
 }

@@ -52,7 +52,7 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
       return new StreamSource({ name: source.name, open: (signal) => source.open(mapContext(setup, { signal })), clock, log, random })
     case 'every': {
       const everything = async ({ signal }: Call): Promise<Iterable<ObjectKey>> => {
-        const objects = await setup.clients(options.cluster).bound(signal).list(resource)
+        const objects = await setup.clients(options.cluster).bound({ signal }).list(resource)
         return objects.map(({ metadata: { namespace, name } }) => ({ namespace, name }))
       }
       const { keys } = source
@@ -70,8 +70,8 @@ function mapContext({ clients, log }: SourceSetup, call: Call): MapContext {
       return call.signal
     },
     get client() {
-      return clients().bound(call.signal)
+      return clients().bound(call)
     },
-    clientOf: (cluster) => clients(cluster).bound(call.signal),
+    clientOf: (cluster) => clients(cluster).bound(call),
   }
 }

@@ -214,7 +214,7 @@ test('writes through the live, the bound and the fenced client are read, too', a
   await using w = await lagging()
   await w.client.live.create(ConfigMap, map('1'))
   assert.equal(await w.value(), '1')
-  await w.client.bound(never).patch(ConfigMap, A, { merge: { data: { value: '2' } } })
+  await w.client.bound({ signal: never }).patch(ConfigMap, A, { merge: { data: { value: '2' } } })
   assert.equal(await w.value(), '2')
   await w.client.fenced({ check() {}, signal: never }).patch(ConfigMap, A, { merge: { data: { value: '3' } } })
   assert.equal(await w.value(), '3')

@@ -78,7 +78,7 @@ test('each error says what was being done', async () => {
 test('a bound client ends with its run: calls under way are broken off, later ones never leave', async () => {
   const run = new AbortController()
   const { transport, requests } = recorder(silence)
-  const api = new Api({ transport }).bound(run.signal)
+  const api = new Api({ transport }).bound(run)
   const call = api.get(TARGET)
   run.abort(new Error('the run has ended'))
   await assert.rejects(call, /^Error: the run has ended$/)
@@ -120,7 +120,7 @@ test('a fence is asked before every write and again on the socket, ends writes t
   }
   const api = new Api({ transport }).fenced(fence)
   await api.get(TARGET)
-  await api.bound(new AbortController().signal).update(TARGET, {}, {}, new AbortController().signal)
+  await api.bound(new AbortController()).update(TARGET, {}, {}, new AbortController().signal)
   assert.deepEqual(seen.map((request) => typeof request.beforeSend), ['undefined', 'function'])
   seen[1]!.beforeSend!()
   const writing = api.patch(TARGET, 'merge', {}, {})

@@ -30,7 +30,7 @@ test('a client that is bound to a run ends with it, and tells that run of its wr
   const told: string[] = []
   const client = new KubeClient({ api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }), fieldManager: 'me', onWrite: () => told.push('all') })
   const run = new AbortController()
-  const bound = client.bound(run.signal, () => told.push('run'))
+  const bound = client.bound(run, () => told.push('run'))
   await bound.patch(FOO, REF, { merge: {} })
   await bound.live.patch(FOO, REF, { merge: {} })
   await client.patch(FOO, REF, { merge: {} })

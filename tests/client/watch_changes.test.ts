@@ -92,7 +92,7 @@ test('leaving a watch, its signal, and the end of the run that it belongs to eac
   assert.deepEqual([it.closed(), listeners(), it.requests[0]!.signal!.aborted], [1, 0, true])
 
   const run = new AbortController()
-  const bound = it.client.bound(run.signal).watch(CONFIG_MAP, { signal })[Symbol.asyncIterator]()
+  const bound = it.client.bound(run).watch(CONFIG_MAP, { signal })[Symbol.asyncIterator]()
   await bound.next()
   const next = bound.next()
   run.abort(new Error('the run has ended'))

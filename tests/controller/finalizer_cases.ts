@@ -210,7 +210,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await create([OURS])
     const object = await deleted()
     const running = new AbortController()
-    await assert.rejects(run(object, () => running.abort(new Error('it took too long')), client.bound(running.signal)), /it took too long/)
+    await assert.rejects(run(object, () => running.abort(new Error('it took too long')), client.bound(running)), /it took too long/)
     const fence = { signal: new AbortController().signal, check: () => { throw new Error('the lease is lost') } }
     await assert.rejects(run(object, () => {}, client.fenced(fence)), /the lease is lost/)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
