@@ -202,6 +202,8 @@ test('the package installs from its tarball, loads, runs its command and type-ch
       JSON.stringify({
         compilerOptions: {
           noEmit: true,
+          // What a library of one's own exports has to be nameable.
+          declaration: true,
           strict: true,
           module: 'nodenext',
           target: 'es2023',
@@ -227,7 +229,7 @@ console.log('loaded')
 `
 
 const CONSUMER = `
-import { defineResource, operator, type Desired, type ObjectOf } from 'kubeloop'
+import { defineResource, operator, type Client, type Desired, type ObjectOf } from 'kubeloop'
 import * as apiserver from 'kubeloop/apiserver'
 import { Deployment } from 'kubeloop/kinds'
 import * as testing from 'kubeloop/testing'
@@ -257,6 +259,10 @@ function render(foo: Foo): Desired<typeof Deployment> {
       template: { metadata: { labels }, spec: { containers: [{ name: 'nginx', image: String(wrong) }] } },
     },
   }
+}
+
+export function deploy(client: Client, foo: Foo) {
+  return client.apply(Deployment, render(foo), { owner: foo })
 }
 
 export default app
