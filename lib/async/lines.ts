@@ -9,14 +9,9 @@
  */
 export async function* lineBatches(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // What begins and ends with a line, as most of a quiet watch does, is decoded at once: that is much the quicker way on Node.
-  const quick = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let rest = ''
-  let isBetween = false
   for await (const chunk of chunks) {
-    const isWhole = isBetween && chunk.at(-1) === NEWLINE
-    const text = isWhole ? quick.decode(chunk) : decoder.decode(chunk, { stream: true })
-    isBetween = chunk.length > 0 ? chunk.at(-1) === NEWLINE : isBetween
+    const text = decoder.decode(chunk, { stream: true })
     if (!text.includes('\n')) {
       rest += text
       yield []
@@ -29,5 +24,3 @@ export async function* lineBatches(chunks: AsyncIterable<Uint8Array>): AsyncGene
   rest += decoder.decode()
   if (rest.length > 0) yield [rest]
 }
-
-const NEWLINE = 10
