@@ -1,4 +1,5 @@
 /** JSON values and API objects as the server handles them: plain data, copied before it is changed. */
+import { cloneJson, setField } from '../core/clone.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
 export type JsonObject = { [field: string]: Json | undefined }
@@ -39,23 +40,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A deep copy. Several times faster than structuredClone, which knows more than JSON. */
-export function clone<T extends Json | undefined>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item) => clone(item)) as T
-  const copy: JsonObject = {}
-  for (const key in value) {
-    const field = (value as JsonObject)[key]
-    if (field !== undefined) put(copy, key, clone(field))
-  }
-  return copy as T
-}
+/** A deep copy. */
+export const clone: <T extends Json | undefined>(value: T) => T = cloneJson
 
-/** Sets a field, whatever its name: `__proto__` is an ordinary label key on the wire. */
-export function put(object: JsonObject, key: string, value: Json | undefined): void {
-  if (key === '__proto__') Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-  else object[key] = value
-}
+/** Sets a field, whatever its name. */
+export const put: (object: JsonObject, key: string, value: Json | undefined) => void = setField
 
 /** The own field of an object, if there is one. */
 export function field(value: Json | undefined, key: string): Json | undefined {

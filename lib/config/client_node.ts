@@ -2,10 +2,10 @@
  * Clusters that @kubernetes/client-node knows how to reach: a KubeConfig that the caller has, or an auth-provider (oidc,
  * gcp, azure) that only it implements. It is loaded for the latter alone.
  */
+import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
-import { encodeBase64 } from './pem.ts'
 
 /** What is used of client-node's KubeConfig. */
 export interface KubeConfigLike {

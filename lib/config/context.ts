@@ -1,4 +1,5 @@
 /** One context of a kubeconfig, as a cluster to speak to: which server, and who we are there. */
+import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
@@ -10,7 +11,7 @@ import { ExecCredentials, readExecPlugin } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import type { Kubeconfig } from './kubeconfig.ts'
-import { checkCertificate, checkKey, decodeBase64, encodeBase64 } from './pem.ts'
+import { checkCertificate, checkKey, decodeBase64 } from './pem.ts'
 import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
 

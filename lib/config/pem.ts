@@ -1,4 +1,4 @@
-/** PEM text, checked for what it says it is, and base64. Nothing here quotes what it was given. Pure. */
+/** PEM text, checked for what it says it is, and text behind base64. Nothing here quotes what it was given. Pure. */
 
 /** Certificates; CA bundles may have comments between them. @throws the error that `wrong` makes. */
 export function checkCertificate(text: string, wrong: (what: string) => Error): string {
@@ -20,9 +20,4 @@ export function decodeBase64(data: string, wrong: (what: string) => Error): stri
   const compact = data.replace(/\s+/g, '')
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact) || compact.length % 4 !== 0) throw wrong('is not base64')
   return new TextDecoder().decode(Uint8Array.from(atob(compact), (character) => character.charCodeAt(0)))
-}
-
-/** The base64 of a text's UTF-8. */
-export function encodeBase64(text: string): string {
-  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
 }

@@ -2,6 +2,7 @@
  * What a finalizer asks for, from the object alone: a pure decision, and the write that goes with it as data.
  * A write states what it was decided upon, so that on an object that is not like that any more it does nothing.
  */
+import { isDomainName, isLabelText } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 
 /** An operation of a JSON Patch (RFC 6902). */
@@ -51,10 +52,8 @@ function removing(finalizers: readonly string[], finalizer: string): PatchOperat
     .flatMap((path): PatchOperation[] => [{ op: 'test', path, value: finalizer }, { op: 'remove', path }])
 }
 
-/** A DNS subdomain of at most 253 characters, a slash, and at most 63 letters, digits, dashes, dots and underscores. */
-const QUALIFIED = /^(?=[^/]{1,253}\/)[a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/[A-Za-z\d]([-\w.]{0,61}[A-Za-z\d])?$/
-
 /** Whether the API server takes it as a finalizer of any kind: a qualified name with a domain. */
 export function isFinalizerName(text: string): boolean {
-  return QUALIFIED.test(text)
+  const [domain = '', name = '', ...more] = text.split('/')
+  return more.length === 0 && isDomainName(domain) && isLabelText(name)
 }

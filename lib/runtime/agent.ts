@@ -9,6 +9,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../core/errors.ts'
 import { builtins } from './builtins.ts'
 import { openTunnel, type Proxy } from './connect_proxy.ts'
+import { isPair } from './key_pair.ts'
 import type { ServerAddress } from './server_address.ts'
 
 /** What a TLS handshake needs. PEM texts. */
@@ -106,10 +107,9 @@ function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   }
   if (cert === undefined) return refuse('there is a client key, but no client certificate')
   if (key === undefined) return refuse('there is a client certificate, but no client key')
-  const { createPrivateKey, X509Certificate } = builtins.crypto()
   let matches: boolean
   try {
-    matches = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+    matches = isPair(cert, key)
   } catch (error) {
     return refuse(`the client certificate or its key cannot be read (${messageOf(error).split('\n')[0]})`, error)
   }

@@ -6,6 +6,7 @@
 import type childProcess from 'node:child_process'
 import type crypto from 'node:crypto'
 import type http from 'node:http'
+import type http2 from 'node:http2'
 import process from 'node:process'
 import type tls from 'node:tls'
 import type zlib from 'node:zlib'
@@ -14,6 +15,7 @@ export const builtins = {
   childProcess: (): typeof childProcess => process.getBuiltinModule('node:child_process'),
   crypto: (): typeof crypto => process.getBuiltinModule('node:crypto'),
   http: (): typeof http => process.getBuiltinModule('node:http'),
+  http2: (): typeof http2 => process.getBuiltinModule('node:http2'),
   tls: (): typeof tls => process.getBuiltinModule('node:tls'),
   zlib: (): typeof zlib => process.getBuiltinModule('node:zlib'),
 } as const

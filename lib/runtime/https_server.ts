@@ -8,6 +8,7 @@ import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, Server
 import type { Socket } from 'node:net'
 import { untilAborted } from '../async/abort.ts'
 import { builtins } from './builtins.ts'
+import { isPair } from './key_pair.ts'
 import { listen, trackSockets } from './listen.ts'
 import { newExchanges, type ExchangeOptions, type Exchanges, type Incoming, type Outgoing } from './server_exchange.ts'
 
@@ -43,9 +44,7 @@ export interface HttpsServer {
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
   const { idleTimeoutMs, headerTimeoutMs } = options
   checkPair(options.cert, options.key)
-  // Loading it takes 20 ms, which an operator that serves nothing need not wait for.
-  const { createSecureServer } = await import('node:http2')
-  const server = createSecureServer({ cert: options.cert, key: options.key, allowHTTP1: true })
+  const server = builtins.http2().createSecureServer({ cert: options.cert, key: options.key, allowHTTP1: true })
   const exchanges = newExchanges(options)
   const connections = { sockets: trackSockets(server, 'connection', 'secureConnection'), sessions: trackSessions(server, idleTimeoutMs) }
   // Where allowHTTP1 is on, the server has these of a node:http server.
@@ -73,8 +72,7 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
 
 /** Deno takes any pair and then cannot serve; Node and Bun throw later. */
 function checkPair(cert: string, key: string): void {
-  const { createPrivateKey, X509Certificate } = builtins.crypto()
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+  if (!isPair(cert, key)) {
     throw new TypeError('Cannot serve TLS: the private key does not belong to the certificate')
   }
 }

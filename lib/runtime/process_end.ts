@@ -26,8 +26,8 @@ export function onOwnEnd(hear: (code: number) => void): void {
 }
 
 /**
- * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, and Deno's loses a
- * change that comes while the program ends, so there it is kept alive unless it `mustEnd`. Never settles.
+ * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, and Deno's may not have
+ * begun to watch when the program ends, so there it is kept alive unless it `mustEnd`. Never settles.
  */
 export function waitForChange(code: number, mustEnd = false): Promise<never> {
   const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string }
