@@ -89,7 +89,7 @@ test('whatever is dumped is read as js-yaml reads it, or refused', () => {
   let read = 0
   fc.assert(fc.property(document, layout, (value, options) => {
     if (agrees(dump(value, options))) read++
-  }), { numRuns: 3000 })
+  }), { numRuns: 5000 })
   assert.ok(read > 1000, `only ${read} were read`)
 })
 
