@@ -3,7 +3,7 @@ import { isReason, NetworkError } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
-import { watchdog } from '../async/watchdog.ts'
+import { deadline } from '../async/deadline.ts'
 import { describe, type Api } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -31,10 +31,10 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   const { api, target, labels, fields, clock } = options
   const what = describe(target)
   const scope = abortScope(signal)
-  const dog = watchdog(clock, SILENCE_MS, () => scope.abort(silence(what)))
+  const anySilence = deadline(clock, SILENCE_MS, () => scope.abort(silence(what)))
   const page = async (limit: number, from: string | undefined): Promise<ListBody> => {
     const body = await api.listPage(target, { labels, fields, continue: from, ...(limit > 0 ? { limit } : {}) }, scope.signal)
-    dog.heard()
+    anySilence.set(SILENCE_MS)
     body.items.forEach(options.prepare)
     return body
   }
@@ -56,7 +56,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
     if (!resourceVersion) throw new TypeError(`Cannot list ${what}: the server's list has no resourceVersion`)
     return { items: pages.flat(), resourceVersion }
   } finally {
-    dog[Symbol.dispose]()
+    anySilence.cancel()
     scope[Symbol.dispose]()
   }
 }

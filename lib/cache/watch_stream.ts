@@ -3,8 +3,8 @@ import { NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
-import { lineBatches } from '../async/lines.ts'
-import { watchdog } from '../async/watchdog.ts'
+import { deadline } from '../async/deadline.ts'
+import { lineSplitter } from '../async/lines.ts'
 import { describe, type Api } from '../client/api.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import { parseWatchLine, type WatchEvent } from './watch_line.ts'
@@ -47,12 +47,12 @@ export async function watchOnce(
   /** What there is, until the mark that ends it. */
   let collected = from === undefined ? new Map<string, KubeObject>() : undefined
   let silent = false
-  const giveUp = (ms: number) => (): void => {
+  const giveUp = (ms: number): void => {
     silent = true
     scope.abort(silence(what, ms))
   }
-  const initialSilence = collected && watchdog(clock, INITIAL_SILENCE_MS, giveUp(INITIAL_SILENCE_MS))
-  const dog = watchdog(clock, SILENCE_MS, giveUp(SILENCE_MS))
+  const initialSilence = collected && deadline(clock, INITIAL_SILENCE_MS, giveUp)
+  const anySilence = deadline(clock, SILENCE_MS, giveUp)
   // Each watch ends at another time, so that a server that was restarted does not get them all back at once.
   const timeoutSeconds = Math.floor(300 + 300 * random())
   let accepted = false
@@ -61,33 +61,40 @@ export async function watchOnce(
     const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
     const { body } = await api.watch(target, query, scope.signal)
     accepted = true
-    initialSilence?.heard()
+    initialSilence?.set(INITIAL_SILENCE_MS)
     if (!collected) options.onOpen?.()
-    for await (const lines of lineBatches(body)) {
-      dog.heard()
-      // Part of a line counts: some are long. Bookmarks and changes do not: a server that does not know what was asked sends them.
-      let isInitial = lines.length === 0
-      for (const line of lines) {
-        // Bytes that came before an abort are not wanted after it.
-        scope.signal.throwIfAborted()
-        const event = parseWatchLine(line, what)
-        if (!collected) {
-          take(event)
-        } else if (event.kind === 'bookmark') {
-          if (event.ends) whole(collected, event.resourceVersion)
-        } else {
-          if (collect(collected, event)) isInitial = true
-        }
-      }
-      if (isInitial) initialSilence?.heard()
+    const splitter = lineSplitter()
+    for await (const chunk of body) {
+      anySilence.set(SILENCE_MS)
+      takeAll(splitter.push(chunk))
     }
+    takeAll(splitter.end())
     return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
   } catch (error) {
     return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
   } finally {
-    initialSilence?.[Symbol.dispose]()
-    dog[Symbol.dispose]()
+    initialSilence?.cancel()
+    anySilence.cancel()
     scope[Symbol.dispose]()
+  }
+
+  /** The lines that a chunk completed. */
+  function takeAll(lines: readonly string[]): void {
+    // Part of a line counts: some are long. Bookmarks and changes do not: a server that does not know what was asked sends them.
+    let isInitial = lines.length === 0
+    for (const line of lines) {
+      // Bytes that came before an abort are not wanted after it.
+      scope.signal.throwIfAborted()
+      const event = parseWatchLine(line, what)
+      if (!collected) {
+        take(event)
+      } else if (event.kind === 'bookmark') {
+        if (event.ends) whole(collected, event.resourceVersion)
+      } else {
+        if (collect(collected, event)) isInitial = true
+      }
+    }
+    if (isInitial) initialSilence?.set(INITIAL_SILENCE_MS)
   }
 
   function take(event: WatchEvent): void {
@@ -113,7 +120,7 @@ export async function watchOnce(
   }
 
   function whole(objects: Map<string, KubeObject>, resourceVersion: string): void {
-    initialSilence?.[Symbol.dispose]()
+    initialSilence?.cancel()
     collected = undefined
     advanced = true
     options.replace([...objects.values()], resourceVersion)

@@ -3,8 +3,8 @@ import { formatMs } from '../core/duration.ts'
 import { messageOf, NetworkError } from '../core/errors.ts'
 import { abortScope, rejectOnAbort, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
+import { deadline } from '../async/deadline.ts'
 import { lineBatches } from '../async/lines.ts'
-import { watchdog } from '../async/watchdog.ts'
 import { describe, type Api } from '../client/api.ts'
 import { parseWatchLine } from '../cache/watch_line.ts'
 import type { Log } from '../observe/log.ts'
@@ -97,15 +97,15 @@ export class Follower {
     const beganMs = clock.monotonic()
     const scope = abortScope(this.#scope.signal)
     this.#breakOff = scope.abort
-    const dog = watchdog(clock, SILENCE_MS, () => scope.abort(deaf()))
+    const anySilence = deadline(clock, SILENCE_MS, () => scope.abort(deaf()))
     let error: unknown
     try {
       // Who has won must not wait for a transport that is deaf to its signal.
-      await untilAborted(this.#listen(version, scope.signal, () => dog.heard()), scope.signal)
+      await untilAborted(this.#listen(version, scope.signal, () => anySilence.set(SILENCE_MS)), scope.signal)
     } catch (thrown) {
       error = thrown
     } finally {
-      dog[Symbol.dispose]()
+      anySilence.cancel()
       scope[Symbol.dispose]()
       this.#breakOff = undefined
     }

@@ -7,6 +7,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../async/clock.ts'
+import { deadline } from '../async/deadline.ts'
 import { NetworkError } from '../core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
 import { builtins } from './builtins.ts'
@@ -62,7 +63,10 @@ export function exchange(options: ExchangeOptions): Exchange {
     headers,
     agent,
   })
-  let stopWaiting = limit('connect', options.connectTimeoutMs)
+  const due = deadline(clock, options.connectTimeoutMs, (ms) => {
+    const error = new Error(`it took longer than ${ms / 1000} s`)
+    fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
+  })
   client.once('socket', (socket) => {
     isKept = client.reusedSocket
     // Deno sends a request on a kept connection a second time by itself, even one that was aborted (denoland/deno#36786),
@@ -77,16 +81,8 @@ export function exchange(options: ExchangeOptions): Exchange {
   signal?.addEventListener('abort', onAbort)
   return { result, abort }
 
-  function limit(what: Phase, ms: number): () => void {
-    return clock.after(ms, () => {
-      const error = new Error(`it took longer than ${ms / 1000} s`)
-      fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), what, address.authority))
-    })
-  }
-
   function send(socket: Socket): void {
     if (isOver) return
-    stopWaiting()
     if (isKept && (socket.destroyed || !socket.writable)) return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     try {
       request.beforeSend?.()
@@ -94,20 +90,28 @@ export function exchange(options: ExchangeOptions): Exchange {
       return abort(error)
     }
     phase = 'response'
-    stopWaiting = limit('response', options.answerTimeoutMs)
+    due.set(options.answerTimeoutMs)
     client.end(request.body)
   }
 
   function answered(answer: IncomingMessage): void {
     if (isOver) return
-    stopWaiting()
+    due.cancel()
     phase = 'body'
+    const received = plainHeaders(answer)
+    const gzip = received['content-encoding'] === 'gzip'
+    if (gzip) {
+      // They are about what was sent, not about what is read.
+      delete received['content-encoding']
+      delete received['content-length']
+    }
     body = openBody(answer, {
+      gzip,
       explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),
       hangUp: () => client.destroy(),
       onEnd: release,
     })
-    resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: plainHeaders(answer), body } })
+    resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: received, body } })
   }
 
   function abort(reason: unknown): void {
@@ -128,7 +132,7 @@ export function exchange(options: ExchangeOptions): Exchange {
 
   function release(): void {
     isOver = true
-    stopWaiting()
+    due.cancel()
     signal?.removeEventListener('abort', onAbort)
     options.onEnd()
   }
@@ -151,14 +155,17 @@ function isClosed(cause: unknown): boolean {
 
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED'])
 
-function plainHeaders(answer: IncomingMessage): Record<string, string> {
+/** Read from the list as it came: Node makes its own object of all of them only when somebody asks for that. */
+function plainHeaders({ rawHeaders }: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
-  }
-  if (headers['content-encoding'] === 'gzip') {
-    delete headers['content-encoding']
-    delete headers['content-length']
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase()
+    const value = rawHeaders[i + 1]!
+    if (!Object.hasOwn(headers, name)) headers[name] = value
+    else if (!SINGLE.has(name)) headers[name] += `, ${value}`
   }
   return headers
 }
+
+/** Their first value counts, as in Node: of two lengths there is no list. */
+const SINGLE: ReadonlySet<string> = new Set(['content-length', 'content-type', 'retry-after', 'location'])

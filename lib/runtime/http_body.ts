@@ -8,6 +8,8 @@ import { builtins } from './builtins.ts'
 
 /** What a body needs to know of its request. */
 export interface BodyOptions {
+  /** Whether it is compressed. */
+  readonly gzip: boolean
   /** Turns what broke the body off into what its reader gets: the signal's reason, or a NetworkError. */
   readonly explain: (cause: unknown) => unknown
   /** Ends the connection. */
@@ -23,6 +25,8 @@ export interface OpenBody extends HttpBody {
 
 /** A rest that is known to be this small is let through when it is given up: that costs less than a new connection. */
 const DRAINED_BYTES = 64 * 1024
+
+const UTF8 = new TextDecoder()
 
 /** Reads the answer into memory as it comes, decompressing it if it is compressed. */
 export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
@@ -48,7 +52,7 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
   const onWhole = (finish: () => void): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
   answer.on('error', fail)
   answer.on('close', () => onWhole(() => {}))
-  if (answer.headers['content-encoding'] === 'gzip') {
+  if (options.gzip) {
     const gunzip = builtins.zlib().createGunzip()
     gunzip.on('data', (chunk: Uint8Array) => queue.push(chunk))
     gunzip.on('end', end)
@@ -70,9 +74,8 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
       options.hangUp()
     },
     async text() {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of this) chunks.push(chunk)
-      return new TextDecoder().decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+      const chunks = await queue.takeAll()
+      return UTF8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
     },
     [Symbol.asyncIterator]() {
       const chunks = queue.take()
@@ -106,6 +109,8 @@ class ChunkQueue {
   #taken = false
   /** Set while the reader waits; then there are no chunks. */
   #waiting: Waiter | undefined
+  /** Set while the reader waits for all. */
+  #onOver: (() => void) | undefined
 
   push(chunk: Uint8Array): void {
     if (this.#state !== 'open') return
@@ -116,6 +121,7 @@ class ChunkQueue {
   end(): void {
     if (this.#state === 'open') this.#state = 'ended'
     if (this.#waiting) this.#wake().resolve(DONE)
+    this.#onOver?.()
   }
 
   fail(error: unknown): void {
@@ -123,6 +129,7 @@ class ChunkQueue {
     this.#state = 'failed'
     this.#error = error
     if (this.#waiting) this.#wake().reject(error)
+    this.#onOver?.()
   }
 
   /** Forgets what has not been read; the reader, if there is one, is done. */
@@ -131,12 +138,27 @@ class ChunkQueue {
     this.#chunks = []
     this.#head = 0
     if (this.#waiting) this.#wake().resolve(DONE)
+    this.#onOver?.()
   }
 
   take(): { next(): Promise<IteratorResult<Uint8Array, undefined>> } {
+    this.#claim()
+    return { next: () => this.#next() }
+  }
+
+  /** All of them, once the last has come: one wait, however many there are. */
+  async takeAll(): Promise<readonly Uint8Array[]> {
+    this.#claim()
+    if (this.#state === 'open') await new Promise<void>((resolve) => (this.#onOver = resolve))
+    if (this.#state === 'failed') throw this.#error
+    const chunks = this.#chunks
+    this.#chunks = []
+    return chunks
+  }
+
+  #claim(): void {
     if (this.#taken) throw new TypeError('Cannot read a body twice: keep its text, or send the request again')
     this.#taken = true
-    return { next: () => this.#next() }
   }
 
   #next(): Promise<IteratorResult<Uint8Array, undefined>> {

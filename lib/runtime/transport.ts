@@ -15,7 +15,7 @@ import { AgentPool } from './agent.ts'
 import { parseProxy } from './connect_proxy.ts'
 import { type Exchange, exchange } from './exchange.ts'
 import { requestHeaders } from './request_headers.ts'
-import { parseServer } from './server_address.ts'
+import { parseServer, type ServerAddress } from './server_address.ts'
 
 export interface TransportOptions {
   /** Default: the real one. */
@@ -57,6 +57,8 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     insecure: config.insecure ?? false,
   })
   const gzip = config.gzip ?? !address.loopback
+  const host = hostHeader(address)
+  const fixed = fixedAccess(config)
   const open = new Set<Exchange>()
   let closed = false
   /** How often credentials were found to be stale: of many requests that are refused at once, the first has them fetched for all. */
@@ -64,7 +66,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
 
   const transport = async (request: HttpRequest): Promise<HttpResponse> => {
     const usedGeneration = generation
-    const response = await send(request, await fresh(request))
+    const response = await send(request, fixed ?? await fresh(request))
     if (response.status !== 401 || !config.invalidate) return response
     log.debug('The server refused the credentials, fetching them anew', { server: address.authority })
     response.body.cancel()
@@ -75,15 +77,14 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     return send(request, await fresh(request))
   }
 
-  function fresh({ signal }: HttpRequest): Promise<Credentials> {
+  function fresh({ signal }: HttpRequest): Promise<Access> {
     signal?.throwIfAborted()
-    return untilAborted(credentialsOf(config), signal)
+    return untilAborted(accessOf(config), signal)
   }
 
   /** Sends past connections that the server has closed. */
-  async function send(request: HttpRequest, credentials: Credentials): Promise<HttpResponse> {
-    const ca = await untilAborted(valueOf(config.ca), request.signal)
-    const headers = requestHeaders({ request, config, credentials, host: hostHeader(), userAgent, gzip })
+  async function send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
+    const headers = requestHeaders({ request, config, credentials, host, userAgent, gzip })
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
       if (closed) throw closedError()
@@ -102,11 +103,6 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     }
   }
 
-  function hostHeader(): string {
-    const usual = address.tls ? 443 : 80
-    return address.port === usual ? address.authority.slice(0, -`:${usual}`.length) : address.authority
-  }
-
   function closedError(): NetworkError {
     return new NetworkError(`Cannot use the connection to ${address.authority}: it was closed by this process`, { phase: 'connect' })
   }
@@ -118,6 +114,27 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       pool.close()
     },
   })
+}
+
+function hostHeader({ tls, port, authority }: ServerAddress): string {
+  const usual = tls ? 443 : 80
+  return port === usual ? authority.slice(0, -`:${usual}`.length) : authority
+}
+
+/** Who we are to the server, and whom we trust: what may change between two requests. */
+interface Access {
+  readonly credentials: Credentials
+  readonly ca: string | undefined
+}
+
+/** Of a config in which nothing is a function, known from the beginning. */
+function fixedAccess({ ca, token, cert, key, credentials }: ClusterConfig): Access | undefined {
+  if (credentials || typeof token === 'function' || typeof ca === 'function') return undefined
+  return { credentials: { token, cert, key }, ca }
+}
+
+async function accessOf(config: ClusterConfig): Promise<Access> {
+  return { credentials: await credentialsOf(config), ca: await valueOf(config.ca) }
 }
 
 /** What `credentials` answers goes before what the config says itself. A certificate goes with its own key. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
 
 test('an abort before the answer rejects with its reason, and the server sees the close', () => ending(async (keep) => {
@@ -86,57 +87,48 @@ test('a signal keeps no listener of a request that is over', () => ending(async 
 test('a connection that does not stand in time is given up, by the clock', () => ending(async (keep) => {
   const connected = Promise.withResolvers<void>()
   const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
-  let expire = (): void => assert.fail('no timer')
-  const after = (ms: number, fire: () => void): () => void => {
-    assert.equal(ms, 30_000)
-    expire = fire
-    return () => {}
-  }
-  const clock = { now: () => 0, monotonic: () => 0, after }
+  const clock = new FakeClock()
   const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }, { clock }))
   const answer = textOf(transport)
   await connected.promise
-  expire()
-  await assert.rejects(answer, (error) => {
+  const refused = assert.rejects(answer, (error) => {
     assert.ok(error instanceof NetworkError)
     assert.deepEqual([error.phase, error.code], ['connect', 'ETIMEDOUT'])
     assert.match(error.message, /^Cannot connect to 127\.0\.0\.1:\d+: no answer in time/)
     return true
   })
+  await clock.advance(29_999)
+  assert.equal(clock.pending, 1)
+  await clock.advance(1)
+  await refused
 }))
 
 test('an answer that does not begin in time is given up, by the clock', () => ending(async (keep) => {
   const received = Promise.withResolvers<void>()
   const server = keep(await serveTls(() => received.resolve()))
-  const timers = new Map<number, () => void>()
-  const after = (ms: number, fire: () => void): () => void => {
-    timers.set(ms, fire)
-    return () => void timers.delete(ms)
-  }
-  const transport = keep(await transportTo(server, {}, { clock: { now: () => 0, monotonic: () => 0, after } }))
+  const clock = new FakeClock()
+  const transport = keep(await transportTo(server, {}, { clock }))
   const answer = textOf(transport)
   await received.promise
-  assert.deepEqual([...timers.keys()], [75_000])
-  timers.get(75_000)!()
-  await assert.rejects(answer, (error) => {
+  const refused = assert.rejects(answer, (error) => {
     assert.ok(error instanceof NetworkError)
     assert.deepEqual([error.phase, error.code], ['response', 'ETIMEDOUT'])
     assert.match(error.message, /^Cannot get an answer from 127\.0\.0\.1:\d+: no answer in time/)
     return true
   })
-  assert.equal(timers.size, 0)
+  await clock.advance(74_999)
+  assert.equal(clock.pending, 1)
+  await clock.advance(1)
+  await refused
+  assert.equal(clock.pending, 0)
 }))
 
 test('a body may take as long as it likes: a watch does', () => ending(async (keep) => {
   const server = keep(await serveTls((_, response) => void response.write('a')))
-  let timers = 0
-  const after = (): (() => void) => {
-    timers++
-    return () => void timers--
-  }
-  const transport = keep(await transportTo(server, {}, { clock: { now: () => 0, monotonic: () => 0, after } }))
+  const clock = new FakeClock()
+  const transport = keep(await transportTo(server, {}, { clock }))
   const { body } = await transport({ method: 'GET', path: '/' })
-  assert.equal(timers, 0)
+  assert.equal(clock.pending, 0)
   body.cancel()
 }))
 
