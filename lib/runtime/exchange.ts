@@ -155,17 +155,10 @@ function isClosed(cause: unknown): boolean {
 
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED'])
 
-/** Read from the list as it came: Node makes its own object of all of them only when somebody asks for that. */
-function plainHeaders({ rawHeaders }: IncomingMessage): Record<string, string> {
+function plainHeaders(answer: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase()
-    const value = rawHeaders[i + 1]!
-    if (!Object.hasOwn(headers, name)) headers[name] = value
-    else if (!SINGLE.has(name)) headers[name] += `, ${value}`
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
   }
   return headers
 }
-
-/** Their first value counts, as in Node: of two lengths there is no list. */
-const SINGLE: ReadonlySet<string> = new Set(['content-length', 'content-type', 'retry-after', 'location'])
