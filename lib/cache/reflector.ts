@@ -3,6 +3,7 @@ import { sleep, type Clock } from '../async/clock.ts'
 import { describe } from '../client/api.ts'
 import type { Target } from '../client/requests.ts'
 import { listPages } from './list_pages.ts'
+import { byKey } from './store.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 import { watchOnce, type WatchStreamOptions } from './watch_stream.ts'
 
@@ -59,7 +60,7 @@ async function list(options: ReflectorOptions, signal: AbortSignal): Promise<Wat
     const { items, resourceVersion } = await listPages(options, signal)
     // An answer that came with the abort is not wanted any more.
     signal.throwIfAborted()
-    options.replace(items, resourceVersion)
+    options.replace(byKey(items), resourceVersion)
     return { kind: 'listed', resourceVersion }
   } catch (error) {
     return { kind: 'failed', error, accepted: false, lastedMs: options.clock.monotonic() - began }

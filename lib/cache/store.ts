@@ -50,14 +50,10 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
    * Takes the object's newest state. A namesake with another uid is another object: the old one is deleted first.
    * A state that the store has already says nothing.
    */
-  apply(object: T, initial = false): readonly Delta<T>[] {
-    const key = formatKey(keyOf(object))
-    const old = this.#objects.get(key)
-    if (old && isSameState(old, object)) return []
-    this.#set(key, object)
-    if (!old) return [{ kind: 'added', object, initial }]
-    if (old.metadata.uid === object.metadata.uid) return [{ kind: 'updated', object, old }]
-    return [{ kind: 'deleted', object: old, stale: true }, { kind: 'added', object, initial }]
+  apply(object: T): readonly Delta<T>[] {
+    const deltas: Delta<T>[] = []
+    this.#take(formatKey(keyOf(object)), object, false, deltas)
+    return deltas
   }
 
   /** Takes the object out. The event's object is its last state. */
@@ -68,20 +64,25 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return [{ kind: 'deleted', object, stale: false }]
   }
 
-  /**
-   * Becomes exactly this list; the deltas are the difference, deletions first. Readers never see a mixture.
-   * A list with an object that has no name is refused as a whole.
-   */
-  replace(objects: readonly T[], initial: boolean): readonly Delta<T>[] {
-    const keys = new Set(objects.map((object) => formatKey(keyOf(object))))
+  /** Becomes exactly what is given by {@link byKey}; the deltas are the difference, deletions first. Readers never see a mixture. */
+  replace(objects: ReadonlyMap<string, T>, initial: boolean): readonly Delta<T>[] {
     const deltas: Delta<T>[] = []
     for (const [key, object] of this.#objects) {
-      if (keys.has(key)) continue
+      if (objects.has(key)) continue
       this.#unset(key)
       deltas.push({ kind: 'deleted', object, stale: true })
     }
-    for (const object of objects) for (const delta of this.apply(object, initial)) deltas.push(delta)
+    for (const [key, object] of objects) this.#take(key, object, initial, deltas)
     return deltas
+  }
+
+  #take(key: string, object: T, initial: boolean, deltas: Delta<T>[]): void {
+    const old = this.#objects.get(key)
+    if (old && isSameState(old, object)) return
+    this.#set(key, object)
+    if (old && old.metadata.uid === object.metadata.uid) return void deltas.push({ kind: 'updated', object, old })
+    if (old) deltas.push({ kind: 'deleted', object: old, stale: true })
+    deltas.push({ kind: 'added', object, initial })
   }
 
   #set(key: string, object: T): void {
@@ -100,6 +101,11 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     this.#indexes.set(index, built)
     return built
   }
+}
+
+/** The objects of a list under their keys. One without a name has the whole list refused: throws a TypeError. */
+export function byKey<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [formatKey(keyOf(object)), object]))
 }
 
 /** Some servers (of metrics) give no versions: then nothing is known to be the same. */

@@ -18,7 +18,7 @@ export interface WatchStreamOptions extends SelectOptions {
   /** Takes every object once as it comes, to keep less of it, before it is collected or handed on in a list. */
   readonly prepare: (object: KubeObject) => void
   /** Takes the whole, at once. Called before the first event, and again whenever the whole was asked for anew. */
-  readonly replace: (objects: KubeObject[], resourceVersion: string) => void
+  readonly replace: (objects: ReadonlyMap<string, KubeObject>, resourceVersion: string) => void
   /** Takes one event; its object is prepared. `resourceVersion` is the event's, as it came. */
   readonly apply: (event: WatchEvent, resourceVersion: string) => void
   /** Hears that the server accepted a watch from a version. */
@@ -123,7 +123,7 @@ export async function watchOnce(
     initialSilence?.cancel()
     collected = undefined
     advanced = true
-    options.replace([...objects.values()], resourceVersion)
+    options.replace(objects, resourceVersion)
     tell({ kind: 'listed', resourceVersion })
   }
 }

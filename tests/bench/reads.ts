@@ -11,7 +11,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import type { Cache } from '../../lib/cache/cache.ts'
 import { CachedReader } from '../../lib/cache/cached_reader.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
-import { Store, type StoreReader } from '../../lib/cache/store.ts'
+import { byKey, Store, type StoreReader } from '../../lib/cache/store.ts'
 import type { Reader } from '../../lib/client/client.ts'
 import { defineIndex } from '../../lib/core/index.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -27,7 +27,7 @@ const object = (at: number, version: number): KubeObject => pod(`pod-${at}`, Str
 
 function stores(pending: number): { readonly bare: StoreReader; readonly own: OwnWrites } {
   const store = new Store()
-  store.replace(Array.from({ length: n }, (_, at) => object(at, 1)), true)
+  store.replace(byKey(Array.from({ length: n }, (_, at) => object(at, 1))), true)
   const own = new OwnWrites({ resource: POD, store, clock: systemClock, prepare: () => {} })
   own.listed('1')
   for (let at = 0; at < pending; at++) {

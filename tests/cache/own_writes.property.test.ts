@@ -9,7 +9,7 @@ import { defineIndex } from '../../lib/core/index.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { WriteInFlight } from '../../lib/client/write_observer.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
-import { Store } from '../../lib/cache/store.ts'
+import { byKey, Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/cache/watch_line.ts'
 import { pod, POD } from './scripted_server.ts'
 
@@ -164,7 +164,7 @@ class Model {
   endList(): void {
     if (!this.list) return
     this.seen = this.list.revision
-    this.store.replace(this.list.objects, false)
+    this.store.replace(byKey(this.list.objects), false)
     this.list = undefined
     this.own.listed(String(this.seen))
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex, type Index } from '../../lib/core/index.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { Store, type Delta } from '../../lib/cache/store.ts'
+import { byKey, Store, type Delta } from '../../lib/cache/store.ts'
 import { pod, POD } from './scripted_server.ts'
 
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
@@ -46,8 +46,8 @@ test('a deletion brings the event’s object, and one of an unknown object says 
 
 test('a new list says exactly what differs, deletions first, and nothing of what is unchanged', () => {
   const store = new Store()
-  store.replace([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })], true)
-  const deltas = store.replace([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })], false)
+  store.replace(byKey([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })]), true)
+  const deltas = store.replace(byKey([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })]), false)
   assert.deepEqual(kinds(deltas), ['deleted gone uid-gone', 'added new uid-new', 'updated changed uid-changed', 'deleted again old', 'added again new'])
   assert.ok(deltas.every((delta) => delta.kind !== 'deleted' || delta.stale))
   assert.ok(deltas.every((delta) => delta.kind !== 'added' || !delta.initial))
@@ -55,8 +55,8 @@ test('a new list says exactly what differs, deletions first, and nothing of what
 
 test('a list with a nameless object is refused as a whole', () => {
   const store = new Store()
-  store.replace([pod('a', '1')], true)
-  assert.throws(() => store.replace([pod('b', '2'), pod('', '3')], false), /its name is missing/)
+  store.replace(byKey([pod('a', '1')]), true)
+  assert.throws(() => store.replace(byKey([pod('b', '2'), pod('', '3')]), false), /its name is missing/)
   assert.deepEqual(names(store.values()), ['a'])
 })
 
@@ -70,7 +70,7 @@ test('a key function that throws spoils neither the store nor the deltas, and it
   const store = new Store()
   const picky: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => (object.metadata.name === 'bad' && object.metadata.resourceVersion === '2' ? assert.fail('mine') : object.metadata.name))
   assert.deepEqual(store.lookup(picky, 'a'), [])
-  assert.deepEqual(kinds(store.replace([pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)), ['added a uid-a', 'added bad uid-bad', 'added c uid-c'])
+  assert.deepEqual(kinds(store.replace(byKey([pod('a', '1'), pod('bad', '2'), pod('c', '3')]), true)), ['added a uid-a', 'added bad uid-bad', 'added c uid-c'])
   assert.equal(store.size, 3)
   assert.throws(() => store.lookup(picky, 'a'), /Cannot look up "a" in an index of pods: its function threw for Pod "default\/bad": mine/)
   assert.deepEqual(names(store.lookup(byTeam, 'x')), [])
@@ -116,7 +116,7 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
         model.delete(each.state.name)
       } else {
         const objects = each.do === 'relist' ? [...model.values()].map((object) => structuredClone(object)) : each.states.map(make)
-        deltas = store.replace(objects, false)
+        deltas = store.replace(byKey(objects), false)
         if (each.do === 'relist') assert.deepEqual(deltas, [])
         model.clear()
         for (const object of objects) model.set(object.metadata.name, object)

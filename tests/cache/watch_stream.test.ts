@@ -10,7 +10,7 @@ import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_
 function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
-    replace: (objects, version) => did.push(`whole ${objects.map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
+    replace: (objects, version) => did.push(`whole ${[...objects.values()].map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
     onFallback: (error) => did.push(`${messageOf(error)}; a list`),
     ...more,
   }))
