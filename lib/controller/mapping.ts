@@ -13,7 +13,7 @@ import { WorkQueue } from '../queue/work_queue.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { Delta } from '../cache/store.ts'
 import { boundedCall, isThenable, type CallLimits } from './bounded_call.ts'
-import type { KeyMapper } from './handlers.ts'
+import { ownKey, type KeyMapper } from './handlers.ts'
 import { Parked } from './parked.ts'
 import { LOW_PRIORITY } from './source.ts'
 import { andMore, SparseLog } from './sparse_log.ts'
@@ -82,8 +82,8 @@ export class Mapping {
   take(delta: Delta): void {
     const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(nameKey(delta)) !== undefined)
     const first = waits ? [] : [this.#call(delta.object)]
-    // An update may have moved the object from one owner to another: both want to know.
-    if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old))
+    // An update may have moved the object from one owner to another: both want to know. Its own name stays.
+    if (!waits && delta.kind === 'updated' && this.#options.map !== ownKey) first.push(this.#call(delta.old))
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const keys = before ? [...now, ...before] : now
@@ -185,6 +185,7 @@ export class Mapping {
 
   /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
   #call(object: KubeObject): Answer {
+    if (this.#options.map === ownKey) return [formatKey(keyOf(object))]
     return boundedCall((call) => {
       const keys = this.#options.map(object, call)
       return isThenable(keys) ? Promise.resolve(keys).then(formatAll) : formatAll(keys)
