@@ -80,8 +80,8 @@ async function loadParser(file: string): Promise<(text: string) => unknown> {
     return load
   } catch (error) {
     throw new ConfigError(
-      `Cannot read ${file}: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from the ` +
-        `package to where mod.js is, or use JSON: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
+      `Cannot read ${file}: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from ` +
+        `kubeloop's folder to beside mod.js, or the bundle it is in, or use JSON: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
       { cause: error },
     )
   }

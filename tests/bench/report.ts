@@ -33,7 +33,8 @@ export class Report {
       if (of.work !== first.figure || of.subject !== first.subject) continue
       const others = this.#series.get(idOf({ ...of, work: second.figure, subject: second.subject }))
       for (const [round, value] of values.slice(0, others?.values.length ?? 0).entries()) {
-        this.note({ ...of, work: name, subject, unit, n: others!.of.n }, combine(value, others!.values[round]!))
+        const [n, otherN] = [of.n, others!.of.n]
+        this.note({ ...of, work: name, subject, unit, n: otherN }, combine(value, others!.values[round]!, n, otherN))
       }
     }
   }

@@ -28,7 +28,8 @@ export interface Derived {
   readonly subject: string
   readonly unit: string
   readonly from: readonly [Term, Term]
-  readonly combine: (first: number, second: number) => number
+  /** `n` and `otherN`: how many objects or keys each of the two is of. */
+  readonly combine: (first: number, second: number, n: number, otherN: number) => number
 }
 
 interface Term {
@@ -36,9 +37,11 @@ interface Term {
   readonly subject: string
 }
 
+const MANY_OBJECTS = 100_000
 const KEYS = 1_000_000
 const FEW_KEYS = 10_000
 const LATENCIES = 1000
+const WARM_LATENCIES = 5000
 const INFORMERS = 200
 const WATCHES = 100
 const IDLE_SECONDS = 20
@@ -48,20 +51,7 @@ const CHURN = { first: 100_000, all: 1_000_000 }
 /** `n`: the objects of those that sync and reconcile. */
 export function worksFor(n: number): readonly Work[] {
   return [
-    {
-      name: 'sync', rounds: 9, n,
-      subjects: async (lab) => {
-        const { clusterFile, kubeconfig } = await filled(lab, n)
-        return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
-      },
-      figures: [
-        { name: 'sync', unit: 'ms', value: ({ ms }) => ms },
-        { name: 'heap', unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
-        { name: 'peak', unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
-        { name: 'index', unit: 'ms', value: ({ indexMs }) => indexMs },
-        { name: 'list', unit: 'ms', value: ({ listMs }) => listMs },
-      ],
-    },
+    sync('', n, 9),
     {
       name: 'reconcile-1', rounds: 5, n,
       subjects: async (lab) => {
@@ -86,21 +76,9 @@ export function worksFor(n: number): readonly Work[] {
       },
       figures: [perSecond('reconcile-10-status', 'objects/s')],
     },
-    {
-      name: 'latency', rounds: 5, n: LATENCIES,
-      subjects: async (lab) => {
-        const { clusterFile, kubeconfig } = await filled(lab, 0)
-        return [
-          ...ours(lab, 'latency.ts', [clusterFile, LATENCIES]),
-          ...floors(lab, 'latency.ts', [clusterFile, LATENCIES]),
-          ...managers(lab, kubeconfig, ['-mode', 'latency', '-n', LATENCIES]),
-        ]
-      },
-      figures: [
-        { name: 'latency-p50', unit: 'ms', value: (printed) => printed['p50'] ?? printed['p50_ms'] },
-        { name: 'latency-p99', unit: 'ms', value: (printed) => printed['p99'] ?? printed['p99_ms'] },
-      ],
-    },
+    latency('latency', LATENCIES),
+    // A thousand end before the runtimes have compiled all that a request and an event pass through; an operator runs on.
+    { ...latency('latency-warm', WARM_LATENCIES), extra: true },
     {
       name: 'informers-200', rounds: 5, n: INFORMERS,
       subjects: async (lab) => {
@@ -177,12 +155,36 @@ export function worksFor(n: number): readonly Work[] {
         { name: 'bundle-gzip-operator', unit: 'KB', value: ({ operatorKb }) => operatorKb },
       ],
     },
+    // Last, because to make so many objects takes minutes, and to delete them again would as well.
+    { ...sync('-100k', MANY_OBJECTS, 5), extra: true },
   ]
+}
+
+function sync(suffix: string, n: number, rounds: number): Work {
+  return {
+    name: `sync${suffix}`, rounds, n,
+    subjects: async (lab) => {
+      const { clusterFile, kubeconfig } = await filled(lab, n)
+      return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
+    },
+    figures: [
+      { name: `sync${suffix}`, unit: 'ms', value: ({ ms }) => ms },
+      { name: `heap${suffix}`, unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
+      { name: `peak${suffix}`, unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
+      { name: `index${suffix}`, unit: 'ms', value: ({ indexMs }) => indexMs },
+      { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
+    ],
+  }
 }
 
 export const DERIVED: readonly Derived[] = [
   overFloor('startup-over-ms', 'startup-ms', 'ms'),
   overFloor('startup-over-mib', 'startup-mib', 'MiB'),
+  ...['kubeloop', 'floor', 'cr-typed', 'cr-unstructured'].map((subject): Derived => ({
+    // How many times as long one of many objects takes as one of few.
+    name: 'sync-growth', subject, unit: '×', from: [{ figure: 'sync', subject }, { figure: 'sync-100k', subject }],
+    combine: (few, many, fewN, manyN) => (many / manyN) / (few / fewN),
+  })),
   ...['kubeloop', 'floor'].map((subject): Derived => ({
     // How many times as long one of a million keys takes as one of ten thousand.
     name: 'queue-growth', subject, unit: '×', from: [{ figure: 'queue-10k', subject }, { figure: 'queue', subject }],
@@ -193,6 +195,24 @@ export const DERIVED: readonly Derived[] = [
 function overFloor(name: string, figure: string, unit: string): Derived {
   const from = [{ figure, subject: 'kubeloop' }, { figure, subject: 'floor' }] as const
   return { name, subject: 'kubeloop', unit, from, combine: (own, floor) => own - floor }
+}
+
+function latency(name: string, n: number): Work {
+  return {
+    name, rounds: 5, n,
+    subjects: async (lab) => {
+      const { clusterFile, kubeconfig } = await filled(lab, 0)
+      return [
+        ...ours(lab, 'latency.ts', [clusterFile, n]),
+        ...floors(lab, 'latency.ts', [clusterFile, n]),
+        ...managers(lab, kubeconfig, ['-mode', 'latency', '-n', n]),
+      ]
+    },
+    figures: [
+      { name: `${name}-p50`, unit: 'ms', value: (printed) => printed['p50'] ?? printed['p50_ms'] },
+      { name: `${name}-p99`, unit: 'ms', value: (printed) => printed['p99'] ?? printed['p99_ms'] },
+    ],
+  }
 }
 
 function queue(name: string, workload: string, n: number): Work {

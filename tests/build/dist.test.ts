@@ -56,11 +56,19 @@ test('mod.js is one file that needs zod alone, prom-client where metrics are on,
   const outside = imports.filter(({ specifier }) => specifier !== undefined && !specifier.startsWith('node:'))
   assert.deepEqual(
     [...new Set(outside.map(({ how, specifier }) => `${how} ${specifier}`))].toSorted(),
-    ['dynamic ./yaml.js', 'dynamic prom-client', 'static zod/v4/core'],
+    ['dynamic prom-client', 'static zod/v4/core'],
   )
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
+  assert.equal(text.split('import(new URL("./yaml.js", import.meta.url).href)').length, 2)
   assert.deepEqual(factsOf('yaml.js').imports, [])
+})
+
+test('what an operator is bundled into does not carry the parser of unusual kubeconfigs along', async () => {
+  const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--bundle', '--format=esm', '--platform=node', '--packages=external'])
+  assert.match(bundled, /class \w*ApiError\b|ApiError = class/)
+  assert.doesNotMatch(bundled, /YAMLException/)
+  assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
 })
 
 /** Runs a script beside a mod.js that was copied there, with the files given. */
@@ -102,8 +110,8 @@ test('a mod.js that was copied alone reads an ordinary kubeconfig, and says what
   assert.equal(await beside({ config: ORDINARY }, READ_KUBECONFIG), 'https://a:6443')
   assert.equal(
     await beside({ config: UNUSUAL }, READ_KUBECONFIG),
-    'Cannot read ./config: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from the ' +
-      'package to where mod.js is, or use JSON: kubectl config view --raw -o json --kubeconfig=./config > config.json',
+    'Cannot read ./config: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from ' +
+      "kubeloop's folder to beside mod.js, or the bundle it is in, or use JSON: kubectl config view --raw -o json --kubeconfig=./config > config.json",
   )
   assert.equal(await beside({ config: UNUSUAL, 'yaml.js': readFileSync(join(DIST, 'yaml.js'), 'utf8') }, READ_KUBECONFIG), 'https://a:6443')
 })
