@@ -10,9 +10,12 @@ export function userFrames(stack: string | undefined): string[] {
     .map((place) => place.replace(/^file:\/\//, ''))
 }
 
-/** Where in the user's code the caller of our public function is. */
-export function callerFrame(): string | undefined {
-  return userFrames(new Error().stack)[0]
+/** Where in the user's code the caller of our public function is: found when somebody wants to know, as it takes a while. */
+export function callerFrame(): () => string | undefined {
+  // Deno takes ten milliseconds of an operator's start to look at the stack in a bundle, where nothing is to be found.
+  if (IS_BUNDLED) return () => undefined
+  const called = new Error()
+  return () => userFrames(called.stack)[0]
 }
 
 /**
@@ -38,6 +41,9 @@ interface Position {
 function isPosition(value: unknown): value is Position {
   return typeof value === 'object' && value !== null && 'line' in value && 'column' in value
 }
+
+/** Whether our code is in the user's file, so that nothing tells their frames from ours. */
+const IS_BUNDLED = !/\/(?:mod\.js|stack\.ts)$/.test(import.meta.url)
 
 /** Our own folder, whether it is the source tree or the built package. */
 const OWN_FOLDER = new URL('..', import.meta.url).href

@@ -78,7 +78,7 @@ export interface ControllerDescription {
   readonly options: ControllerOptions<KubeObject>
   readonly sources: SourceDescription[]
   /** Where in the user's file it was begun, for errors. */
-  readonly declaredAt: string | undefined
+  readonly declaredAt: () => string | undefined
   finalize: FinalizeDescription | undefined
   step: StepDescription | undefined
 }
@@ -145,16 +145,19 @@ export function checkDescription(description: OperatorDescription): void {
   const finalizers = new Set<string>()
   for (const controller of controllers) {
     const name = controllerName(controller)
-    const at = controller.declaredAt ? ` (${controller.declaredAt})` : ''
-    if (!controller.step) throw new TypeError(`${cannot}: the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)${at}`)
-    if (names.has(name)) throw new TypeError(`${cannot}: two controllers are called "${name}"; give one of them another name${at}`)
+    const wrong = (what: string): TypeError => {
+      const place = controller.declaredAt()
+      return new TypeError(`${cannot}: ${what}${place ? ` (${place})` : ''}`)
+    }
+    if (!controller.step) throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
+    if (names.has(name)) throw wrong(`two controllers are called "${name}"; give one of them another name`)
     names.add(name)
     const finalizer = finalizerOf(controller, options.name)
     if (finalizer === undefined) continue
     const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
     if (finalizers.has(id)) {
       const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"`
-      throw new TypeError(`${cannot}: ${what}, and one would take it off before the other has cleaned up${at}`)
+      throw wrong(`${what}, and one would take it off before the other has cleaned up`)
     }
     finalizers.add(id)
   }
