@@ -185,6 +185,7 @@ export class Mapping {
 
   /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
   #call(object: KubeObject): Answer {
+    // Most changes are of the controller's own kind: their keys need no limit, and no list on the way.
     if (this.#options.map === ownKey) return [formatKey(keyOf(object))]
     return boundedCall((call) => {
       const keys = this.#options.map(object, call)
