@@ -80,10 +80,12 @@ export class Mapping {
 
   /** At once and in place, where nothing waits and the function answers at once. */
   take(delta: Delta): void {
+    // An object's own name is known, and never another: it waits for nothing.
+    if (this.#options.map === ownKey) return this.#options.tell([nameKey(delta)], delta, priorityOf(delta))
     const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(nameKey(delta)) !== undefined)
     const first = waits ? [] : [this.#call(delta.object)]
-    // An update may have moved the object from one owner to another: both want to know. Its own name stays.
-    if (!waits && delta.kind === 'updated' && this.#options.map !== ownKey) first.push(this.#call(delta.old))
+    // An update may have moved the object from one owner to another: both want to know.
+    if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old))
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const keys = before ? [...now, ...before] : now
@@ -185,8 +187,6 @@ export class Mapping {
 
   /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
   #call(object: KubeObject): Answer {
-    // Most changes are of the controller's own kind: their keys need no limit, and no list on the way.
-    if (this.#options.map === ownKey) return [formatKey(keyOf(object))]
     return boundedCall((call) => {
       const keys = this.#options.map(object, call)
       return isThenable(keys) ? Promise.resolve(keys).then(formatAll) : formatAll(keys)

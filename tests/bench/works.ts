@@ -160,23 +160,6 @@ export function worksFor(n: number): readonly Work[] {
   ]
 }
 
-function sync(suffix: string, n: number, rounds: number): Work {
-  return {
-    name: `sync${suffix}`, rounds, n,
-    subjects: async (lab) => {
-      const { clusterFile, kubeconfig } = await filled(lab, n)
-      return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
-    },
-    figures: [
-      { name: `sync${suffix}`, unit: 'ms', value: ({ ms }) => ms },
-      { name: `heap${suffix}`, unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
-      { name: `peak${suffix}`, unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
-      { name: `index${suffix}`, unit: 'ms', value: ({ indexMs }) => indexMs },
-      { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
-    ],
-  }
-}
-
 export const DERIVED: readonly Derived[] = [
   overFloor('startup-over-ms', 'startup-ms', 'ms'),
   overFloor('startup-over-mib', 'startup-mib', 'MiB'),
@@ -195,6 +178,23 @@ export const DERIVED: readonly Derived[] = [
 function overFloor(name: string, figure: string, unit: string): Derived {
   const from = [{ figure, subject: 'kubeloop' }, { figure, subject: 'floor' }] as const
   return { name, subject: 'kubeloop', unit, from, combine: (own, floor) => own - floor }
+}
+
+function sync(suffix: string, n: number, rounds: number): Work {
+  return {
+    name: `sync${suffix}`, rounds, n,
+    subjects: async (lab) => {
+      const { clusterFile, kubeconfig } = await filled(lab, n)
+      return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
+    },
+    figures: [
+      { name: `sync${suffix}`, unit: 'ms', value: ({ ms }) => ms },
+      { name: `heap${suffix}`, unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
+      { name: `peak${suffix}`, unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
+      { name: `index${suffix}`, unit: 'ms', value: ({ indexMs }) => indexMs },
+      { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
+    ],
+  }
 }
 
 function latency(name: string, n: number): Work {
