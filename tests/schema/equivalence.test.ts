@@ -45,5 +45,5 @@ test('what a server stores is what zod reads: the same fields are pruned and the
     assert.ok(jsonEqual(kept, parsed.data), `${JSON.stringify(kept)} is stored, ${JSON.stringify(parsed.data)} read`)
     if (!jsonEqual(kept, value)) filled++
   }), { numRuns: 2000 })
-  assert.ok(filled > 50, `only ${filled} values changed`)
+  assert.ok(filled > 100, `only ${filled} values changed`)
 })

@@ -29,6 +29,11 @@ const leaf: fc.Arbitrary<Node> = fc.oneof(
   fc.constant<Node>({ schema: z.union([z.int().min(0), z.string().regex(/^a/)]), values: fc.oneof(fc.integer({ min: -1, max: 3 }), word) }),
 )
 
+/** Any JSON. No tiny fractions: zod forgives them in multipleOf, and a server does not. Lengths differ beyond ASCII. */
+const json = fc.anything({
+  key: fieldName, values: [word, fc.integer(), fc.constantFrom(0.5, -1.25), fc.boolean(), fc.constant(null)], maxDepth: 2,
+})
+
 /** Any schema of the grammar. */
 export const anyNode: fc.Arbitrary<Node> = nodes(true)
 
@@ -71,13 +76,15 @@ function constant(value: string): Node {
   return { schema: z.literal(value), values: fc.constant(value) }
 }
 
-export function objectOf(fields: Record<string, Node>): Node {
+function objectOf(fields: Record<string, Node>): Node {
   const schema = z.object(Object.fromEntries(Object.entries(fields).map(([name, node]) => [name, node.schema])))
   const values = Object.fromEntries(Object.entries(fields).map(([name, node]) => [name, node.values]))
-  // Mostly whole; sometimes a required field is missing.
   const required = Object.keys(fields).filter((name) => fields[name]!.schema._zod.optin === undefined)
   const whole = fc.record(values, { requiredKeys: required, noNullPrototype: true })
-  return { schema, values: fc.oneof({ weight: 4, arbitrary: whole }, fc.record(values, { requiredKeys: [], noNullPrototype: true })) }
+  const partial = fc.record(values, { requiredKeys: [], noNullPrototype: true })
+  const withUnknown = fc.tuple(whole, json).map(([value, unknown]) => ({ ...value as object, unknown }))
+  // Mostly whole; sometimes a required field is missing, sometimes there is one too many.
+  return { schema, values: fc.oneof({ weight: 3, arbitrary: whole }, partial, withUnknown) }
 }
 
 /** A default belongs to an object that always has the field; an alternative's object does not. */
@@ -87,7 +94,7 @@ function withoutDefault(node: Node): Node {
 }
 
 /** A field: as it is, optional, or with a default that fits. */
-export function wrapped(node: Node): fc.Arbitrary<Node> {
+function wrapped(node: Node): fc.Arbitrary<Node> {
   const withDefault = node.values.map((value): Node => {
     const parsed = node.schema.safeParse(value)
     return parsed.success ? { ...node, schema: node.schema.default(parsed.data) } : node
@@ -101,8 +108,3 @@ export function cases(node: fc.Arbitrary<Node>): fc.Arbitrary<readonly [z.ZodTyp
   const others = fc.record({ v: json }, { noNullPrototype: true })
   return whole.chain(({ schema, values }) => fc.tuple(fc.constant(schema), fc.oneof({ weight: 5, arbitrary: values }, others)))
 }
-
-/** Any JSON. No tiny fractions: zod forgives them in multipleOf, and a server does not. Lengths differ beyond ASCII. */
-const json = fc.anything({
-  key: fieldName, values: [word, fc.integer(), fc.constantFrom(0.5, -1.25), fc.boolean(), fc.constant(null)], maxDepth: 2,
-})
