@@ -9,24 +9,25 @@ export interface AbortScope extends Disposable {
   abort(reason?: unknown): void
 }
 
+const ONCE = { once: true } as const
+
 /** A signal that ends with the first of its parents, or on its own. Disposing it lets go of them without aborting. */
 export function abortScope(...parents: readonly (AbortSignal | undefined)[]): AbortScope {
   const controller = new AbortController()
-  const releases: (() => void)[] = []
+  const follow = ({ target }: Event): void => controller.abort((target as AbortSignal).reason)
   for (const parent of parents) {
-    if (!parent) continue
-    if (parent.aborted) {
+    if (parent?.aborted) {
       controller.abort(parent.reason)
       break
     }
-    const follow = (): void => controller.abort(parent.reason)
-    parent.addEventListener('abort', follow, { once: true })
-    releases.push(() => parent.removeEventListener('abort', follow))
+    parent?.addEventListener('abort', follow, ONCE)
   }
   return {
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
-    [Symbol.dispose]: () => releases.forEach((release) => release()),
+    [Symbol.dispose]() {
+      for (const parent of parents) parent?.removeEventListener('abort', follow)
+    },
   }
 }
 

@@ -20,7 +20,7 @@ export function lineSplitter(): LineSplitter {
       }
       const lines = (rest + text).split('\n')
       rest = lines.pop()!
-      return lines.filter((line) => line.length > 0)
+      return lines.includes('') ? lines.filter((line) => line !== '') : lines
     },
     end() {
       const last = rest + decoder.decode()

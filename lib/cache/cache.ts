@@ -78,8 +78,13 @@ export class Cache implements WriteObserver {
   begin(target: Target): WriteInFlight | undefined {
     const { group, version, kind, plural, scope } = target.resource
     const whole = { group, version, kind, plural, scope }
-    const informers = [whole, metadataOf(whole)].flatMap((resource) => this.informersOf(resource) ?? [])
-    const parts = informers.map((informer) => informer.beginWrite(target)).filter((part) => part !== undefined)
+    const parts: WriteInFlight[] = []
+    for (const resource of [whole, metadataOf(whole)]) {
+      for (const informer of this.informersOf(resource) ?? []) {
+        const part = informer.beginWrite(target)
+        if (part) parts.push(part)
+      }
+    }
     if (parts.length < 2) return parts[0]
     return {
       answered: (answer) => parts.forEach((part) => part.answered(answer)),

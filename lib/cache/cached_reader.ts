@@ -62,10 +62,12 @@ export class CachedReader implements CachingReader {
 
   /** The stores that have what there is of a kind: in one namespace, or in all that are watched. */
   #stores<T extends KubeObject>(resource: Of<T>, namespace?: string): readonly StoreReader<T>[] | undefined {
-    const informers = this.#cache
-      .informersOf(resource)
-      ?.filter((informer) => !namespace || informer.namespace === undefined || informer.namespace === namespace)
-    if (!informers || informers.length === 0 || !informers.every((informer) => informer.isSynced)) return undefined
-    return informers.map((informer) => informer.reader as unknown as StoreReader<T>)
+    const stores: StoreReader<T>[] = []
+    for (const informer of this.#cache.informersOf(resource) ?? []) {
+      if (namespace && informer.namespace !== undefined && informer.namespace !== namespace) continue
+      if (!informer.isSynced) return undefined
+      stores.push(informer.reader as unknown as StoreReader<T>)
+    }
+    return stores.length > 0 ? stores : undefined
   }
 }

@@ -122,8 +122,8 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
  * Whether a write was the last one of an object that was to be deleted: the server removes it with that, and answers with
  * what it was. A Pod is kept until its grace period is over, a Namespace by finalizers in its spec.
  */
-function isComplete({ metadata, ...rest }: KubeObject): boolean {
+function isComplete(object: KubeObject): boolean {
+  const { metadata, spec } = object as KubeObject & { readonly spec?: { readonly finalizers?: readonly string[] } }
   if (!metadata.deletionTimestamp || metadata.deletionGracePeriodSeconds) return false
-  const { spec } = rest as { readonly spec?: { readonly finalizers?: readonly string[] } }
   return !metadata.finalizers?.length && !spec?.finalizers?.length
 }

@@ -110,8 +110,9 @@ export class OwnWritesState<T extends KubeObject> {
 
   /** Whether the store cannot have this state or a later one yet. */
   isNews(key: string, resourceVersion: string): boolean {
-    const known = [this.#seen, this.#stored(key)?.metadata.resourceVersion, this.#answers.get(key)?.version]
-    return known.every((than) => isNewerVersion(resourceVersion, than))
+    return isNewerVersion(resourceVersion, this.#seen)
+      && isNewerVersion(resourceVersion, this.#stored(key)?.metadata.resourceVersion)
+      && isNewerVersion(resourceVersion, this.#answers.get(key)?.version)
   }
 
   /** The write was answered with the end of an object: the one with this uid, where the answer says. */
@@ -120,7 +121,9 @@ export class OwnWritesState<T extends KubeObject> {
     this.#changes++
     const own = this.#answers.get(key)
     const stored = this.#stored(key)?.metadata
-    for (const each of new Set([...known.keys(), ...(uid === undefined ? [] : [uid])])) {
+    const uids = new Set(known.keys())
+    if (uid !== undefined) uids.add(uid)
+    for (const each of uids) {
       if (ended.has(each)) continue
       const now = [own?.uid === each ? own.version : undefined, stored?.uid === each ? stored.resourceVersion : undefined]
       const version = now.reduce((a, b) => (isNewerVersion(b, a) ? b : a), known.get(each))

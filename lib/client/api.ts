@@ -33,29 +33,32 @@ export interface Written {
 
 export class Api {
   readonly #options: ApiOptions
+  /** Whose signal ends every call, in the place of that of the options. */
+  readonly #run: { readonly signal: AbortSignal } | undefined
 
-  constructor(options: ApiOptions) {
+  constructor(options: ApiOptions, run?: { readonly signal: AbortSignal }) {
     this.#options = options
+    this.#run = run
   }
 
   /** Ends every call of this Api. */
   get signal(): AbortSignal | undefined {
-    return this.#options.signal
+    return (this.#run ?? this.#options).signal
   }
 
   /** The same, for one run: its calls end with the run's signal, which is not asked for before there is a call. */
   bound(run: { readonly signal: AbortSignal }): Api {
-    return new Api({ ...this.#options, get signal() { return run.signal } })
+    return new Api(this.#options, run)
   }
 
   /** The same, for what works in the name of a lease: its writes begin only while the fence stands, and end when it falls. */
   fenced(fence: Fence): Api {
-    return new Api({ ...this.#options, fence })
+    return new Api({ ...this.#options, fence }, this.#run)
   }
 
   /** The same, whose writes are told to a cache, for what reads from that. */
   observed(observer: WriteObserver): Api {
-    return new Api({ ...this.#options, observer })
+    return new Api({ ...this.#options, observer }, this.#run)
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
@@ -170,7 +173,7 @@ export class Api {
 
   /** Sends, and reads the whole answer, while no signal that ends it is aborted. */
   async #exchange<T>(request: HttpRequest, signal: AbortSignal | undefined, read: (response: HttpResponse) => Promise<T>): Promise<T> {
-    const { transport, signal: own } = this.#options
+    const { signal: own } = this
     const fence = request.method === 'GET' ? undefined : this.#options.fence
     // Not every transport looks at a signal that was aborted before; an abandoned run must not write on any.
     own?.throwIfAborted()
@@ -182,10 +185,12 @@ export class Api {
       fence.check()
       outcome = 'unknown'
     })
-    const ends = [...new Set([own, signal, fence?.signal].filter((each) => each !== undefined))]
-    const scope = ends.length < 2 ? undefined : abortScope(...ends)
+    const ends = new Set([own, signal, fence?.signal])
+    ends.delete(undefined)
+    const [first] = ends
+    const scope = ends.size > 1 ? abortScope(...ends) : undefined
     try {
-      const response = await transport({ ...request, signal: scope?.signal ?? ends[0], beforeSend })
+      const response = await this.#options.transport({ ...request, signal: scope?.signal ?? first, beforeSend })
       // A server that is in trouble, or a proxy that gave it up, may carry out even so what it does not answer for.
       if (response.status < 500) outcome = 'answered'
       return await read(response)

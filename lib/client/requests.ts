@@ -160,8 +160,10 @@ function writeQuery({ dryRun, fieldManager, fieldValidation }: WriteQuery): Quer
 }
 
 function withQuery(path: string, query: Query): string {
-  const parts = Object.entries(query)
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`)
-  return parts.length === 0 ? path : `${path}?${parts.join('&')}`
+  let whole = path
+  for (const key in query) {
+    const value = query[key]
+    if (value !== undefined && value !== '') whole += `${whole === path ? '?' : '&'}${key}=${encodeURIComponent(value)}`
+  }
+  return whole
 }

@@ -57,7 +57,8 @@ export class Runs {
     let timedOut = false
     const stopTimer = this.#deadline(run.key, (reason) => (timedOut = scope.abort(reason)))
     try {
-      const result = await reconcile({ ...run, get signal() { return scope.signal } })
+      const { key, log, attempt, onWrite } = run
+      const result = await reconcile({ key, log, attempt, onWrite, get signal() { return scope.signal } })
       return { outcome: { kind: 'returned', result }, timedOut }
     } catch (error) {
       return { outcome: { kind: 'threw', error }, timedOut }

@@ -78,7 +78,8 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     onReconcile,
     reconcile: (run) => {
       const { key, log, attempt, onWrite } = run
-      return step({ key, log, attempt, events, ...boundTo(clients, run, onWrite), get signal() { return run.signal } })
+      const { client, clientOf } = boundTo(clients, run, onWrite)
+      return step({ key, log, attempt, events, client, clientOf, get signal() { return run.signal } })
     },
   })
 }

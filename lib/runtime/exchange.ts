@@ -157,7 +157,9 @@ const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIP
 
 function plainHeaders(answer: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(answer.headers)) {
+  const received = answer.headers
+  for (const name in received) {
+    const value = received[name]
     if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
   }
   return headers
