@@ -1,5 +1,6 @@
 /** What a controller measures, under controller-runtime's names, labels and buckets, so that its dashboards work. */
 import type { HistogramDefinition, Meter, MetricDefinition } from '../observe/metrics.ts'
+import { OwnSeries } from '../observe/own_series.ts'
 import type { Disposition } from './result.ts'
 import type { RunEnd } from './run.ts'
 
@@ -23,25 +24,16 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   }
   inUse.set(meter, names.add(controller))
 
-  const label = { controller }
-  const counters = {
-    errors: meter.counter(ERRORS),
-    terminal: meter.counter(TERMINAL_ERRORS),
-    panics: meter.counter(PANICS),
-    timeouts: meter.counter(TIMEOUTS),
-  }
   const runs = meter.counter(TOTAL)
-  const times = meter.histogram(TIME)
-  const gauges = { most: meter.gauge(MOST), active: meter.gauge(ACTIVE) }
-  const [success, requeueAfter, error] = (['success', 'requeue_after', 'error'] as const).map((result) => runs.with({ controller, result }))
-  runs.with({ controller, result: 'requeue' })
-  const errors = counters.errors.with(label)
-  const terminal = counters.terminal.with(label)
-  const timeouts = counters.timeouts.with(label)
-  counters.panics.with(label)
-  const time = times.with(label)
-  const active = gauges.active.with(label)
-  gauges.most.with(label).set(concurrency)
+  const [success, requeueAfter, error] = RESULTS.map((result) => runs.with({ controller, result }))
+  const series = new OwnSeries(meter, { controller })
+  const errors = series.counter(ERRORS)
+  const terminal = series.counter(TERMINAL_ERRORS)
+  const timeouts = series.counter(TIMEOUTS)
+  series.counter(PANICS)
+  const time = series.histogram(TIME)
+  const active = series.gauge(ACTIVE)
+  series.gauge(MOST).set(concurrency)
 
   return {
     begin: () => active.inc(),
@@ -58,7 +50,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
       error!.inc()
     },
     remove() {
-      for (const each of [...Object.values(counters), ...Object.values(gauges), times]) each.remove(label)
+      series.remove()
       for (const result of RESULTS) runs.remove({ controller, result })
       names.delete(controller)
     },
@@ -68,13 +60,13 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
 /** The names that are measured, by where. */
 const inUse = new WeakMap<Meter, Set<string>>()
 
-const RESULTS = ['success', 'requeue_after', 'requeue', 'error'] as const
+/** The last is for dashboards that add them up: there is no result `requeue` here. */
+const RESULTS = ['success', 'requeue_after', 'error', 'requeue'] as const
 const LABELS = ['controller'] as const
 type Label = (typeof LABELS)[number]
 
 const TOTAL: MetricDefinition<Label | 'result'> = {
   name: 'controller_runtime_reconcile_total',
-  // There is no result `requeue` here: its series is for dashboards that add them up.
   help: 'Runs of a reconcile, by controller and result',
   labels: ['controller', 'result'],
 }

@@ -4,7 +4,6 @@
  */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
@@ -31,23 +30,14 @@ interface Part {
   readonly state: 'ok' | 'excluded' | 'failed'
 }
 
-export class HealthServer implements Runnable {
-  readonly name = 'health'
-  readonly role = 'server'
+export class HealthServer extends Server {
   readonly #options: HealthOptions
-  readonly #server: Server
   readonly #endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({ path, checks: new Map(), failing: new Map() }))
-  #started = false
 
   /** Throws a TypeError for an address that is none. */
   constructor(options: HealthOptions = {}) {
+    super({ ...options, name: 'health', fetch: (request) => this.fetch(request) })
     this.#options = options
-    this.#server = new Server({ ...options, name: this.name, fetch: (request) => this.fetch(request) })
-  }
-
-  /** The port, known once it listens. */
-  get port(): number | undefined {
-    return this.#server.port
   }
 
   /** A check of whether this process should be restarted. Throws when the name is taken or the server was started. */
@@ -58,15 +48,6 @@ export class HealthServer implements Runnable {
   /** A check of whether this process is of use to others. Throws when the name is taken or the server was started. */
   addReadiness(name: string, check: HealthCheck): void {
     this.#add(this.#endpoints[1]!, name, check)
-  }
-
-  async start(signal: AbortSignal): Promise<void> {
-    this.#started = true
-    await this.#server.start(signal)
-  }
-
-  ready(signal: AbortSignal): Promise<void> {
-    return this.#server.ready(signal)
   }
 
   /**
@@ -87,7 +68,7 @@ export class HealthServer implements Runnable {
   }
 
   #add({ path, checks }: Endpoint, name: string, check: HealthCheck): void {
-    if (this.#started) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)
+    if (this.isStarted) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)
     if (!name) throw new TypeError(`Cannot add a check to ${path}: it has no name`)
     if (checks.has(name)) throw new Error(`Cannot add the check "${name}" to ${path}: there is one of that name`)
     checks.set(name, check)

@@ -1,5 +1,4 @@
 /** `/metrics`, and what else an operator lets be asked for beside it. */
-import type { Runnable } from '../core/runnable.ts'
 import { notFound, Server, type Fetch, type ListenOptions } from './server.ts'
 
 /** What a registry of prom-client is to this server. */
@@ -18,23 +17,14 @@ const METRICS = '/metrics'
  * Serves a registry. Nobody is asked who he is: what is listened to on more than loopback is open to all who can reach it, as in
  * controller-runtime by default. A NetworkPolicy, or a proxy that knows its callers, goes before it.
  */
-export class MetricsServer implements Runnable {
-  readonly name = 'metrics'
-  readonly role = 'server'
+export class MetricsServer extends Server {
   readonly #registry: ScrapeSource
-  readonly #server: Server
   readonly #handlers = new Map<string, Fetch>()
-  #started = false
 
   /** Throws a TypeError for an address that is none. */
   constructor(options: MetricsServerOptions) {
+    super({ ...options, name: 'metrics', fetch: (request) => this.fetch(request) })
     this.#registry = options.registry
-    this.#server = new Server({ ...options, name: this.name, fetch: (request) => this.fetch(request) })
-  }
-
-  /** The port, known once it listens. */
-  get port(): number | undefined {
-    return this.#server.port
   }
 
   /**
@@ -43,20 +33,11 @@ export class MetricsServer implements Runnable {
    */
   handle(path: string, fetch: Fetch): void {
     const cannot = `Cannot serve "${path}" beside the metrics`
-    if (this.#started) throw new Error(`${cannot}: the server was started already`)
+    if (this.isStarted) throw new Error(`${cannot}: the server was started already`)
     if (!/^\/[^?#\s]*$/.test(path)) throw new TypeError(`${cannot}: a path begins with a slash and has no query`)
     if (path === METRICS) throw new Error(`${cannot}: that is where the metrics are`)
     if (this.#handlers.has(path)) throw new Error(`${cannot}: it is taken`)
     this.#handlers.set(path, fetch)
-  }
-
-  async start(signal: AbortSignal): Promise<void> {
-    this.#started = true
-    await this.#server.start(signal)
-  }
-
-  ready(signal: AbortSignal): Promise<void> {
-    return this.#server.ready(signal)
   }
 
   async fetch(request: Request): Promise<Response> {

@@ -73,6 +73,11 @@ export class Server implements Runnable {
     this.#address = parseAddress(options.address ?? 0)
   }
 
+  /** Whether {@link start} was called: what is served is settled then. */
+  protected get isStarted(): boolean {
+    return this.#started
+  }
+
   /** The port, known once it listens. */
   get port(): number | undefined {
     return this.#server?.port

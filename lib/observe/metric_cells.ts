@@ -82,54 +82,42 @@ export class CellMetric implements Series<unknown> {
   }
 }
 
-class CounterCell implements Cell {
+/** One number. */
+class NumberCell implements Cell {
   readonly labels: LabelValues
-  #value = 0
+  protected value = 0
 
   constructor(labels: LabelValues) {
     this.labels = labels
   }
 
-  inc(by = 1): void {
-    if (!(by >= 0)) throw new RangeError(`Cannot count by ${by}: a counter only grows`)
-    this.#value += by
-  }
-
   values(): ScrapedValue[] {
-    return [{ labels: this.labels, value: this.#value }]
+    return [{ labels: this.labels, value: this.value }]
   }
 
   reset(): void {
-    this.#value = 0
+    this.value = 0
   }
 }
 
-class GaugeCell implements Cell {
-  readonly labels: LabelValues
-  #value = 0
-
-  constructor(labels: LabelValues) {
-    this.labels = labels
+class CounterCell extends NumberCell {
+  inc(by = 1): void {
+    if (!(by >= 0)) throw new RangeError(`Cannot count by ${by}: a counter only grows`)
+    this.value += by
   }
+}
 
+class GaugeCell extends NumberCell {
   set(value: number): void {
-    this.#value = value
+    this.value = value
   }
 
   inc(by = 1): void {
-    this.#value += by
+    this.value += by
   }
 
   dec(by = 1): void {
-    this.#value -= by
-  }
-
-  values(): ScrapedValue[] {
-    return [{ labels: this.labels, value: this.#value }]
-  }
-
-  reset(): void {
-    this.#value = 0
+    this.value -= by
   }
 }
 

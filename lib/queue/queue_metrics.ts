@@ -1,5 +1,6 @@
 /** What a work queue measures, under client-go's and controller-runtime's names, so that their dashboards work. */
 import type { Gauge, HistogramDefinition, Meter, MetricDefinition, Series } from '../observe/metrics.ts'
+import { OwnSeries } from '../observe/own_series.ts'
 import type { QueueState } from './queue_state.ts'
 
 type Label = 'name' | 'controller'
@@ -22,22 +23,14 @@ export function queueMetrics(
   state: Pick<QueueState<unknown>, 'depths' | 'turns' | 'delayed'>,
   now: () => number,
 ): QueueMetrics {
-  const series = {
-    adds: meter.counter(ADDS),
-    retries: meter.counter(RETRIES),
-    queueDuration: meter.histogram(QUEUE_DURATION),
-    workDuration: meter.histogram(WORK_DURATION),
-    unfinished: meter.gauge(UNFINISHED),
-    longest: meter.gauge(LONGEST),
-    delayed: meter.gauge(DELAYED),
-  }
-  const adds = series.adds.with(labels)
-  const retries = series.retries.with(labels)
-  const queueDuration = series.queueDuration.with(labels)
-  const workDuration = series.workDuration.with(labels)
-  const unfinished = series.unfinished.with(labels)
-  const longest = series.longest.with(labels)
-  const delayed = series.delayed.with(labels)
+  const series = new OwnSeries(meter, labels)
+  const adds = series.counter(ADDS)
+  const retries = series.counter(RETRIES)
+  const queueDuration = series.histogram(QUEUE_DURATION)
+  const workDuration = series.histogram(WORK_DURATION)
+  const unfinished = series.gauge(UNFINISHED)
+  const longest = series.gauge(LONGEST)
+  const delayed = series.gauge(DELAYED)
   const depth = depthByPriority(meter.gauge(DEPTH), labels)
   let ended = false
 
@@ -63,7 +56,7 @@ export function queueMetrics(
       if (ended) return
       ended = true
       endScrape()
-      for (const each of Object.values(series)) each.remove(labels)
+      series.remove()
       depth.remove()
     },
   }
