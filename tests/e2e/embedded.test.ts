@@ -6,7 +6,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { createAuthority } from '../../lib/runtime/certificates.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
-import { builtSample, sourceSample } from './samples.ts'
+import { sourceSample, withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
 
 const api = new ApiServer()
@@ -52,5 +52,5 @@ after(async () => {
 
 for (const { name, run } of casesFor(['token'], true)) {
   test(`${name} (source)`, () => run(target, sourceSample))
-  test(`${name} (built)`, () => run(target, builtSample()))
+  test(`${name} (built)`, () => withBuiltSample((sample) => run(target, sample)))
 }

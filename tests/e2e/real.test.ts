@@ -6,7 +6,7 @@ import { Latch } from '../../lib/async/latch.ts'
 import { ClusterRoleBinding, ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
-import { builtSample, sourceSample } from './samples.ts'
+import { sourceSample, withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
@@ -64,5 +64,5 @@ test('an operator without the right to list says which verb, resource and accoun
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {
   test(`real: ${name} (source)`, { skip }, () => run(target, sourceSample))
-  test(`real: ${name} (built)`, { skip }, () => run(target, builtSample()))
+  test(`real: ${name} (built)`, { skip }, () => withBuiltSample((sample) => run(target, sample)))
 }
