@@ -157,6 +157,6 @@ test('what was reconciled is cleaned up before it goes, and the finalizers of ot
     await story.play()
     reconciled += story.reconciled.size
     ended += story.ended.size
-  }), { numRuns: 150 })
-  assert.ok(reconciled > 60 && ended > 60, `${reconciled} reconciled and ${ended} ended are too few to say anything`)
+  }), { numRuns: 300 })
+  assert.ok(reconciled > 100 && ended > 100, `${reconciled} reconciled and ${ended} ended are too few to say anything`)
 })
