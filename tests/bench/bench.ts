@@ -1,15 +1,17 @@
 /**
  * What kubeloop needs for an operator's work, beside the bare work without a library and, where Go is, beside controller-runtime:
  *
- *   npm run bench -- [work …] [--n 10000] [--rounds R] [--runtimes node,bun,deno]
+ *   npm run bench -- [work …] [--n 10000] [--rounds R] [--runtimes node,bun,deno] [--beside DIR] [--subjects kubeloop,floor]
  *
  * The works are in works.ts; a figure's name stands for its work. --n is the objects of sync and reconcile-…, --rounds replaces
- * every work's own. On the real control plane where KUBEBUILDER_ASSETS is set. Every figure is from a process of its own; the
+ * every work's own. --beside DIR also runs the works of another checkout, with its lib, as the subject `beside`: the way to see what
+ * a change costs. --subjects leaves all others out. On the real control plane where KUBEBUILDER_ASSETS is set. Every figure is from a process of its own; the
  * subjects alternate, so that what the machine does meanwhile hits all. Without names, on three runtimes, it takes about 35
  * minutes on two cores that have nothing else to do; reconcile-10-status is a third of that.
  * Prints a table of medians; BENCH_OUT names a file to which one JSON line a figure is added.
  */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { openLab, type Lab } from './lab.ts'
@@ -19,7 +21,13 @@ import { DERIVED, worksFor, type Work } from './works.ts'
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { n: { type: 'string', default: '10000' }, rounds: { type: 'string' }, runtimes: { type: 'string', default: 'node,bun,deno' } },
+  options: {
+    n: { type: 'string', default: '10000' },
+    rounds: { type: 'string' },
+    runtimes: { type: 'string', default: 'node,bun,deno' },
+    beside: { type: 'string' },
+    subjects: { type: 'string' },
+  },
 })
 const works = chosen(worksFor(count('--n', options.n)), positionals)
 const rounds = options.rounds === undefined ? undefined : count('--rounds', options.rounds)
@@ -27,7 +35,12 @@ const runtimes = options.runtimes.split(',')
 const missing = runtimes.filter((name) => !RUNTIMES[name])
 if (missing.length > 0) throw new Error(`Cannot run on "${missing.join(', ')}": there are ${Object.keys(RUNTIMES).join(', ')}`)
 
-const lab = openLab(runtimes)
+const wanted = options.subjects?.split(',')
+if (wanted && !wanted.includes('kubeloop')) throw new Error(`Cannot take --subjects ${options.subjects}: "kubeloop" is what all are compared with`)
+if (options.beside !== undefined && !existsSync(join(options.beside, 'tests/bench/works'))) {
+  throw new Error(`Cannot take --beside ${options.beside}: it has no tests/bench/works, so it is no checkout of kubeloop`)
+}
+const lab = openLab(runtimes, options.beside === undefined ? undefined : resolve(options.beside))
 const report = new Report()
 try {
   for (const work of works) {
@@ -49,7 +62,7 @@ if (out) appendFileSync(out, report.lines())
 
 async function run(work: Work, lab: Lab): Promise<void> {
   const places = [...lab.runtimes, 'go']
-  const subjects = (await work.subjects(lab)).toSorted((a, b) => places.indexOf(a.runtime) - places.indexOf(b.runtime))
+  const subjects = (await work.subjects(lab)).filter(({ name }) => wanted?.includes(name) ?? true).toSorted((a, b) => places.indexOf(a.runtime) - places.indexOf(b.runtime))
   const all = rounds ?? work.rounds
   for (let round = 0; round < all; round++) {
     const printed = work.atOnce ? await Promise.all(subjects.map(({ measure }) => measure())) : undefined

@@ -17,6 +17,8 @@ export const FED = 10_000
 export interface Lab {
   /** The runtimes that are measured. */
   readonly runtimes: readonly string[]
+  /** Another checkout, whose works are run as well. */
+  readonly beside: string | undefined
   stage(): Promise<Stage>
   /** A file with `{ server, token, ca }` of the feed. */
   feedFile(): Promise<string>
@@ -29,7 +31,7 @@ export interface Lab {
   close(): Promise<void>
 }
 
-export function openLab(runtimes: readonly string[]): Lab {
+export function openLab(runtimes: readonly string[], beside?: string): Lab {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const closers: (() => Promise<void>)[] = []
   const made = async <T extends { close(): Promise<void> }>(making: Promise<T>): Promise<T> => {
@@ -40,6 +42,7 @@ export function openLab(runtimes: readonly string[]): Lab {
   const bundles = once(() => makeBundles(folder))
   return {
     runtimes,
+    beside,
     bundles,
     stage: once(() => made(openStage())),
     feedFile: once(async () => {

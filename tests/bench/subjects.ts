@@ -29,9 +29,12 @@ export function commandOf(runtime: string): string[] {
   return [join(BIN, name), ...args]
 }
 
-/** A program of works/ on each runtime. */
+/** A program of works/ on each runtime, and that of the other checkout, if there is one. */
 export function ours(lab: Lab, file: string, args: readonly (string | number)[]): Subject[] {
-  return onRuntimes(lab, 'kubeloop', join(HERE, 'works', file), args)
+  const own = onRuntimes(lab, 'kubeloop', join(HERE, 'works', file), args)
+  const other = lab.beside === undefined ? undefined : join(lab.beside, 'tests/bench/works', file)
+  // A work that is new has nothing beside it.
+  return other !== undefined && existsSync(other) ? [...own, ...onRuntimes(lab, 'beside', other, args)] : own
 }
 
 /** A program of floors/ on each runtime: the bare work. */
