@@ -193,13 +193,24 @@ function inputsOf(folder: string): string[] {
 /** One run for all entries: what two of them declare is in a shared file, so that a class is one type. */
 async function writeDeclarations(common: Options): Promise<void> {
   const entry = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)]))
-  await tsup({
-    ...common,
-    metafile: false,
-    noExternal: [],
-    entry,
-    dts: { only: true, compilerOptions: { noEmit: false, types: ['node'] } },
-  })
+  const warnings = await warningsOf(() =>
+    tsup({ ...common, metafile: false, noExternal: [], entry, dts: { only: true, compilerOptions: { noEmit: false, types: ['node'] } } })
+  )
+  if (warnings.length > 0) throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
+}
+
+/** What a step of the build prints about itself. The bundler of declarations has no other way to report a warning. */
+async function warningsOf(step: () => Promise<void>): Promise<string[]> {
+  const printed: string[] = []
+  const streams = [process.stdout, process.stderr]
+  const originals = streams.map((stream) => stream.write)
+  for (const stream of streams) stream.write = (chunk: string | Uint8Array) => printed.push(String(chunk)) > 0
+  try {
+    await step()
+  } finally {
+    streams.forEach((stream, at) => (stream.write = originals[at]!))
+  }
+  return printed.join('').split('\n').filter((line) => line.includes('[plugin'))
 }
 
 /** cli.js is bin.js as it stands, plain enough for the oldest Node; only the name of what it loads is another. */
