@@ -22,13 +22,13 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
     let input: WatchInput
     switch (state.kind) {
       case 'streaming':
-        input = await watchOnce(options, undefined, signal, tell)
+        input = await watchOnce(options, undefined, signal, tell, state.quiet)
         break
       case 'listing':
         input = await list(options, signal)
         break
       case 'watching':
-        input = await watchOnce(options, state.resourceVersion, signal, tell)
+        input = await watchOnce(options, state.resourceVersion, signal, tell, state.quiet)
         break
       case 'waiting':
         input = await wait(options.clock, state.ms, signal)

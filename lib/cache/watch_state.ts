@@ -12,6 +12,7 @@
  */
 import { ApiError, isReason, NetworkError } from '../core/errors.ts'
 import { backoffMs } from '../async/backoff.ts'
+import { isNewerVersion } from './resource_version.ts'
 
 /** What goes along through the states. */
 interface Series {
@@ -21,6 +22,19 @@ interface Series {
   readonly afterGone?: true
   /** This server does not stream the whole, or does not say where it ends: from now on it is listed. */
   readonly lists?: true
+  /** This server sends bookmarks of this kind: a watch that brings none is sick. */
+  readonly bookmarks?: true
+  /**
+   * This server sends no bookmarks of this kind, as many aggregated API servers: a watch may be silent until the server ends it.
+   * Learned from two silent watches in a row; a bookmark unlearns it.
+   */
+  readonly quiet?: true
+}
+
+/** Why the whole is wanted. */
+interface Wanted {
+  /** Two watches from this version brought nothing at all. Either the server was set back, or it sends no bookmarks. */
+  readonly blindAt?: string
 }
 
 export type WatchState =
@@ -28,9 +42,9 @@ export type WatchState =
    * Nothing is known, or what was known is too old: the whole is wanted as the beginning of a watch, which goes on from it.
    * Ends with the mark behind the whole, or a failure; what came until then is thrown away.
    */
-  | (Series & { readonly kind: 'streaming' })
+  | (Series & Wanted & { readonly kind: 'streaming' })
   /** The same, where streaming did not do: the whole is wanted in pages. Ends with a list or a failure. */
-  | (Series & { readonly kind: 'listing' })
+  | (Series & Wanted & { readonly kind: 'listing' })
   /**
    * The store is what the server had at this version, and a watch from there is (being) opened.
    * `silent`: the last one brought nothing at all from there, not even a bookmark, until it was given up.
@@ -40,12 +54,13 @@ export type WatchState =
   | { readonly kind: 'waiting'; readonly ms: number; readonly next: Active }
 
 type Active = Exclude<WatchState, { kind: 'waiting' }>
+type Watching = Extract<WatchState, { kind: 'watching' }>
 
 export type WatchInput =
   /** The whole is in the store: a list, or a stream up to its mark. */
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** An event or a bookmark is in the store: this version need not be seen again. */
-  | { readonly kind: 'seen'; readonly resourceVersion: string }
+  | { readonly kind: 'seen'; readonly resourceVersion: string; readonly bookmark?: boolean }
   /** The watch ended as it should: the server closes each after some minutes. `advanced`: it brought a new version. */
   | { readonly kind: 'closed'; readonly lastedMs: number; readonly advanced: boolean }
   /**
@@ -74,10 +89,9 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
   if (state.kind === 'waiting') return input.kind === 'waited' ? state.next : state
   switch (input.kind) {
     case 'listed':
-      return { ...seriesOf(state), kind: 'watching', resourceVersion: input.resourceVersion }
+      return { ...seriesOf(learned(state, input.resourceVersion)), kind: 'watching', resourceVersion: input.resourceVersion }
     case 'seen':
-      if (state.kind !== 'watching') return state
-      return { ...seriesOf({ ...state, afterGone: undefined }), kind: 'watching', resourceVersion: input.resourceVersion }
+      return state.kind === 'watching' ? seen(state, input) : state
     case 'closed':
       return closed(state, input.advanced || input.lastedMs >= SHORT_WATCH_MS, random)
     case 'failed':
@@ -85,6 +99,21 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
     case 'waited':
       return state
   }
+}
+
+/** Once for each event: nothing is made but the state. */
+function seen(state: Watching, { resourceVersion, bookmark }: Extract<WatchInput, { kind: 'seen' }>): WatchState {
+  if (bookmark && !state.bookmarks) {
+    return { ...seriesOf({ ...state, afterGone: undefined, quiet: undefined, bookmarks: true }), kind: 'watching', resourceVersion }
+  }
+  if (!state.afterGone && !state.silent) return { ...state, resourceVersion }
+  return { ...seriesOf({ ...state, afterGone: undefined }), kind: 'watching', resourceVersion }
+}
+
+/** A whole that is older than the silent watches before it came from a server that was set back; otherwise the silence was the server's way. */
+function learned(state: Active, resourceVersion: string): Active {
+  const blindAt = state.kind === 'watching' ? undefined : state.blindAt
+  return blindAt === undefined || isNewerVersion(blindAt, resourceVersion) ? state : { ...state, quiet: true }
 }
 
 function closed(state: Active, normal: boolean, random: () => number): WatchState {
@@ -99,7 +128,7 @@ function failed(state: Active, input: Failure, random: () => number): WatchState
   // What a list is told is said and counted there; until then it was only a question of how to ask.
   if (state.kind === 'streaming' && !mayStreamLater(input)) {
     const lists = state.lists || isUnsupported(input)
-    return { ...seriesOf({ ...state, lists: lists || undefined }), kind: 'listing' }
+    return { ...seriesOf({ ...state, lists: lists || undefined }), ...wanted(state), kind: 'listing' }
   }
   const healthy = accepted && input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
   // A server that says 410 works: what failed before is over. Only one 410 after the other is a series.
@@ -114,13 +143,15 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
     case 'streaming':
       return error instanceof NetworkError && error.phase !== 'connect' ? again(state, failures) : { ...state, failures }
     case 'listing':
-      return { ...seriesOf({ ...state, afterGone: isGone(error) || undefined }), kind: 'listing', failures }
+      return { ...seriesOf({ ...state, afterGone: isGone(error) || undefined }), ...wanted(state), kind: 'listing', failures }
     case 'watching': {
-      // A server that was set back (etcd, from a backup) says nothing until it has caught up with our version.
-      const isBlind = silent && accepted && state.silent
+      const isBlind = silent && accepted && state.silent && !state.quiet
+      // One that has never sent a bookmark is more likely to send none than to have been set back.
+      if (isBlind && state.lists && !state.bookmarks) return { ...state, failures, silent, quiet: true }
       if (!isBlind && canBeReopened(error, accepted)) return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
-      const series = seriesOf({ ...state, failures, afterGone: isGone(error) || undefined })
-      return { ...series, kind: state.lists ? 'listing' : 'streaming' }
+      const series = seriesOf({ ...state, failures, afterGone: isGone(error) || undefined, ...(isBlind ? { bookmarks: undefined } : {}) })
+      // A server that was set back (etcd, from a backup) says nothing until it has caught up with our version.
+      return { ...series, ...(isBlind ? { blindAt: state.resourceVersion } : {}), kind: state.lists ? 'listing' : 'streaming' }
     }
   }
 }
@@ -128,7 +159,7 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
 /** The same once more after it ended before its time; at the second such end in a row, a list. */
 function again(state: Active, failures: number): Active {
   if (failures === 1) return { ...state, failures }
-  return { ...seriesOf(state), kind: 'listing', failures }
+  return { ...seriesOf(state), ...wanted(state), kind: 'listing', failures }
 }
 
 /** Whether a stream that failed is worth another try later, instead of a list now. */
@@ -171,6 +202,17 @@ function retryAfter(next: Active, retryAfterMs: number | undefined, random: () =
   return { kind: 'waiting', ms: Math.max(backoffMs(next.failures - 1, BACKOFF, random), asked), next }
 }
 
-function seriesOf({ failures, afterGone, lists }: { [P in keyof Series]: Series[P] | undefined } & { readonly failures: number }): Series {
-  return { failures, ...(afterGone ? { afterGone } : {}), ...(lists ? { lists } : {}) }
+function seriesOf({ failures, afterGone, lists, bookmarks, quiet }: { [P in keyof Series]: Series[P] | undefined } & { readonly failures: number }): Series {
+  return {
+    failures,
+    ...(afterGone ? { afterGone } : {}),
+    ...(lists ? { lists } : {}),
+    ...(bookmarks ? { bookmarks } : {}),
+    ...(quiet ? { quiet } : {}),
+  }
+}
+
+/** Why the whole is wanted, for another try at it. */
+function wanted(state: Active): Wanted {
+  return state.kind !== 'watching' && state.blindAt !== undefined ? { blindAt: state.blindAt } : {}
 }

@@ -27,18 +27,23 @@ export interface WatchStreamOptions extends SelectOptions {
 
 /** Bookmarks come about every 60 s, 121 s was seen: a connection that is silent for longer is half-open. */
 const SILENCE_MS = 150_000
+/** What a server that sends no bookmarks may take beyond the time after which it was asked to end the watch. */
+const LATE_END_MS = 30_000
 /** What there is comes as fast as it can be read: a server that is silent within it does not know what was asked. */
 const INITIAL_SILENCE_MS = 30_000
 
 /**
  * Watches until the server closes the connection, it fails, or it is silent for too long; says how it ended.
  * `from`: the version to go on from; `undefined` asks for the whole first. What it brings on the way is told to `tell`.
+ * `quiet`: the server sends no bookmarks. A dead connection is then found when the server should have ended the watch, after
+ * 10.5 minutes at the latest.
  */
 export async function watchOnce(
   options: WatchStreamOptions,
   from: string | undefined,
   signal: AbortSignal,
   tell: (input: WatchInput) => void,
+  quiet = false,
 ): Promise<WatchInput> {
   const { api, target, labels, fields, clock, random } = options
   const what = describe(target)
@@ -55,17 +60,20 @@ export async function watchOnce(
   const anySilence = deadline(clock, SILENCE_MS, giveUp)
   // Each watch ends at another time, so that a server that was restarted does not get them all back at once.
   const timeoutSeconds = Math.floor(300 + 300 * random())
+  const endMs = began + timeoutSeconds * 1000 + LATE_END_MS
+  const silenceMs = (): number => (quiet ? Math.max(SILENCE_MS, endMs - clock.monotonic()) : SILENCE_MS)
   let accepted = false
   let advanced = false
   try {
     const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
     const { body } = await api.watch(target, query, scope.signal)
     accepted = true
+    anySilence.set(silenceMs())
     initialSilence?.set(INITIAL_SILENCE_MS)
     if (!collected) options.onOpen?.()
     const splitter = lineSplitter()
     for await (const chunk of body) {
-      anySilence.set(SILENCE_MS)
+      anySilence.set(silenceMs())
       takeAll(splitter.push(chunk))
     }
     takeAll(splitter.end())
@@ -102,7 +110,12 @@ export async function watchOnce(
     const resourceVersion = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
     if (event.kind !== 'bookmark') options.prepare(event.object)
     options.apply(event, resourceVersion)
-    tell({ kind: 'seen', resourceVersion })
+    const bookmark = event.kind === 'bookmark'
+    tell({ kind: 'seen', resourceVersion, bookmark })
+    if (bookmark && quiet) {
+      quiet = false
+      anySilence.set(SILENCE_MS)
+    }
     if (resourceVersion !== from) advanced = true
   }
 

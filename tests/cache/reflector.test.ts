@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { keyOf } from '../../lib/core/objects.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
+import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
+import type { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { startReflecting } from './reflecting.ts'
 import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
@@ -176,6 +178,102 @@ test('silence of 150 s ends a watch; any byte, and only bytes, count', async () 
   assert.match(r.took().at(-1) ?? '', /nothing was heard for 150 s.*; 800$/)
   await r.clock.advance(800)
   assert.deepEqual(server.took(), ['watch 5'])
+  await r.stop()
+})
+
+/** Ends each watch when it was asked to, and sends nothing but what a test sends. Remembers when each was opened. */
+function withoutBookmarks(reflector: () => { readonly clock: FakeClock }, { ends = true } = {}): { server: ScriptedServer; opened: number[]; last: () => Stream } {
+  const server = serverWith()
+  const opened: number[] = []
+  let last: Stream
+  const watch = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+    const { clock } = reflector()
+    const stream = (last = new Stream())
+    opened.push(clock.monotonic())
+    const seconds = Number(new URLSearchParams(request.path.split('?')[1]).get('timeoutSeconds'))
+    if (ends) request.signal!.addEventListener('abort', clock.after(seconds * 1000, () => stream.end()), { once: true })
+    return stream.answer(request)
+  }
+  // As many as are asked for.
+  server.watches.shift = () => watch
+  return { server, opened, last: () => last }
+}
+
+const HOUR_MS = 3_600_000
+
+test('a server that sends no bookmarks is learned: after two silent watches each lasts as long as the server lets it, and nothing is listed again', async () => {
+  const { server, opened, last } = withoutBookmarks(() => r)
+  const r = reflecting(server)
+  await r.clock.advance(6 * HOUR_MS)
+  const requests = server.took()
+  assert.deepEqual(requests.filter((what) => what.startsWith('list')), ['list'])
+  // Two of 150 s, then one every 300 s.
+  assert.ok(requests.length <= 2 + 2 + 6 * 12, `${requests.length} requests in six hours`)
+  assert.deepEqual(opened.slice(0, 5).map((ms) => Math.round(ms / 1000)), [0, 151, 302, 602, 902])
+  assert.equal(r.took().filter((what) => what.startsWith('Cannot')).length, 2)
+  // An event between them changes nothing.
+  last().send('ADDED', pod('b', '6'))
+  await r.clock.advance(6 * HOUR_MS)
+  assert.deepEqual([r.took(), server.took().filter((what) => what.startsWith('list'))], [['applied b'], []])
+  await r.stop()
+})
+
+test('a connection that is dead in that mode is found soon after the server should have ended the watch, however long the server takes', async () => {
+  const { server, opened } = withoutBookmarks(() => r, { ends: false })
+  const r = reflecting(server, { random: () => 0.999 })
+  await r.clock.advance(2 * HOUR_MS)
+  const [, , ...quiet] = opened
+  const lasted = quiet.slice(1).map((ms, i) => ms - quiet[i]!)
+  assert.ok(lasted.length > 5 && lasted.every((ms) => ms <= 630_000 + 1600 && ms > 599_000), lasted.join())
+  assert.match(r.took().at(-1) ?? '', /nothing was heard for \d+ s, so the connection is taken for dead/)
+  assert.deepEqual(server.took().filter((what) => what.startsWith('list')), ['list'])
+  await r.stop()
+})
+
+test('in that mode an answer that does not come is waited for no longer than before', async () => {
+  const { server, opened } = withoutBookmarks(() => r)
+  const r = reflecting(server)
+  await r.clock.advance(400_000)
+  const never = ({ signal }: HttpRequest): Promise<never> =>
+    new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  const watch = server.watches.shift()!
+  server.watches.shift = () => (server.watches.shift = () => watch, never)
+  await r.clock.advance(602_000 - 400_000)
+  assert.equal(opened.length, 3)
+  await r.clock.advance(150_000 + 1600)
+  assert.equal(opened.length, 4)
+  await r.stop()
+})
+
+test('a bookmark ends that mode at once: a silent connection is found in 150 s again', async () => {
+  const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
+  const r = reflecting(server)
+  await r.clock.advance(310_000)
+  assert.equal(opened.length, 3)
+  last().bookmark('6')
+  await r.clock.advance(60_000)
+  last().send('MODIFIED', pod('a', '7'))
+  await r.clock.advance(149_000)
+  assert.equal(opened.length, 3)
+  await r.clock.advance(2000)
+  assert.equal(opened.length, 4)
+  await r.clock.advance(152_000)
+  // Silent again: this server sends bookmarks, so it may have been set back.
+  assert.equal(server.took().filter((what) => what.startsWith('list')).length, 2)
+  await r.stop()
+})
+
+test('a busy watch that the server does not end is not taken for dead', async () => {
+  const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
+  const r = reflecting(server)
+  await r.clock.advance(310_000)
+  for (let version = 6; version < 26; version++) {
+    last().send('MODIFIED', pod('a', String(version)))
+    await r.clock.advance(100_000)
+  }
+  assert.equal(opened.length, 3)
+  await r.clock.advance(151_000)
+  assert.equal(opened.length, 4, 'silent for 150 s after the time of the watch was over')
   await r.stop()
 })
 

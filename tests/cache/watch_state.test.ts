@@ -14,10 +14,15 @@ const listing = (failures = 0): WatchState => ({ kind: 'listing', failures })
 const watching = (failures = 0, resourceVersion = '7'): WatchState => ({ kind: 'watching', resourceVersion, failures })
 const gone = (state: WatchState): WatchState => ({ ...state, afterGone: true }) as WatchState
 const lists = (state: WatchState): WatchState => ({ ...state, lists: true }) as WatchState
+const marked = (state: WatchState): WatchState => ({ ...state, bookmarks: true }) as WatchState
+const quiet = (state: WatchState): WatchState => ({ ...state, quiet: true }) as WatchState
+const blind = (state: WatchState, blindAt = '7'): WatchState => ({ ...state, blindAt }) as WatchState
 const silent = (state: WatchState): WatchState => ({ ...state, silent: true }) as WatchState
 const failed = (error: unknown, accepted = false, lastedMs = 10): WatchInput => ({ kind: 'failed', error, accepted, lastedMs })
 const fellSilent = (accepted = true): WatchInput => ({ kind: 'failed', error: network, accepted, lastedMs: 150_000, silent: true })
 const closed = (lastedMs: number, advanced: boolean): WatchInput => ({ kind: 'closed', lastedMs, advanced })
+const bookmark: WatchInput = { kind: 'seen', resourceVersion: '8', bookmark: true }
+const listedAt = (resourceVersion: string): WatchInput => ({ kind: 'listed', resourceVersion })
 const listed: WatchInput = { kind: 'listed', resourceVersion: '5' }
 const wait = (ms: number, next: WatchState): WatchState => ({ kind: 'waiting', ms, next: next as Exclude<WatchState, { kind: 'waiting' }> })
 
@@ -82,7 +87,26 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   ['a version that is too large is one that the server had before it was set back: the whole', watching(), failed(tooLarge), wait(800, streaming(1))],
   ['a watch that falls silent is opened again', watching(), fellSilent(), wait(800, silent(watching(1)))],
   ['an event ends that', silent(watching(1)), { kind: 'seen', resourceVersion: '8' }, watching(1, '8')],
-  ['one that brings nothing at all again is blind: the whole', silent(watching(1)), fellSilent(), wait(800, streaming(1))],
+  ['one that brings nothing at all again is blind: the whole', silent(watching(1)), fellSilent(), wait(800, blind(streaming(1)))],
+  ['where the whole is listed, and bookmarks came before, it is listed', silent(marked(lists(watching(1)))), fellSilent(), wait(800, blind(lists(listing(1))))],
+  ['where it is listed and no bookmark ever came, the server sends none: no list', silent(lists(watching(1))), fellSilent(), wait(800, quiet(silent(lists(watching(1)))))],
+  ['a bookmark is remembered', watching(2), bookmark, marked(watching(2, '8'))],
+  ['it ends a 410, too', gone(watching(2)), bookmark, marked(watching(2, '8'))],
+  ['and stays', silent(marked(watching(1))), bookmark, marked(watching(1, '8'))],
+  ['an event is no bookmark', watching(), { kind: 'seen', resourceVersion: '8', bookmark: false }, watching(0, '8')],
+  ['a bookmark ends what was learned of a server without them', silent(quiet(lists(watching(1)))), bookmark, marked(lists(watching(1, '8')))],
+  ['an event does not', silent(quiet(lists(watching(1)))), { kind: 'seen', resourceVersion: '8' }, quiet(lists(watching(1, '8')))],
+  ['in a server without bookmarks a silent watch is opened again, as often as it is', silent(quiet(watching(1))), fellSilent(), wait(800, silent(quiet(watching(1))))],
+  ['when it ends one, too', quiet(watching(1)), closed(300_000, false), quiet(watching(0))],
+  ['a 410 does not end what was learned', quiet(lists(watching())), failed(api(410, 'Expired')), wait(800, gone(quiet(lists(listing(1)))))],
+  ['the whole at the same version after blind watches: the server sends no bookmarks', blind(streaming(1)), listedAt('7'), quiet(watching(1, '7'))],
+  ['at a later one, too', blind(lists(listing(1))), listedAt('10'), quiet(lists(watching(1, '10')))],
+  ['at an earlier one: the server was set back', blind(streaming(1), '1000'), listedAt('999'), watching(1, '999')],
+  ['at one that cannot be compared: no bookmarks', blind(streaming(1), 'a'), listedAt('b'), quiet(watching(1, 'b'))],
+  ['tries at the whole that fail keep the question: the stream', blind(streaming(1)), failed(network, true), wait(1600, blind(listing(2)))],
+  ['the stream that is refused', blind(streaming(1)), failed(api(422, 'Invalid')), blind(lists(listing(1)))],
+  ['the list', blind(listing(1)), failed(api(500, 'InternalError')), wait(1600, blind(listing(2)))],
+  ['a server that once sent bookmarks and stopped is asked for the whole once', marked(silent(watching(1))), fellSilent(), wait(800, blind(streaming(1)))],
   ['but not when it was not even accepted', silent(watching(1)), fellSilent(false), wait(1600, silent(watching(2)))],
   ['the wait over, what was to be done is done', wait(800, watching(1)), { kind: 'waited' }, watching(1)],
   ['who waits hears of nothing else', wait(800, listing(1)), failed(network), wait(800, listing(1))],
@@ -102,7 +126,7 @@ test('it never goes round without a wait, never waits for ever, and never loses 
   const error = fc.constantFrom<unknown>(network, api(410, 'Expired'), api(429, 'TooManyRequests', 5000), api(500, ''), api(403, 'Forbidden'), new SyntaxError('x'), undefined, 'text')
   const input: fc.Arbitrary<WatchInput> = fc.oneof(
     fc.record({ kind: fc.constant('listed' as const), resourceVersion: fc.nat().map(String) }),
-    fc.record({ kind: fc.constant('seen' as const), resourceVersion: fc.nat().map(String) }),
+    fc.record({ kind: fc.constant('seen' as const), resourceVersion: fc.nat().map(String), bookmark: fc.boolean() }),
     fc.record({ kind: fc.constant('closed' as const), lastedMs: fc.nat(3000), advanced: fc.boolean() }),
     fc.record({ kind: fc.constant('failed' as const), error, accepted: fc.boolean(), lastedMs: fc.nat(200_000), silent: fc.boolean() }),
     fc.record({ kind: fc.constant('waited' as const) }),

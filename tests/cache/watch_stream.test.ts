@@ -189,6 +189,38 @@ test('a watch that brings nothing at all twice, not even bookmarks, is begun ane
   await r.stop()
 })
 
+test('a server that streams and sends no bookmarks but the mark is asked for the whole once more, and never again', async () => {
+  const streams = [new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  const r = streaming(server)
+  streams[0].mark('7')
+  streams[1].mark('9')
+  await r.clock.advance(3 * 3_600_000)
+  const asked = server.took()
+  assert.deepEqual(asked.slice(0, 4), ['stream', 'watch 7', 'stream', 'watch 9'])
+  assert.ok(asked.slice(4).every((what) => what === 'watch 9') && asked.length < 40, asked.join())
+  await r.stop()
+})
+
+test('a stream after that, for a version that expired, may be as silent as its watches', async () => {
+  const streams = [new Stream(), new Stream(), new Stream()] as const
+  const server = serverWith(...streams)
+  const r = streaming(server)
+  streams[0].mark('7')
+  streams[1].mark('9')
+  await r.clock.advance(302_000 + 151_000)
+  assert.deepEqual(server.took(), ['stream', 'watch 7', 'stream', 'watch 9'])
+  server.watches.push(refusal(410, 'Expired'))
+  streams[2].mark('12')
+  await r.clock.advance(331_000)
+  assert.deepEqual(server.took(), ['watch 9', 'stream'])
+  await r.clock.advance(329_000)
+  assert.deepEqual(server.took(), [])
+  await r.clock.advance(2_000)
+  assert.deepEqual(server.took(), ['watch 12'])
+  await r.stop()
+})
+
 test('an abort in the middle of a stream takes nothing', async () => {
   const stream = new Stream()
   const r = streaming(serverWith(stream))
