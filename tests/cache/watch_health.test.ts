@@ -46,11 +46,49 @@ test('what mends itself is mentioned when it happens again, or when somebody wai
   assert.match(took()[0] ?? '', /^warn/)
 })
 
-test('a version that expired is daily life', () => {
+test('a version that expired is daily life, also before the first list, and by its older name', () => {
+  for (const reason of ['Expired', 'Gone']) {
+    for (const synced of [true, false]) {
+      const { health: h, took } = health()
+      h.failed(api(410, reason), 800, synced)
+      h.recovered()
+      assert.deepEqual(took(), [`debug Cannot list pods: ${reason}; next try in 800 ms`])
+    }
+  }
+})
+
+test('a busy server mends itself, and nothing else that it answers', () => {
+  for (const [code, level] of [[429, 'debug'], [500, 'debug'], [504, 'debug'], [400, 'warn'], [401, 'warn'], [409, 'warn'], [499, 'warn']] as const) {
+    const { health: h, took } = health()
+    h.failed(api(code, 'Some'), 800, true)
+    assert.equal(took()[0]?.split(' ', 1)[0], level, String(code))
+  }
+})
+
+test('of answers with different codes each is announced', () => {
   const { health: h, took } = health()
-  h.failed(api(410, 'Expired'), 800, true)
-  h.recovered()
-  assert.deepEqual(took(), ['debug Cannot list pods: Expired; next try in 800 ms'])
+  for (const code of [403, 403, 404, 403]) h.failed(api(code, code === 403 ? 'Forbidden' : 'NotFound'), 800, true)
+  assert.deepEqual(took().map((line) => line.split(' ', 1)[0]), ['warn', 'debug', 'warn', 'warn'])
+})
+
+test('what was announced is taken back once, and announced anew', () => {
+  const { health: h, took } = health()
+  for (let i = 0; i < 2; i++) {
+    h.failed(api(403, 'Forbidden'), 800, true)
+    h.recovered()
+    h.recovered()
+    assert.deepEqual(took().map((line) => line.split(' ', 1)[0]), ['warn', 'info'])
+  }
+})
+
+test('the cause of a failure is a field of the line', () => {
+  const fields: unknown[] = []
+  const { log } = keptLog()
+  const h = new WatchHealth(POD, { ...log, warn: (_, more) => void fields.push(more) })
+  const cause = new Error('ECONNRESET')
+  h.failed(new TypeError('garbled', { cause }), 800, true)
+  h.failed(api(403, 'Forbidden'), 800, true)
+  assert.deepEqual(fields, [{ cause }, {}])
 })
 
 test('another kind of failure is announced, although one was', () => {
