@@ -346,6 +346,7 @@ export const EventsV1Event: Resource<
   group: 'events.k8s.io', version: 'v1', kind: 'Event',
   plural: 'events', scope: 'Namespaced',
 }
+export type EventsV1Event = models.EventsV1Event
 
 export const FlowSchema: Resource<
   models.V1FlowSchema,

@@ -60,7 +60,8 @@ export function checkLayers(files: ReadonlyMap<string, string>): string[] {
   return [...problems, ...cycles(facts), ...checkMod(facts.get('mod.ts'))]
 }
 
-export const MOST_NAMES = 60
+/** Values of mod.ts. Types cost nothing and are not counted: each that a declaration mentions must have a name. */
+export const MAX_VALUES = 40
 
 /** mod.ts exports names and does nothing else. */
 function checkMod(mod: SourceFacts | undefined): string[] {
@@ -68,7 +69,7 @@ function checkMod(mod: SourceFacts | undefined): string[] {
   const problems: string[] = []
   if (mod.statements > 0) problems.push(`mod.ts has ${mod.statements} statements besides exports of names`)
   if (mod.exports.includes('*')) problems.push('mod.ts exports *: each name is named')
-  if (mod.exports.length > MOST_NAMES) problems.push(`mod.ts exports ${mod.exports.length} names, more than ${MOST_NAMES}`)
+  if (mod.values.length > MAX_VALUES) problems.push(`mod.ts exports ${mod.values.length} values, more than ${MAX_VALUES}`)
   const twice = mod.exports.filter((name, at) => mod.exports.indexOf(name) !== at)
   if (twice.length > 0) problems.push(`mod.ts exports twice: ${twice.join(', ')}`)
   return problems

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkLayers, MOST_NAMES } from './layer_rules.ts'
+import { checkLayers, MAX_VALUES } from './layer_rules.ts'
 import { readFacts } from './source_facts.ts'
 import { readTree } from '../tools/tree.ts'
 
@@ -134,9 +134,14 @@ test('mod.ts is a list of names', () => {
   )
   assert.deepEqual(check({ ...files, 'mod.ts': `export * from './lib/core/a.ts'` }), ['mod.ts exports *: each name is named'])
   assert.deepEqual(check({ ...files, 'mod.ts': `export const a = 1` }), ['mod.ts has 1 statements besides exports of names'])
-  const many = Array.from({ length: MOST_NAMES + 1 }, (_, at) => `n${at}`).join(', ')
+  const many = Array.from({ length: MAX_VALUES + 1 }, (_, at) => `n${at}`).join(', ')
   assert.deepEqual(check({ ...files, 'mod.ts': `export { ${many} } from './lib/core/a.ts'` }), [
-    `mod.ts exports ${MOST_NAMES + 1} names, more than ${MOST_NAMES}`,
+    `mod.ts exports ${MAX_VALUES + 1} values, more than ${MAX_VALUES}`,
+  ])
+  const types = `export type { ${many} } from './lib/core/a.ts'\nexport { ${many.replaceAll('n', 'type m')} } from './lib/core/a.ts'`
+  assert.deepEqual(check({ ...files, 'mod.ts': types }), [])
+  assert.deepEqual(check({ ...files, 'mod.ts': `${types}\nexport { ${many.replaceAll('n', 'v')} } from './lib/core/a.ts'\nexport * as more from './lib/core/a.ts'` }), [
+    `mod.ts exports ${MAX_VALUES + 2} values, more than ${MAX_VALUES}`,
   ])
   assert.deepEqual(check({ ...files, 'mod.ts': `export { a } from './lib/core/a.ts'\nexport { b as a } from './lib/core/a.ts'` }), [
     'mod.ts exports twice: a',

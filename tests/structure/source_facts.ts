@@ -17,6 +17,8 @@ export interface SourceFacts {
   readonly uses: readonly { readonly name: string; readonly line: number }[]
   /** The names a file exports, as written, and `*` for `export * from`. */
   readonly exports: readonly string[]
+  /** Those of them that are there when it runs. */
+  readonly values: readonly string[]
   /** Statements other than imports and exports of names. */
   readonly statements: number
   /** It makes a class, a symbol or an empty map at its top level: what must exist once. */
@@ -67,7 +69,8 @@ export function readFacts(path: string, text: string): SourceFacts {
   return {
     imports,
     uses: found.filter(({ name }) => !declared.has(name)),
-    exports: source.statements.flatMap(exportedNames),
+    exports: source.statements.flatMap((statement) => exportedNames(statement)),
+    values: source.statements.flatMap((statement) => exportedNames(statement, isValue)),
     statements: source.statements.filter((each) => !ts.isImportDeclaration(each) && !ts.isExportDeclaration(each)).length,
     identity: source.statements.some(makesIdentity),
   }
@@ -103,16 +106,23 @@ function exportFact(node: ts.ExportDeclaration, line: number): ImportFact {
   }
 }
 
-function exportedNames(statement: ts.Statement): string[] {
+/** `wanted` is asked of statements and of the names in an `export { … }`. */
+function exportedNames(statement: ts.Statement, wanted: (node: ts.Statement | ts.ExportSpecifier) => boolean = () => true): string[] {
+  if (!wanted(statement)) return []
   if (ts.isExportDeclaration(statement)) {
     const clause = statement.exportClause
     if (!clause) return ['*']
-    return ts.isNamedExports(clause) ? clause.elements.map((element) => element.name.text) : [clause.name.text]
+    return ts.isNamedExports(clause) ? clause.elements.filter(wanted).map((element) => element.name.text) : [clause.name.text]
   }
   const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) ?? [] : []
   if (!modifiers.some((each) => each.kind === ts.SyntaxKind.ExportKeyword)) return []
   if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map((each) => each.name.getText())
   return 'name' in statement && statement.name ? [(statement.name as ts.Identifier).text] : ['default']
+}
+
+function isValue(node: ts.Statement | ts.ExportSpecifier): boolean {
+  if (ts.isExportSpecifier(node) || ts.isExportDeclaration(node)) return !node.isTypeOnly
+  return !ts.isInterfaceDeclaration(node) && !ts.isTypeAliasDeclaration(node)
 }
 
 function makesIdentity(statement: ts.Statement): boolean {

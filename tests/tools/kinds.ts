@@ -161,6 +161,8 @@ function valuesFile(served: readonly Served[]): string {
   for (const { name, model, group, version, kind, plural, scope } of served) {
     lines.push('', `export const ${name}: Resource<`, `  models.${model},`, `  models.Desired${model}`, '> = {')
     lines.push(`  group: '${group}', version: '${version}', kind: '${kind}',`, `  plural: '${plural}', scope: '${scope}',`, '}')
+    // A value of the same name hides what `export *` has.
+    if (name === model) lines.push(`export type ${name} = models.${model}`)
   }
   return lines.join('\n') + '\n'
 }

@@ -15,15 +15,7 @@ export interface Complaint {
 export function check(files: ReadonlyMap<string, string>): Complaint[] {
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
-  const texts = new Map([...files].map(([path, text]) => [ROOT + path, text]))
-  const host = ts.createCompilerHost(options)
-  const { getSourceFile, fileExists } = host
-  host.fileExists = (path) => texts.has(path) || fileExists(path)
-  host.getSourceFile = (path, version, ...rest) => {
-    const text = texts.get(path)
-    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version)
-  }
-  const program = ts.createProgram([...texts.keys()], options, host)
+  const program = ts.createProgram([...files.keys()].map((path) => ROOT + path), options, virtualHost(options, files))
   return [...files.keys()].flatMap((file) => {
     const source = program.getSourceFile(ROOT + file)!
     return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(({ start = 0, messageText }) => ({
@@ -32,4 +24,17 @@ export function check(files: ReadonlyMap<string, string>): Complaint[] {
       message: ts.flattenDiagnosticMessageText(messageText, '\n'),
     }))
   })
+}
+
+/** A compiler's view of this repository, with files beside those on disk, given by their paths from the top. */
+export function virtualHost(options: ts.CompilerOptions, files: ReadonlyMap<string, string>): ts.CompilerHost {
+  const texts = new Map([...files].map(([path, text]) => [ROOT + path, text]))
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists } = host
+  host.fileExists = (path) => texts.has(path) || fileExists(path)
+  host.getSourceFile = (path, version, ...rest) => {
+    const text = texts.get(path)
+    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version)
+  }
+  return host
 }

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { ROOT } from '../types/virtual_program.ts'
+import { hiddenTypes } from './public_types.ts'
+
+/** The files behind the names that users import. */
+const entries = Object.values((JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: Record<string, string> }).exports)
+  .filter((path) => path.endsWith('.ts')).map((path) => path.slice(2))
+
+test('every type that the public declarations mention is exported by an entry', () => {
+  assert.ok(entries.includes('mod.ts') && entries.length > 3, entries.join())
+  const remedy = 'export each as a type from mod.ts, or from the mod.ts of its entry, under "Types that those above mention"'
+  assert.deepEqual(hiddenTypes(entries), [], remedy)
+})
+
+/** What is hidden in a module of this text. */
+function hiddenIn(mod: string, inner: string): string[] {
+  return hiddenTypes(['lib/core/virtual.ts'], new Map([['lib/core/virtual.ts', mod], ['lib/core/inner.ts', inner]]))
+    .map((line) => line.replace(' (lib/core/inner.ts), mentioned by', ' by'))
+}
+
+test('a hidden type is found wherever a declaration may mention it, with what it mentions itself', () => {
+  const inner = `
+    export interface Deep { readonly a: string }
+    export interface Hidden { readonly deep: Deep }
+    export interface Base { readonly b: string }
+    export class Parent<T> { readonly of?: T }
+    export interface Options { readonly hidden?: Hidden }
+    export type Result = Promise<readonly Hidden[]>
+    export class Class extends Parent<Base> { constructor(options: Options) { super(); void options } }
+    export const value: (hidden: Hidden) => void = () => {}
+    export function f<T extends Base>(of: T): T { return of }`
+  const all = hiddenIn(`export { Class, value, f } from './inner.ts'\nexport type { Result } from './inner.ts'`, inner)
+  assert.deepEqual(all.map((line) => line.split(' ', 1)[0]), ['Base', 'Deep', 'Hidden', 'Options', 'Parent'])
+  assert.deepEqual(hiddenIn(`export { Class, Parent, value, f, type Base, type Deep, type Hidden, type Options, type Result } from './inner.ts'`, inner), [])
+  assert.deepEqual(hiddenIn(`export * as inner from './inner.ts'`, inner), [])
+  assert.deepEqual(hiddenIn(`export { value } from './inner.ts'`, inner), ['Deep by Hidden', 'Hidden by value'])
+})
+
+test('bodies, initializers, private members and a file\'s own types hide nothing', () => {
+  const inner = `
+    export interface Hidden { readonly a: string }
+    interface Own { readonly a: string }
+    export class Class {
+      #a: Hidden | undefined
+      private readonly b: Hidden | undefined
+      #c(): Hidden | undefined { return this.#a ?? this.b }
+      d(): Own | undefined { const hidden: Hidden | undefined = this.#c(); return hidden }
+    }
+    export const value: string = ((hidden: Hidden) => hidden.a)({ a: '' })`
+  assert.deepEqual(hiddenIn(`export { Class, value } from './inner.ts'`, inner), [])
+})
