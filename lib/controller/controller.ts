@@ -30,6 +30,8 @@ export interface ControllerDependencies {
   readonly reconcile: (run: Run) => Promise<Result>
   readonly clock: Clock
   readonly log: Log
+  /** Makes the id of a run, for its log. Default: crypto.randomUUID. */
+  readonly uuid?: (() => string) | undefined
   /** How many keys are worked on at once. Default: 1. */
   readonly concurrency?: number | undefined
   /** Aborts a run's signal after so long. Default: never. */
@@ -174,9 +176,9 @@ export class Controller implements Runnable {
   }
 
   #reconciler(): Reconciler {
-    const { kind, reconcile, clock, log, timeoutMs, abandon, onReconcile } = this.#dependencies
+    const { kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile } = this.#dependencies
     const own = { controller: this.name, queue: this.#queue, journal: this.#journal, metrics: this.#metrics }
-    return new Reconciler({ ...own, kind, reconcile, clock, log, timeoutMs, abandon, onReconcile })
+    return new Reconciler({ ...own, kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile })
   }
 
   async #end({ synced }: { readonly synced: boolean }): Promise<void> {

@@ -37,6 +37,8 @@ export interface ReconcilerOptions {
   readonly queue: WorkQueue<string>
   readonly clock: Clock
   readonly log: Log
+  /** Makes the id of a run, for its log. Default: crypto.randomUUID. */
+  readonly uuid?: (() => string) | undefined
   readonly timeoutMs: number | undefined
   readonly abandon: AbortSignal | undefined
   readonly metrics: ControllerMetrics | undefined
@@ -75,7 +77,7 @@ export class Reconciler {
     const attempt = queue.failures(key) + 1
     const writes: WriteRecord[] = []
     const name = parseKey(key)
-    const log = runLog(this.#options.log, () => ({ controller, kind, ...name, reconcileID: crypto.randomUUID() }))
+    const log = runLog(this.#options.log, () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }))
     const running = { key, beganMs: clock.monotonic() }
     this.#slow.begin(running)
     metrics?.begin()

@@ -23,6 +23,7 @@ export interface AssemblySetup {
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
+  readonly uuid?: (() => string) | undefined
   /** Instead of the operator's own. */
   readonly leaderElection?: boolean | undefined
   /** Whether health, metrics and profiling are served where the operator says. */
@@ -51,7 +52,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
 }
 
 function controllerOf(description: ControllerDescription, operator: string, manager: Manager, setup: AssemblySetup): Controller {
-  const { clusters, meter, clock, log, onReconcile } = setup
+  const { clusters, meter, clock, log, uuid, onReconcile } = setup
   const { concurrency, timeout, backoff, limiter, filter, syncTimeout, everyReplica = false, warmup } = description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
@@ -65,6 +66,7 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     when: finalizer === undefined ? filter : orWaiting(filter, finalizer),
     clock,
     log,
+    uuid,
     meter,
     concurrency,
     leaderOnly: !everyReplica,
@@ -106,14 +108,14 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
 
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
   if (!(setup.leaderElection ?? Boolean(leaderElection))) return undefined
-  const { clusters, instance, clock, log, meter, random } = setup
+  const { clusters, instance, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
   const { config, api } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   return new LeaderElector({
     api, clock, log, meter, random,
     lease: own.lease ?? name,
     namespace: own.namespace ?? config?.namespace ?? 'default',
-    identity: own.identity ?? `${instance}_${crypto.randomUUID()}`,
+    identity: own.identity ?? `${instance}_${uuid()}`,
     labels: own.labels,
     callbacks: { onNewLeader: own.onNewLeader },
     timings: {

@@ -13,6 +13,8 @@ export interface GarbageCollectorOptions {
   readonly transport: Transport
   readonly clock: Clock
   readonly log: Log
+  /** For back-off. Default: Math.random. */
+  readonly random?: (() => number) | undefined
 }
 
 const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
@@ -36,9 +38,9 @@ export class GarbageCollector implements Runnable {
   #looks = 0
 
   constructor(options: GarbageCollectorOptions) {
-    const { transport, clock, log } = options
+    const { transport, clock, log, random } = options
     this.#options = options
-    this.#cluster = new Cluster({ name: this.name, transport, clock, log })
+    this.#cluster = new Cluster({ name: this.name, transport, clock, log, random })
     this.#client = this.#cluster.client.live
     this.#controller = new Controller({
       name: this.name,

@@ -1,50 +1,109 @@
 /** Failures on demand: a transport that refuses, delays or cuts what a test asks for. */
-import type { AnyResource, Transport } from 'kubeloop'
+import type { AnyResource, OtherCluster, Transport } from 'kubeloop'
 import type { Duration } from '../core/duration.ts'
 import { NetworkError } from 'kubeloop'
 import { sleep, type Clock } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
-import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
+/** What happens to some requests of an operator. It needs one of `status`, `delay` and `cut`. */
 export interface Fault {
-  /** Which requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. Default: all. */
+  /** Which requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Default: all. */
   verb?: string
   /** Default: every kind. */
   resource?: AnyResource
-  /** How many requests it meets. Default: 1. */
+  /** Requests to which cluster: one that `app.cluster(…)` made, or its name; `null` is the operator's own. Default: every cluster. */
+  cluster?: OtherCluster | string | null
+  /** How many requests it meets, in all clusters together. Infinity is all of them from now on. Default: 1. */
   times?: number
   /** Answer with this status code instead of asking the server. */
   status?: number
-  /** Wait so long first. */
+  /** Wait this long on the world's clock first. */
   delay?: Duration
-  /** Break the connection: before the answer, or for a watch that is accepted, after its head. */
+  /**
+   * Break the connection. A watch that the server accepts breaks right after the head of its answer; any other request is
+   * cut before it reaches the server.
+   */
   cut?: boolean
 }
 
+/** Where a fault is added, and what it does to the transports of each cluster. */
 export interface Faults {
-  readonly transport: Transport
+  /** How many requests wait for the end of a `delay`. */
+  readonly delayed: number
+  /** @throws TypeError if the fault has no effect, or names a verb or a cluster that does not exist. RangeError for an invalid `times`, `status` or `delay`. */
   add(fault: Fault): void
+  /** `cluster`: the name of the cluster that `inner` leads to; `null` for the operator's own. */
+  around(inner: Transport, cluster: string | null): Transport
 }
 
-export function faultyTransport(inner: Transport, clock: Clock): Faults {
-  const active: (Fault & { left: number })[] = []
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
+
+/** `clusters`: the names of the operator's other clusters. */
+export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
+  const active: (Omit<Fault, 'cluster' | 'delay'> & { readonly cluster: string | null | undefined; readonly delayMs: number | undefined; left: number })[] = []
+  let delayed = 0
   return {
-    add: (fault) => void active.push({ ...fault, left: fault.times ?? 1 }),
-    transport: async (request) => {
-      const fault = active.find((fault) => fault.left > 0 && meets(fault, request))
+    get delayed() {
+      return delayed
+    },
+    add({ cluster: where, delay, ...fault }) {
+      const { verb, times = 1, status, cut } = fault
+      const cluster = typeof where === 'object' ? (where?.name ?? null) : where
+      const delayMs = delay === undefined ? undefined : toMs(delay)
+      const cannot = 'Cannot add a fault'
+      if (status === undefined && delayMs === undefined && !cut) throw new TypeError(`${cannot}: it has no effect; give it a status, a delay or cut`)
+      if (verb !== undefined && !VERBS.includes(verb)) throw new TypeError(`${cannot} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
+      if (typeof cluster === 'string' && !clusters.includes(cluster)) throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has none of that name`)
+      if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599)) throw new RangeError(`${cannot}: status is ${status}, and must be a whole number from 200 to 599`)
+      if (!(times >= 1)) throw new RangeError(`${cannot}: times is ${times}, and must be at least 1`)
+      active.push({ ...fault, cluster, delayMs, left: times })
+    },
+    around: (inner, cluster) => async (request) => {
+      const at = active.findIndex((fault) => (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request))
+      const fault = active[at]
       if (!fault) return await inner(request)
-      fault.left--
-      if (fault.delay !== undefined) await sleep(clock, toMs(fault.delay), request.signal)
+      if (--fault.left < 1) active.splice(at, 1)
+      if (fault.delayMs !== undefined) {
+        delayed++
+        try {
+          await sleep(clock, fault.delayMs, request.signal)
+        } finally {
+          delayed--
+        }
+      }
       if (fault.status !== undefined) return refusal(fault.status)
-      if (fault.cut) throw new NetworkError(`Cannot reach the server: the connection was cut, as the test asked`, { phase: 'response', code: 'ECONNRESET' })
-      return await inner(request)
+      return fault.cut ? await cutOff(inner, request) : await inner(request)
     },
   }
 }
 
-function meets({ verb, resource }: Fault, request: HttpRequest): boolean {
-  const url = new URL(request.path, 'http://localhost')
-  const parts = url.pathname.split('/').filter(Boolean)
+async function cutOff(inner: Transport, request: HttpRequest): Promise<HttpResponse> {
+  if (!isWatch(request)) throw brokenOff('response')
+  const response = await inner(request)
+  const { body } = response
+  if (response.status < 300) return { ...response, body: brokenBody(body) }
+  body.cancel()
+  throw brokenOff('response')
+}
+
+/** Ends with an error before its first byte. */
+function brokenBody(inner: HttpBody): HttpBody {
+  const fail = (): Promise<never> => {
+    inner.cancel()
+    return Promise.reject(brokenOff('body'))
+  }
+  return { text: fail, cancel: () => inner.cancel(), [Symbol.asyncIterator]: () => ({ next: fail }) }
+}
+
+function brokenOff(phase: 'response' | 'body'): NetworkError {
+  const what = phase === 'body' ? 'Cannot read on' : 'Cannot reach the server'
+  return new NetworkError(`${what}: the connection was cut, as the test asked`, { phase, code: 'ECONNRESET' })
+}
+
+function meets({ verb, resource }: Pick<Fault, 'verb' | 'resource'>, request: HttpRequest): boolean {
+  const { pathname } = new URL(request.path, 'http://localhost')
+  const parts = pathname.split('/').filter(Boolean)
   const rest = parts[0] === 'api' ? parts.slice(2) : parts.slice(3)
   const inNamespace = rest[0] === 'namespaces' && rest.length > 2 && !['status', 'finalize'].includes(rest[2]!)
   const [plural, name] = inNamespace ? rest.slice(2) : rest
@@ -52,13 +111,13 @@ function meets({ verb, resource }: Fault, request: HttpRequest): boolean {
     const group = parts[0] === 'api' ? '' : parts[1]
     if (group !== resource.group || plural !== resource.plural) return false
   }
-  return verb === undefined || verb === verbOf(request, url, name !== undefined)
+  return verb === undefined || verb === verbOf(request, name !== undefined)
 }
 
-function verbOf({ method }: HttpRequest, url: URL, named: boolean): string {
-  switch (method) {
+function verbOf(request: HttpRequest, named: boolean): string {
+  switch (request.method) {
     case 'GET':
-      return named ? 'get' : url.searchParams.has('watch') ? 'watch' : 'list'
+      return named ? 'get' : isWatch(request) ? 'watch' : 'list'
     case 'POST':
       return 'create'
     case 'PUT':
@@ -68,6 +127,10 @@ function verbOf({ method }: HttpRequest, url: URL, named: boolean): string {
     case 'DELETE':
       return named ? 'delete' : 'deletecollection'
   }
+}
+
+function isWatch({ method, path }: HttpRequest): boolean {
+  return method === 'GET' && new URL(path, 'http://localhost').searchParams.has('watch')
 }
 
 function refusal(code: number): HttpResponse {

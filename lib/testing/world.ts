@@ -1,46 +1,90 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
 import { Cluster, type Client, type Log, type Operator, type OtherCluster, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { toMs, type Duration } from '../core/duration.ts'
+import { newUid } from '../apiserver/objects.ts'
+import { formatMs, toMs, type Duration } from '../core/duration.ts'
+import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { silentLog } from '../observe/log.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import { FakeClock } from './fake_clock.ts'
-import { faultyTransport, type Fault } from './faults.ts'
+import { makeFaults, type Fault, type Faults } from './faults.ts'
 
 export interface WorldOptions {
   /** Created before the operator starts, in this order. Each has apiVersion, kind and metadata. */
   objects?: readonly object[]
   /** How many replicas of the operator run. Default: 1. */
   replicas?: number
-  /** What is random in the run is random in the same way for the same seed. Default: 1. */
+  /**
+   * Everything random comes from it: uids, generated names, back-off, the identities of replicas, the ids of reconciles. Equal
+   * seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
+   */
   seed?: number
   /** Default: none. */
   log?: Log
 }
 
+/**
+ * An operator, its clusters and their time.
+ *
+ * When a replica ends with an error, `settle` and `advance` reject with that error until {@link World.takeFailure} has
+ * returned it, and `stop` rejects with it if none of them did.
+ */
 export interface World extends AsyncDisposable {
   /** A cluster administrator's, past every fault. */
   readonly client: Client
-  /** The same for another cluster of the operator, which is a world of its own. */
+  /**
+   * The same for another cluster of the operator, which has an API server and an owner-reference collector of its own.
+   *
+   * @throws TypeError if the operator has no cluster of that name.
+   */
   clientOf(cluster: OtherCluster): Client
   readonly clock: FakeClock
-  /** Waits until no key is queued or in work and no request is under way. Rejects with what ended the operator, if it ended. */
+  /**
+   * Waits until no key is queued or in work and no request is under way; a request that a fault delays waits for its time, and
+   * is not waited for. Rejects with the error of a replica that ended, and if the operator does not come to rest.
+   */
   settle(): Promise<void>
-  /** Lets time pass; what becomes due happens in order, each thing when the one before has settled. */
+  /** Lets time pass; what becomes due happens in order, each thing when the one before has settled. Rejects as `settle` does. */
   advance(time: Duration): Promise<void>
-  /** Makes requests of the operator fail. */
+  /**
+   * Makes requests of the operator fail, those to its other clusters included.
+   *
+   * @throws TypeError or RangeError if the fault cannot have an effect.
+   */
   fault(fault: Fault): void
-  /** Stops the operator and waits for its end. */
+  /**
+   * Returns the error that a replica ended with and forgets it; undefined if there is none. For tests in which a replica is
+   * to fail: the other replicas go on.
+   *
+   * @example
+   * ```ts
+   * w.fault({ verb: 'update', resource: Lease, status: 500, times: Infinity })
+   * await assert.rejects(w.advance('20s'), LeadershipLost)
+   * w.takeFailure()
+   * await w.stop()
+   * ```
+   */
+  takeFailure(): unknown
+  /**
+   * Stops the operator and waits for its end, advancing the clock where that waits for it. Rejects with the errors of replicas
+   * that no other call has rejected with or returned, and if the operator does not end within its grace period and ten minutes.
+   */
   stop(): Promise<void>
 }
 
 /** After so many turns of the event loop without rest something goes in circles. */
-const MOST_TURNS = 20_000
+const MAX_TURNS = 20_000
 /** Work passes between parts by promises and turns; when nothing was seen for so many turns, there is none. */
 const QUIET_TURNS = 5
+/** The same where a key is in work, which may be that of a delayed request: the work of another may pause for some turns. */
+const DELAYED_TURNS = 100
+/** What an end may take besides the grace period, which covers the controllers: the lease is given back, the last Events are sent. */
+const STOP_MARGIN_MS = 600_000
+/** An infinite grace period ends, too, or a test would. */
+const MAX_GRACE_MS = 3_600_000
 
 /**
  * Starts an operator in a world of its own, and settles when it has come to rest.
@@ -58,47 +102,78 @@ const QUIET_TURNS = 5
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
   const { replicas = 1, seed = 1, log = silentLog, objects = [] } = options
-  const activity = new Activity()
+  const { description } = operator
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest() })
-  const server = new ApiServer({ clock, random })
-  const faults = faultyTransport(server.handle, clock)
+  const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
+  const activity = new Activity(faults)
   const admin = (handle: Transport): Cluster => new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', clock, random })
-  const { client, kinds } = admin(server.handle)
+  const open = (name: string | null): Opened => {
+    const { handle } = new ApiServer({ clock, random })
+    // Outside of what is counted: a request that a fault delays is not under way.
+    return { handle, transport: faults.around(activity.counting(handle), name), admin: admin(handle) }
+  }
+  const main = open(null)
+  const { client, kinds } = main.admin
   for (const object of objects) await create({ client, kinds }, object as AnyObject)
-  const others = new Map(operator.description.clusters.map(({ name }) => [name, new ApiServer({ clock, random })]))
+  const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
 
   const stopping = new AbortController()
-  const collector = new GarbageCollector({ transport: activity.counting(server.handle), clock, log })
-  activity.watch(() => collector.idle)
-  const running: Promise<void>[] = [activity.guard(collector.start(stopping.signal))]
-  for (let replica = 0; replica < replicas; replica++) {
-    const start = operator.start(stopping.signal, {
-      instance: `replica-${replica}`,
-      transport: activity.counting(faults.transport),
-      transports: Object.fromEntries([...others].map(([name, other]) => [name, activity.counting(other.handle)])),
-      clock,
-      random,
-      log,
-      crds: 'install',
-      freeze: true,
-      fieldValidation: 'Strict',
-      serves: false,
-      ...(replicas > 1 ? {} : { leaderElection: false }),
-      onAssembled: ({ controllers }) => activity.watch(() => [...controllers.values()].every((controller) => controller.idle)),
-    })
-    running.push(activity.guard(start))
+  for (const { handle } of [main, ...others.values()]) {
+    const collector = new GarbageCollector({ transport: activity.counting(handle), clock, log, random })
+    activity.run((watch) => (watch(() => collector.idle), collector.start(stopping.signal)))
   }
-  const stop = async (): Promise<void> => {
+  for (let replica = 0; replica < replicas; replica++) {
+    // A source of its own: whether anything is logged must not change what else is random.
+    const ids = seededRandom(seed + 1 + replica)
+    activity.run((watch) =>
+      operator.start(stopping.signal, {
+        instance: `replica-${replica}`,
+        transport: main.transport,
+        transports: Object.fromEntries([...others].map(([name, { transport }]) => [name, transport])),
+        clock,
+        random,
+        uuid: () => newUid(ids),
+        log,
+        crds: 'install',
+        freeze: true,
+        fieldValidation: 'Strict',
+        serves: false,
+        ...(replicas > 1 ? {} : { leaderElection: false }),
+        onAssembled: ({ controllers }) => watch(() => [...controllers.values()].every((controller) => controller.idle)),
+      })
+    )
+  }
+  const { grace = '30s', name } = description.options
+  const maxStopMs = Math.min(grace === 'forever' ? Infinity : toMs(grace), MAX_GRACE_MS) + STOP_MARGIN_MS
+  const end = async (): Promise<void> => {
     stopping.abort(new DOMException('The test has ended', 'AbortError'))
-    // Draining may wait for timers of the fake clock; what does not end within the longest grace is a hang.
-    const ended = Promise.all(running).then(() => true)
-    while (!(await Promise.race([ended, nextTurn().then(() => false)]))) if (clock.pending > 0) await clock.advance(100)
+    activity.stop()
+    const untilMs = clock.monotonic() + maxStopMs
+    await activity.rest()
+    // Draining may wait for timers of the clock; what needs none has only turns.
+    for (let turns = 0; activity.isRunning; await nextTurn()) {
+      if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
+      else if (turns++ > MAX_TURNS) {
+        throw new Error(`Cannot stop operator "${name}": it has not ended ${formatMs(maxStopMs)} after its signal was aborted; does a task or a reconcile wait for something that never comes?`)
+      }
+    }
+  }
+  let ended: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    await (ended ??= end().catch((error: unknown) => activity.fail(error)))
+    const errors = activity.untold()
+    if (errors.length === 1) throw errors[0]
+    if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   }
   try {
     await activity.rest()
   } catch (error) {
-    await stop()
+    try {
+      await stop()
+    } catch (other) {
+      throw new AggregateError([error, other], `${messageOf(error)}; and at the stop: ${messageOf(other)}`)
+    }
     throw error
   }
   return {
@@ -106,32 +181,72 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     clientOf({ name }) {
       const other = others.get(name)
       if (!other) throw new TypeError(`Cannot use the cluster "${name}": the operator has none of that name`)
-      return admin(other.handle).client
+      return other.admin.client
     },
     clock,
     settle: () => activity.rest(),
     advance: (time) => clock.advance(toMs(time)),
     fault: (fault) => faults.add(fault),
+    takeFailure: () => activity.takeFailure(),
     stop,
     [Symbol.asyncDispose]: stop,
   }
 }
 
-/** What is under way: requests, and whatever says that it is busy. */
+interface Opened {
+  /** Past every fault. */
+  readonly handle: Transport
+  /** The operator's. */
+  readonly transport: Transport
+  readonly admin: Cluster
+}
+
+/** What is under way: requests, and parts that say that they are busy. */
 class Activity {
+  readonly #faults: Faults
   #requests = 0
   /** Counts every request, so that work that begins and ends between two looks is seen. */
   #seen = 0
-  readonly #idle: (() => boolean)[] = []
-  #failure: { readonly error: unknown } | undefined
+  /** What runs, each with what says whether it is idle. */
+  readonly #running = new Set<(() => boolean)[]>()
+  /** What parts ended with, the oldest first. `told`: a call of the test has rejected with it. */
+  #failures: { readonly error: unknown; told: boolean }[] = []
+  #isStopping = false
 
-  watch(idle: () => boolean): void {
-    this.#idle.push(idle)
+  constructor(faults: Faults) {
+    this.#faults = faults
   }
 
-  /** Remembers what ended a part before its time. */
-  guard(part: Promise<void>): Promise<void> {
-    return part.catch((error: unknown) => void (this.#failure = { error }))
+  get isRunning(): boolean {
+    return this.#running.size > 0
+  }
+
+  /** Runs a part, which may name what says whether it is idle, and keeps the error that it ends with. */
+  run(part: (watch: (idle: () => boolean) => void) => Promise<void>): void {
+    const idle: (() => boolean)[] = []
+    this.#running.add(idle)
+    // What has ended waits for nothing, whatever is left in its queues.
+    void part((each) => void idle.push(each)).catch((error: unknown) => this.fail(error)).finally(() => this.#running.delete(idle))
+  }
+
+  fail(error: unknown): void {
+    this.#failures.push({ error, told: false })
+  }
+
+  /** From now on only turns count: keys may be left, and failures are told at the end. */
+  stop(): void {
+    this.#isStopping = true
+  }
+
+  takeFailure(): unknown {
+    return this.#failures.shift()?.error
+  }
+
+  /** The errors that no call has rejected with, now told. */
+  untold(): unknown[] {
+    const untold = this.#failures.filter(({ told }) => !told)
+    for (const failure of untold) failure.told = true
+    return untold.map(({ error }) => error)
   }
 
   /** A watch is under way until its head has come; others until their whole answer was read. */
@@ -149,12 +264,21 @@ class Activity {
 
   async rest(): Promise<void> {
     let quiet = 0
-    for (let turns = 0; quiet < QUIET_TURNS; turns++) {
-      if (this.#failure) throw this.#failure.error
-      if (turns > MOST_TURNS) throw new Error(`Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it?`)
+    let isIdle = true
+    for (let turns = 0; quiet < (isIdle ? QUIET_TURNS : DELAYED_TURNS); turns++) {
+      const [failure] = this.#failures
+      if (failure && !this.#isStopping) {
+        failure.told = true
+        throw failure.error
+      }
+      if (turns > MAX_TURNS) {
+        if (this.#isStopping) return
+        throw new Error(`Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it, or wait for something that never comes?`)
+      }
       const seen = this.#seen
       await nextTurn()
-      quiet = this.#requests === 0 && this.#seen === seen && this.#idle.every((idle) => idle()) ? quiet + 1 : 0
+      isIdle = this.#isStopping || [...this.#running].every((part) => part.every((idle) => idle()))
+      quiet = this.#requests === 0 && this.#seen === seen && (isIdle || this.#faults.delayed > 0) ? quiet + 1 : 0
     }
   }
 }

@@ -1,0 +1,355 @@
+/** The worlds in which operators are tested: what ends them, what disturbs them, and that equal seeds repeat them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LeadershipLost, NetworkError, operator, predicates, type Log, type Operator, type Transport } from 'kubeloop'
+import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
+import { world, type World } from 'kubeloop/testing'
+import { sleep } from '../../lib/async/clock.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const nowhere = { server: 'https://127.0.0.1:1' }
+const isOurs = predicates.matchesLabels('ours')
+const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
+const never = (): Promise<never> => new Promise(() => {})
+
+/** Ends with an error after a minute. */
+function failing(): Operator {
+  return operator({ name: 'x' }).extend(({ manager, clock }) =>
+    manager.add({ name: 'disk', leaderOnly: false, start: (signal) => sleep(clock, 60_000, signal).then(() => Promise.reject(new Error('no disk'))) })
+  ).add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+}
+
+/** An operator whose requests to its own cluster pass through `around`. */
+function through(app: Operator, around: (transport: Transport, options: NonNullable<Parameters<Operator['start']>[1]>) => Transport): Operator {
+  const start: Operator['start'] = (signal, options = {}) => app.start(signal, { ...options, transport: around(options.transport!, options) })
+  return Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
+}
+
+test('an operator that ends with an error makes settle and advance reject with it, again and again, and stop no second time', async () => {
+  const w = await world(failing())
+  await w.settle()
+  await assert.rejects(w.advance('2m'), /^Error: no disk$/)
+  await assert.rejects(w.settle(), /^Error: no disk$/)
+  await assert.rejects(w.advance(0), /^Error: no disk$/)
+  await w.stop()
+})
+
+test('an error that no other call told of is what stop rejects with, once', async () => {
+  const app = operator({ name: 'x', grace: '5s' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
+  const w = await world(app)
+  await w.client.create(ConfigMap, map('a'))
+  await assert.rejects(w.settle(), /Cannot settle: after \d+ turns of the event loop there is still work; .* wait for something that never comes\?/)
+  // The clock is not advanced: only the end of the grace period ends this reconcile.
+  const beganMs = w.clock.monotonic()
+  await assert.rejects(w.stop(), /still running: "configmap"/)
+  assert.equal(w.clock.monotonic() - beganMs, 5000)
+  await w.stop()
+})
+
+test('errors of several replicas are told together', async () => {
+  const app = operator({ name: 'x', grace: '5s' })
+  app.controllerFor(ConfigMap, { when: isOurs, everyReplica: true }).reconcile(never)
+  const w = await world(app, { replicas: 2 })
+  await w.client.create(ConfigMap, map('a'))
+  await assert.rejects(w.settle(), /still work/)
+  await assert.rejects(w.stop(), (error) => error instanceof AggregateError && error.errors.length === 2 && /configmap.*; .*configmap/.test(error.message))
+})
+
+test('a failure that a test takes is not told of any more, and the other replicas go on', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const w = await world(app, { replicas: 2 })
+  assert.equal(w.takeFailure(), undefined)
+  w.fault({ verb: 'update', resource: Lease, status: 500, times: 5 })
+  await assert.rejects(w.advance('20s'), LeadershipLost)
+  assert.ok(w.takeFailure() instanceof LeadershipLost)
+  assert.equal(w.takeFailure(), undefined)
+  await w.advance('30s')
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual(runs, ['a'], 'the other replica leads')
+  await w.stop()
+})
+
+test('a stop that would take for ever ends with an error: nothing bounds an infinite grace period but the world', async () => {
+  const app = operator({ name: 'stuck', grace: 'forever' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
+  const w = await world(app)
+  await w.client.create(ConfigMap, map('a'))
+  await assert.rejects(w.settle(), /Cannot settle/)
+  await assert.rejects(w.stop(), /Cannot stop operator "stuck": it has not ended 1\.2 h after its signal was aborted; does a task or a reconcile wait/)
+})
+
+test('an operator that fails at its start is stopped, and its error is the one that is told', async () => {
+  let stopped = false
+  const app = operator({ name: 'x' })
+    .add('broken', () => Promise.reject(new Error('no disk')))
+    .add('other', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))))
+  await assert.rejects(world(app), /^Error: no disk$/)
+  assert.ok(stopped)
+})
+
+test('at the end of a block the operator is stopped, and an error that was not told is thrown', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  let stopped = false
+  app.add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))))
+  {
+    await using w = await world(app)
+    await w.settle()
+  }
+  assert.ok(stopped)
+  const w = await world(app)
+  const nowMs = w.clock.now()
+  await w.stop()
+  assert.equal(w.clock.now(), nowMs, 'an end that waits for nothing takes no time')
+})
+
+/** Copies ConfigMaps to another cluster. */
+function copier(): { app: Operator; west: { name: string } } {
+  const app = operator({ name: 'copier' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs })
+    .reconcile(async ({ metadata }, { clientOf }) => void (await clientOf(west).apply(ConfigMap, { metadata: ref(metadata.name) })))
+  return { app, west }
+}
+
+test('faults meet the requests to other clusters, and only those that they name', async () => {
+  for (const cluster of ['west', { name: 'west' }, undefined]) {
+    const { app, west } = copier()
+    const w = await world(app)
+    w.fault({ ...(cluster ? { cluster } : {}), verb: 'patch', status: 500, times: 2 })
+    await w.client.create(ConfigMap, map('a'))
+    await w.settle()
+    assert.equal(await w.clientOf(west).get(ConfigMap, ref('a')), undefined, String(cluster))
+    await w.advance('10ms')
+    assert.equal(await w.clientOf(west).get(ConfigMap, ref('a')), undefined, `${String(cluster)}: a second time`)
+    await w.advance('20ms')
+    assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), `${String(cluster)}: no third time`)
+    await w.stop()
+  }
+  const { app, west } = copier()
+  const w = await world(app)
+  w.fault({ cluster: null, verb: 'patch', status: 500, times: Infinity })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), 'null is the own cluster alone')
+  await w.stop()
+})
+
+test('a fault of another cluster leaves the own one alone', async () => {
+  const app = operator({ name: 'x' })
+  app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })))
+  const w = await world(app)
+  w.fault({ cluster: 'west', status: 500, times: Infinity })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.data, { seen: 'yes' })
+  await w.stop()
+})
+
+test('a fault that cannot have an effect is refused where it is added', async () => {
+  const w = await world(copier().app)
+  assert.throws(() => w.fault({ verb: 'patch' }), /Cannot add a fault: it has no effect; give it a status, a delay or cut/)
+  assert.throws(() => w.fault({ verb: 'apply', cut: true }), /Cannot add a fault to the verb "apply": the verbs are get, list, watch/)
+  assert.throws(() => w.fault({ cluster: 'east', cut: true }), /Cannot add a fault to the cluster "east": the operator has none of that name/)
+  assert.throws(() => w.fault({ cluster: { name: 'east' }, cut: true }), /"east"/)
+  assert.throws(() => w.fault({ delay: '5 s' as never }), /Cannot read duration "5 s"/)
+  assert.throws(() => w.fault({ status: 0 }), /status is 0/)
+  assert.throws(() => w.fault({ cut: true, times: 0 }), /times is 0/)
+  await w.stop()
+})
+
+test('every cluster has a collector: what is owned goes with its owner there, too', async () => {
+  const { app, west } = copier()
+  const w = await world(app)
+  for (const client of [w.client, w.clientOf(west)]) {
+    const owner = await client.create(ConfigMap, { metadata: ref('owner') })
+    await client.create(ConfigMap, { metadata: { ...ref('child'), ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }] } })
+    await client.delete(ConfigMap, ref('owner'))
+    await w.settle()
+    assert.equal(await client.get(ConfigMap, ref('child')), undefined)
+  }
+  await w.stop()
+})
+
+test('a delayed request is answered after its time; until then there is nothing to wait for', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })))
+  const w = await world(app)
+  const data = async () => (await w.client.get(ConfigMap, ref('a')))?.data
+  w.fault({ verb: 'patch', delay: '5s' })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  await w.advance('4999ms')
+  assert.equal(await data(), undefined)
+  await w.advance(1)
+  assert.deepEqual(await data(), { seen: 'yes' })
+  w.fault({ verb: 'patch', delay: '5s', status: 500 })
+  await w.client.create(ConfigMap, map('b'))
+  await w.advance('1s')
+  await w.stop()
+})
+
+test('after a delay is over, a reconcile that never ends is work again', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
+    await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
+    await never()
+  })
+  const w = await world(app)
+  w.fault({ verb: 'patch', delay: '5s' })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  await assert.rejects(w.advance('6s'), /Cannot settle/)
+  await w.stop()
+})
+
+/** What a watch of ConfigMaps brought, and how it ended, seen from between the operator and the faults. */
+async function watchCut(fault: (w: World) => void): Promise<{ heads: number[]; failures: NetworkError[]; w: World; seen: string[] }> {
+  const heads: number[] = []
+  const failures: NetworkError[] = []
+  const seen: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void seen.push(metadata.name))
+  const note = (error: unknown): never => {
+    failures.push(error as NetworkError)
+    throw error
+  }
+  const watching = through(app, (transport) => async (request) => {
+    if (!/\/configmaps\?.*watch=true/.test(request.path)) return await transport(request)
+    const response = await transport(request).catch(note)
+    heads.push(response.status)
+    const read = async function* (): AsyncGenerator<Uint8Array> {
+      try {
+        yield* response.body
+      } catch (error) {
+        note(error)
+      }
+    }
+    return { ...response, body: { text: () => response.body.text(), cancel: () => response.body.cancel(), [Symbol.asyncIterator]: read } }
+  })
+  const w = await world(watching)
+  heads.length = 0
+  fault(w)
+  // The server ends each watch after some minutes; the next one meets the fault.
+  await w.advance('11m')
+  return { heads, failures, w, seen }
+}
+
+test('a watch that is cut was accepted: it breaks after its head, goes on from where it was, and nothing is lost', async () => {
+  const { heads, failures, w, seen } = await watchCut((w) => w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 2 }))
+  assert.ok(heads.length >= 3 && heads.every((status) => status === 200), heads.join())
+  assert.deepEqual(failures.map(({ phase, code }) => [phase, code]), [['body', 'ECONNRESET'], ['body', 'ECONNRESET']])
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual(seen, ['a'])
+  await w.stop()
+})
+
+test('a cut closes the watch on the server, too', async () => {
+  const before = await watchCut(() => {})
+  const after = await watchCut((w) => w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 3 }))
+  assert.equal(after.w.clock.pending, before.w.clock.pending, 'the server has a timer for each open watch')
+  await before.w.stop()
+  await after.w.stop()
+})
+
+test('any other request that is cut does not reach the server', async () => {
+  const app = operator({ name: 'x' })
+  const phases: string[] = []
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
+    try {
+      await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
+    } catch (error) {
+      phases.push((error as NetworkError).phase)
+    }
+  })
+  const w = await world(app)
+  w.fault({ verb: 'patch', cut: true })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual([phases, (await w.client.get(ConfigMap, ref('a')))?.data], [['response'], undefined])
+  await w.stop()
+})
+
+/** A busy operator in a world of this seed, and all that can be seen of it. */
+async function record(seed: number, logged: boolean): Promise<{ requests: string[]; lines: string[]; objects: unknown[]; timeMs: number }> {
+  const requests: string[] = []
+  const lines: string[] = []
+  const at = (level: string): Log['info'] => (message, fields) => void (logged && lines.push(`${level} ${message} ${JSON.stringify(fields ?? {}, (_, value) => value instanceof Error ? String(value) : value)}`))
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  let opened = 0
+  const app = operator({ name: 'busy', leaderElection: true })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs, concurrency: 3 })
+    .from('stream', async function* () {
+      yield* [ref('a'), ref('b')]
+      if (opened++ < 6) throw new Error('the stream broke off')
+      await never()
+    })
+    .every('90s')
+    .reconcile(async (own, { client, clientOf, events, log, attempt }) => {
+      if (logged) log.info('run')
+      events.normal(own, 'Run', `try ${attempt}`)
+      await client.create(Pod, { metadata: { namespace: 'default', generateName: `${own.metadata.name}-` }, spec: { containers: [{ name: 'c', image: 'i' }] } })
+      await clientOf(west).apply(ConfigMap, { metadata: ref(own.metadata.name), data: { attempt: String(attempt) } })
+      if (attempt < 4) throw new Error('again')
+      return { requeueAfter: '1m' }
+    })
+  const recorded = through(app, (transport, { instance, clock, transports }) => {
+    const around = (to: string, inner: Transport): Transport => async (request) => {
+      const line = `${clock!.now()} ${instance} ${to} ${request.method} ${request.path} ${String(request.body ?? '')}`
+      const response = await inner(request)
+      requests.push(`${line} ${response.status}`)
+      return response
+    }
+    for (const [name, inner] of Object.entries(transports!)) (transports as Record<string, Transport>)[name] = around(name, inner)
+    return around('own', transport)
+  })
+  const w = await world(recorded, { seed, log, replicas: 2 })
+  w.fault({ verb: 'create', status: 500, times: 4 })
+  w.fault({ verb: 'watch', cut: true, times: 4 })
+  w.fault({ verb: 'update', resource: Lease, delay: '3s' })
+  for (const name of ['a', 'b', 'c']) await w.client.create(ConfigMap, map(name))
+  await w.advance('6m')
+  await w.client.delete(ConfigMap, ref('b'))
+  await w.advance('1m')
+  const objects = [await w.client.list(Pod), await w.client.list(ConfigMap), await w.client.list(Lease), await w.clientOf(west).list(ConfigMap)]
+  await w.stop()
+  return { requests, lines, objects, timeMs: w.clock.now() }
+}
+
+test('equal seeds give equal runs: requests, their order and times, uids, versions, names, identities and log lines', async () => {
+  const first = await record(7, true)
+  assert.ok(first.requests.length > 300, `${first.requests.length} requests`)
+  assert.ok(first.lines.some((line) => line.includes('reconcileID')) && first.requests.some((line) => line.includes('holderIdentity')))
+  const escaped: string[] = []
+  const [random, uuid] = [Math.random, crypto.randomUUID]
+  Math.random = () => (escaped.push(`Math.random ${new Error().stack}`), random())
+  crypto.randomUUID = () => (escaped.push(`crypto.randomUUID ${new Error().stack}`), uuid.call(crypto))
+  let second: typeof first
+  try {
+    second = await record(7, true)
+  } finally {
+    Math.random = random
+    crypto.randomUUID = uuid
+  }
+  assert.deepEqual(escaped.filter((stack) => stack.includes('/lib/')), [], 'what is random comes from the seed alone')
+  assert.deepEqual(second.requests, first.requests)
+  assert.deepEqual(second.objects, first.objects)
+  assert.deepEqual(second.lines, first.lines)
+  assert.equal(second.timeMs, first.timeMs)
+
+  const silent = await record(7, false)
+  assert.deepEqual(silent.requests, first.requests, 'a log changes nothing else')
+  assert.deepEqual(silent.objects, first.objects)
+
+  const other = await record(8, true)
+  const idsOf = ({ lines }: { lines: string[] }): Set<string> => new Set(lines.flatMap((line) => /"reconcileID":"([^"]+)"/.exec(line)?.[1] ?? []))
+  assert.ok(![...idsOf(first)].some((id) => idsOf(other).has(id)))
+  assert.notDeepEqual(other.objects, first.objects)
+  assert.notDeepEqual(other.requests.map((line) => line.split(' ', 1)[0]), first.requests.map((line) => line.split(' ', 1)[0]), 'back-off has jitter')
+})
