@@ -12,14 +12,13 @@ import type { WriteInFlight, WriteObserver } from '../client/write_observer.ts'
 import { describeOptions, isSubsumed, scopesOf, type CacheOptions } from './cache_options.ts'
 import { Informer } from './informer.ts'
 
-export interface CacheDependencies {
+/** What is kept of kinds whose declaration does not say; and what the informers need. */
+export interface CacheDependencies extends CacheOptions {
   readonly api: Api
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
-  /** Default, and when empty: all of them. With several, a kind has one informer in each. */
-  readonly namespaces?: readonly string[] | undefined
 }
 
 interface Declared {
@@ -44,16 +43,14 @@ export class Cache implements WriteObserver {
    */
   declare(resource: AnyResource, options: CacheOptions = {}): readonly Informer[] {
     const id = resourceId(resource)
+    const scopes = scopesOf(resource, options, this.#dependencies)
     const known = this.#declared.get(id)
     if (known) {
       if (isSubsumed(options, known.options)) return known.informers
       const differ = `it was declared with ${describeOptions(known.options)}, now with ${describeOptions(options)}`
       throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: ${differ}, and a kind is watched once`)
     }
-    const { namespaces: common, ...dependencies } = this.#dependencies
-    const { namespaces: own, ...kept } = options
-    const scopes = scopesOf(resource, own, common)
-    const informers = scopes.map((namespace) => new Informer({ ...dependencies, ...kept, resource, namespace }))
+    const informers = scopes.map((scope) => new Informer({ ...this.#dependencies, ...scope, resource }))
     this.#declared.set(id, { options, informers })
     for (const informer of informers) this.#run?.(informer)
     return informers

@@ -63,8 +63,11 @@ export class CachedReader implements CachingReader {
   /** The stores that have what there is of a kind: in one namespace, or in all that are watched. */
   #stores<T extends KubeObject>(resource: Of<T>, namespace?: string): readonly StoreReader<T>[] | undefined {
     const stores: StoreReader<T>[] = []
-    for (const informer of this.#cache.informersOf(resource) ?? []) {
-      if (namespace && informer.namespace !== undefined && informer.namespace !== namespace) continue
+    const informers = this.#cache.informersOf(resource) ?? []
+    // One that watches all other namespaces beside one of this namespace's own does not have it.
+    const isNamed = informers.some((informer) => informer.namespace === namespace)
+    for (const informer of informers) {
+      if (namespace && informer.namespace !== (isNamed ? namespace : undefined)) continue
       if (!informer.isSynced) return undefined
       stores.push(informer.reader as unknown as StoreReader<T>)
     }

@@ -50,6 +50,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     const placeOf = this.#placeOf
     if (!placeOf || this.#ended) return undefined
     if (this.#options.namespace !== undefined && namespace !== undefined && namespace !== this.#options.namespace) return undefined
+    if (name && placeOf({ namespace, name } as ObjectMeta) === 'elsewhere') return undefined
     const write = this.#state.begin(name ? formatKey({ namespace, name }) : undefined)
     return {
       answered: (answer) => this.#answered(write, placeOf, answer),

@@ -17,6 +17,7 @@ import { loggingWarnings } from '../client/warnings.ts'
 import { parseServer } from '../runtime/server_address.ts'
 import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
 import { Cache } from '../cache/cache.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 
@@ -37,6 +38,8 @@ export interface ClusterOptions {
   readonly random?: (() => number) | undefined
   /** What the cache watches. Default, and when empty: all namespaces. */
   readonly namespaces?: readonly string[] | undefined
+  /** What the cache keeps of kinds whose declaration does not say. Its `namespaces` count where those above are not given. Default: everything. */
+  readonly cacheDefaults?: CacheOptions | undefined
   /** Freezes what the cache hands out. Default: false. */
   readonly freeze?: boolean | undefined
   /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
@@ -83,7 +86,7 @@ export class Cluster implements Runnable {
 
   /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
   constructor(options: ClusterOptions) {
-    const { name, config, clock = systemClock, log = silentLog, random, namespaces, freeze, fieldValidation, meter } = options
+    const { name, config, clock = systemClock, log = silentLog, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
     this.#options = options
     this.config = config
@@ -94,7 +97,7 @@ export class Cluster implements Runnable {
     const counted = meter ? countingRequests(base, { meter, host }) : base
     this.transport = retrying(loggingWarnings(counted, log), { clock, random, log })
     this.api = new Api({ transport: this.transport })
-    this.cache = new Cache({ api: this.api, clock, log, namespaces, random, freeze })
+    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live)
     this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation })
     this.kinds = new KindMap(this.api)

@@ -8,6 +8,7 @@ import type { Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { Cluster } from '../manager/cluster.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
@@ -19,6 +20,8 @@ export interface ClusterSetup {
   readonly transport?: Transport | undefined
   /** Instead of connections to the others, by their names. */
   readonly transports?: Readonly<Record<string, Transport>> | undefined
+  /** What the caches keep of kinds whose declaration does not say. */
+  readonly cacheDefaults?: CacheOptions | undefined
   readonly instance: string
   readonly clock: Clock
   readonly log: Log

@@ -1,10 +1,11 @@
 /** An operator as data: what `operator()` gathers and each start assembles a manager from. */
 import type { Duration } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicate.ts'
-import type { KubeObject, ObjectKey } from '../core/objects.ts'
-import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import { messageOf } from '../core/errors.ts'
+import type { KubeObject, ObjectKey, Thawed } from '../core/objects.ts'
+import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
 import { parseAddress } from '../manager/address.ts'
-import type { CacheOptions } from '../cache/cache_options.ts'
+import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions } from '../cache/cache_options.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
@@ -33,6 +34,28 @@ export interface LeaderElectionOptions {
 /** Where a server listens: a port of 127.0.0.1, `:8080` for all interfaces, or `host:8080`. */
 export type Address = number | string
 
+/** Which objects of a kind a cache keeps, and what of them. */
+export interface CacheSelection<T extends KubeObject> {
+  /** A label selector: only these objects are kept, and seen. */
+  labels?: string
+  /** A field selector, likewise. */
+  fields?: string
+  /** Takes out of each object what is not read, before it is stored. */
+  strip?: (draft: Thawed<NoInfer<T>>) => void
+}
+
+/**
+ * Where a kind is watched: namespaces by their names, or each with a selection of its own, whose options go before those beside
+ * it. `*` is all namespaces that are not named. Empty: all of them.
+ */
+export type CacheNamespaces<T extends KubeObject> = string[] | Readonly<Record<string, CacheSelection<T>>>
+
+/** What the caches keep of every kind. A field selector must be one that every kind knows. */
+export interface CacheDefaults extends CacheSelection<KubeObject> {
+  /** Instead of the operator's `namespaces`. Without effect on cluster-scoped kinds. */
+  namespaces?: CacheNamespaces<KubeObject>
+}
+
 export interface OperatorOptions {
   /** Who writes: field manager, Lease, User-Agent. */
   name: string
@@ -40,6 +63,20 @@ export interface OperatorOptions {
   leaderElection?: boolean | LeaderElectionOptions
   /** What is watched. Default: all namespaces. */
   namespaces?: string[]
+  /**
+   * What the caches keep of every kind that is watched, in all clusters. What `app.cache(Kind, …)` says of a kind goes before it,
+   * each option by itself. Default: everything.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * const app = operator({
+   *   name: 'greeter',
+   *   cache: { strip: ({ metadata }) => void delete metadata.annotations, namespaces: { 'kube-system': { labels: 'ours' }, '*': {} } },
+   * })
+   * ```
+   */
+  cache?: CacheDefaults
   /** What to do about the CRDs of our kinds at start. Default: `verify`; under `kubeloop dev` and in tests `install`. */
   crds?: 'install' | 'verify' | 'ignore'
   /** How long to wait for running reconciles when told to stop. Default: 30 s. */
@@ -98,10 +135,18 @@ export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
 }
 
+export interface CacheDescription {
+  readonly resource: AnyResource
+  readonly options: CacheOptions
+  readonly cluster: OtherCluster | undefined
+  /** Where in the user's file it was declared, for errors. */
+  readonly declaredAt: () => string | undefined
+}
+
 export interface OperatorDescription {
   readonly options: OperatorOptions
   readonly controllers: ControllerDescription[]
-  readonly caches: { readonly resource: AnyResource; readonly options: CacheOptions; readonly cluster: OtherCluster | undefined }[]
+  readonly caches: CacheDescription[]
   readonly tasks: { readonly name: string; readonly task: Task; readonly everyReplica: boolean }[]
   readonly clusters: ClusterDescription[]
   readonly extensions: ((parts: Parts) => void | Promise<void>)[]
@@ -131,6 +176,40 @@ export function watchedResources(description: OperatorDescription, cluster?: Oth
     }
   }
   return kinds
+}
+
+/**
+ * Throws a TypeError, with the place in the user's file, if what is declared of a kind contradicts itself or what was declared
+ * before. A kind is watched once in a cluster.
+ */
+export function checkCache({ caches }: OperatorDescription, { resource, options, cluster, declaredAt }: CacheDescription): void {
+  at(declaredAt, () => scopesOf(resource, options))
+  const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
+  if (!known || isSubsumed(options, known.options)) return
+  const where = known.declaredAt()
+  const before = `it was declared with ${describeOptions(known.options)}${where ? ` (${where})` : ''}`
+  at(declaredAt, () => {
+    throw new TypeError(`Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${describeOptions(options)}; declare it once`)
+  })
+}
+
+/** The same of what is said of all kinds. */
+export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
+  if (!cache) return
+  at(declaredAt, () => {
+    if (namespaces && cache.namespaces) throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
+    checkOptions('all kinds', cache as CacheOptions)
+  })
+}
+
+/** What `check` throws as a TypeError with the place in the user's file. */
+function at(declaredAt: () => string | undefined, check: () => void): void {
+  try {
+    check()
+  } catch (cause) {
+    const place = declaredAt()
+    throw new TypeError(`${messageOf(cause)}${place ? ` (${place})` : ''}`, { cause })
+  }
 }
 
 /** Throws an error that names what is missing, before anything is connected. */

@@ -4,25 +4,33 @@
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
-import type { KubeObject, Thawed } from '../core/objects.ts'
+import type { KubeObject } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
+import { callerFrame } from '../observe/stack.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
 import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
-import { checkDescription, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task } from './description.ts'
+import {
+  checkCache, checkCacheDefaults, checkDescription,
+  type CacheDescription, type CacheNamespaces, type CacheSelection, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task,
+} from './description.ts'
 import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
 
-export interface CacheDeclaration<T extends KubeObject> {
-  /** A label selector: only these objects are kept, and seen. */
-  labels?: string
-  /** A field selector, likewise. */
-  fields?: string
-  /** Instead of the operator's own. */
-  namespaces?: string[]
-  /** Takes out of each object what nobody reads, before it is stored. */
-  strip?: (draft: Thawed<NoInfer<T>>) => void
+export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
+  /**
+   * Instead of the operator's own.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'greeter' })
+   * app.cache(Secret, { namespaces: { 'kube-system': { labels: 'app=greeter' }, prod: {} } })
+   * ```
+   */
+  namespaces?: CacheNamespaces<T>
   /** Where. Default: the operator's own cluster. */
   cluster?: OtherCluster
 }
@@ -31,7 +39,12 @@ export interface Operator {
   /** Begins a controller for a kind; `reconcile` or `reconcileKey` ends it. */
   // deno-lint-ignore no-explicit-any -- reconciling does not depend on what is written
   controllerFor<T extends KubeObject>(resource: Resource<T, any>, options?: ControllerOptions<NoInfer<T>>): ControllerBuilder<T, Operator>
-  /** What of a kind is kept, for all controllers; makes reads of it cached. */
+  /**
+   * What of a kind is kept, for all controllers; makes reads of it cached. Objects that are not selected do not exist for such
+   * reads; a namespace that is not watched is read from the server. Each option goes before that of the operator's `cache`.
+   *
+   * @throws TypeError if the options contradict each other, or those of an earlier declaration of the same kind.
+   */
   // deno-lint-ignore no-explicit-any -- as above
   cache<T extends KubeObject>(resource: Resource<T, any>, options?: CacheDeclaration<T>): Operator
   /** Runs beside the controllers; on the leader only, unless `everyReplica`. */
@@ -80,6 +93,7 @@ export function operator(options: OperatorOptions): Operator {
   if (!isName(options.name ?? '')) {
     throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`)
   }
+  checkCacheDefaults(options, callerFrame())
   const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
   const app: Operator = {
     description,
@@ -89,7 +103,9 @@ export function operator(options: OperatorOptions): Operator {
       return builderOf(controller, app)
     },
     cache(resource, { cluster, ...kept } = {}) {
-      description.caches.push({ resource, options: kept as unknown as CacheOptions, cluster })
+      const declared: CacheDescription = { resource, options: kept as unknown as CacheOptions, cluster, declaredAt: callerFrame() }
+      checkCache(description, declared)
+      description.caches.push(declared)
       return app
     },
     add(name, task, { everyReplica = false } = {}) {

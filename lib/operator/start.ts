@@ -4,6 +4,7 @@ import { resourceId, type AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { silentLog, type Log } from '../observe/log.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble } from './assemble.ts'
@@ -25,6 +26,8 @@ export interface StartOptions {
   instance?: string
   clock?: Clock
   random?: () => number
+  /** Makes what must be unique: who this is among the candidates, and the ids of reconciles. Default: crypto.randomUUID. */
+  uuid?: () => string
   log?: Log
   /** Instead of the operator's own. */
   crds?: 'install' | 'verify' | 'ignore'
@@ -45,9 +48,10 @@ export interface StartOptions {
 /** Runs an operator until the signal is aborted. */
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
   const { clock = systemClock, log = silentLog, serves = true, instance = hostName() } = options
-  const setup = { clock, log, instance, random: options.random, meter: serves ? await meterOf(description.options) : undefined }
+  const setup = { clock, log, instance, random: options.random, uuid: options.uuid, meter: serves ? await meterOf(description.options) : undefined }
   const clusters = await openClusters(description, {
     ...setup,
+    cacheDefaults: description.options.cache as CacheOptions | undefined,
     config: options.cluster,
     transport: options.transport,
     transports: options.transports,

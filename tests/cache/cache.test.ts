@@ -3,10 +3,13 @@ import { test } from 'node:test'
 import { defineIndex } from '../../lib/core/index.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf, type Resource } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { Reader } from '../../lib/client/client.ts'
 import { Cache, type CacheDependencies } from '../../lib/cache/cache.ts'
+import type { CacheOptions } from '../../lib/cache/cache_options.ts'
 import { CachedReader } from '../../lib/cache/cached_reader.ts'
+import type { Informer } from '../../lib/cache/informer.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, list, NODE, pod, POD, refusal, ScriptedServer } from './scripted_server.ts'
@@ -72,8 +75,60 @@ test('it runs what is declared before the start and after it, and ends without a
   await late!.ended
 })
 
+/** A server that is deaf to aborts: what it is asked for it answers when a test says so. */
+function deafServer() {
+  const answers = new Map<string, () => void>()
+  const transport: Transport = ({ path }) =>
+    path.includes('watch=true')
+      ? Promise.resolve(refusal(422, 'Invalid')({ method: 'GET', path }))
+      : new Promise((resolve) => answers.set(/v1\/(\w+)/.exec(path)![1]!, () => resolve(list('5')({ method: 'GET', path }))))
+  return { transport, answer: (plural: string) => answers.get(plural)!(), asked: () => [...answers.keys()] }
+}
+
+test('its end waits for the end of every informer, the last and one that was declared while it ran included', async () => {
+  const deaf = deafServer()
+  const { cache, clock, signal, listeners, stop } = caching({ api: new Api({ transport: deaf.transport }) })
+  cache.declare(POD)
+  let ended = false
+  const running = cache.start(signal).then(() => void (ended = true))
+  await clock.advance(0)
+  cache.declare(NODE)
+  await clock.advance(0)
+  assert.deepEqual(deaf.asked(), ['pods', 'nodes'])
+  stop()
+  await clock.advance(0)
+  deaf.answer('pods')
+  await clock.advance(0)
+  assert.equal(ended, false, 'one of two has not ended')
+  deaf.answer('nodes')
+  await running
+  assert.deepEqual([clock.pending, listeners()], [0, 0])
+})
+
+test('what is declared while it ends is waited for', async () => {
+  const deaf = deafServer()
+  const { cache, clock, signal, stop } = caching({ api: new Api({ transport: deaf.transport }) })
+  const order: string[] = []
+  const [pods] = cache.declare(POD)
+  const running = cache.start(signal).then(() => order.push('cache'))
+  await clock.advance(0)
+  stop()
+  await clock.advance(0)
+  // Each is declared when the one before it ends.
+  const declareAfter = async (informer: Informer, count: number): Promise<void> => {
+    await informer.ended
+    order.push(informer.resource.plural)
+    if (count > 0) await declareAfter(cache.declare({ ...POD, plural: `late${count}` })[0]!, count - 1)
+  }
+  const chain = declareAfter(pods!, 5)
+  deaf.answer('pods')
+  await Promise.all([running, chain])
+  assert.deepEqual(order, ['pods', 'late5', 'late4', 'late3', 'late2', 'late1', 'cache'])
+  assert.deepEqual(deaf.asked(), ['pods'], 'it asked for nothing')
+})
+
 test('an informer that somebody else started ends the cache with an error, and all others with it', async () => {
-  const { cache, server, clock, signal } = caching()
+  const { cache, server, clock, signal, listeners } = caching()
   server.lists.push(list('5'), list('5'))
   const [pods] = cache.declare(POD)
   cache.declare(NODE)
@@ -82,7 +137,7 @@ test('an informer that somebody else started ends the cache with an error, and a
   await assert.rejects(cache.start(signal), /Cannot start the informer of pods: it was started already/)
   other.abort()
   await stray
-  assert.equal(clock.pending, 0)
+  assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
 test('a removed kind is not watched any more; who waits for its sync goes on; it can be declared again', async () => {
@@ -180,6 +235,212 @@ test('selectors and namespaces go with the requests', async () => {
   for (const path of asked) assert.match(path, /\?labelSelector=app%3Da&fieldSelector=spec\.nodeName%3Dn&/)
   stop()
   await running
+})
+
+/** What each informer of a kind asks the server for. */
+const selections = (requests: readonly { path: string }[]): string[] =>
+  requests.filter(({ path }) => !path.includes('watch=true')).map(({ path }) => {
+    const url = new URL(path, 'http://localhost')
+    const { labelSelector = '', fieldSelector = '' } = Object.fromEntries(url.searchParams)
+    return `${/namespaces\/([^/]+)/.exec(url.pathname)?.[1] ?? '*'} ${labelSelector} ${fieldSelector}`.trim()
+  })
+
+test('a namespace may have a selection of its own; * is all that are not named', async () => {
+  const { cache, reader, server, clock, signal, live, stop } = caching({ labels: 'common', namespaces: ['nowhere'] })
+  server.lists.push(list('5', [pod('a', '1', { namespace: 'system' })]), list('6', [pod('b', '2', { namespace: 'prod' })]), list('7', [pod('c', '3', { namespace: 'other' })]))
+  const namespaces = { system: { labels: { app: 'a' }, fields: 'spec.nodeName=n' }, '*': { fields: 'status.phase=Running' }, prod: { strip: (each: KubeObject) => void delete (each as { spec?: unknown }).spec } }
+  const informers = cache.declare(POD, { labels: 'kind', namespaces })
+  assert.deepEqual(informers.map(({ namespace }) => namespace), ['system', undefined, 'prod'])
+  const running = cache.start(signal)
+  await clock.advance(0)
+  assert.deepEqual(selections(server.requests), ['system app=a spec.nodeName=n', '* kind status.phase=Running,metadata.namespace!=system,metadata.namespace!=prod', 'prod kind'])
+  assert.deepEqual(names(await reader.list(Pod)).toSorted(), ['a', 'b', 'c'])
+  stop()
+  await running
+  assert.deepEqual(live(), [])
+})
+
+test('a namespace is read from what watches it, and the others from what watches them', async () => {
+  const { cache, reader, server, clock, signal, live, stop } = caching()
+  // Of three lists the second, all other namespaces, is not in yet.
+  server.lists.push(list('5', [pod('a', '1', { namespace: 'system' })]), refusal(503, 'ServiceUnavailable'), list('6', [pod('b', '2', { namespace: 'other' })]))
+  cache.declare(POD, { namespaces: { system: { labels: 'app=a' }, '': {} } })
+  const running = cache.start(signal)
+  await clock.advance(0)
+  assert.deepEqual(names(await reader.list(Pod, { namespace: 'system' })), ['a'])
+  assert.equal((await reader.get(Pod, { namespace: 'system', name: 'a' }))?.metadata.name, 'a')
+  assert.equal(await reader.get(Pod, { namespace: 'system', name: 'unselected' }), undefined)
+  assert.deepEqual(live(), [])
+  await reader.get(Pod, { namespace: 'other', name: 'b' })
+  await reader.list(Pod)
+  await reader.lookup(byTeam, 'red')
+  assert.deepEqual(live(), ['get pods {"namespace":"other","name":"b"}', 'list pods {}', 'lookup pods red'])
+  await clock.advance(800)
+  assert.equal((await reader.get(Pod, { namespace: 'other', name: 'b' }))?.metadata.name, 'b')
+  assert.deepEqual(names(await reader.list(Pod, { namespace: 'other' })), ['b'])
+  assert.deepEqual([await reader.list(Pod, { namespace: 'system' }), names(await reader.list(Pod))].flat().length, 3)
+  assert.deepEqual(live(), [])
+  stop()
+  await running
+})
+
+test('a namespace that no selection names is read from the server', async () => {
+  const { cache, reader, server, signal, live, stop } = caching()
+  server.lists.push(list('5'))
+  cache.declare(POD, { namespaces: { system: { labels: 'app=a' } } })
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  await reader.get(Pod, { namespace: 'other', name: 'b' })
+  assert.deepEqual([live(), await reader.get(Pod, { namespace: 'system', name: 'b' })], [['get pods {"namespace":"other","name":"b"}'], undefined])
+  stop()
+  await running
+})
+
+test('own writes are seen in the namespace that they went to, as its selection has them, and nowhere else', async () => {
+  const { cache, reader, server, signal, stop } = caching()
+  server.lists.push(list('5'), list('5'))
+  const [system, others] = cache.declare(POD, { namespaces: { system: { labels: 'app=a' }, '*': {} } })
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  const write = (object: KubeObject, namespace: string): void => {
+    const write = cache.begin({ resource: POD, namespace, name: object.metadata.name })
+    write?.answered(object)
+    write?.end()
+  }
+  write(pod('a', '6', { namespace: 'system', labels: { app: 'a' } }), 'system')
+  write(pod('b', '7', { namespace: 'system' }), 'system')
+  write(pod('c', '8', { namespace: 'other' }), 'other')
+  assert.deepEqual([names([...system!.reader.values()]), names([...others!.reader.values()])], [['a'], ['c']])
+  assert.deepEqual(names(await reader.list(Pod, { namespace: 'system' })), ['a'])
+  assert.equal(await reader.get(Pod, { namespace: 'system', name: 'b' }), undefined)
+  assert.equal(others!.beginWrite({ resource: POD, namespace: 'system', name: 'a' }), undefined)
+  assert.notEqual(others!.beginWrite({ resource: POD, namespace: 'other', name: 'a' }), undefined)
+  stop()
+  await running
+})
+
+test('a write is told to the informers of the kind and of its metadata, to its end', async () => {
+  const { cache, reader, server, signal, stop } = caching()
+  server.lists.push(list('5', [pod('a', '1')]), list('5', [pod('a', '1')]), list('5', [pod('a', '1')]))
+  const [whole] = cache.declare(POD)
+  const [metadata] = cache.declare(metadataOf(Pod))
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  const began = [whole!, metadata!].map((informer) => {
+    const ends: string[] = []
+    const begin = informer.beginWrite.bind(informer)
+    informer.beginWrite = (target) => {
+      const write = begin(target)!
+      return { answered: write.answered, deleted: (answer) => (ends.push('deleted'), write.deleted(answer)), end: () => (ends.push('end'), write.end()) }
+    }
+    return ends
+  })
+  const write = cache.begin({ resource: POD, namespace: 'default', name: 'a' })!
+  write.deleted({ kind: 'Status', apiVersion: 'v1', status: 'Success', details: { uid: 'uid-a' } })
+  write.end()
+  assert.deepEqual(began, [['deleted', 'end'], ['deleted', 'end']])
+  assert.equal(await reader.get(Pod, { namespace: 'default', name: 'a' }), undefined)
+  assert.equal(await reader.get(metadataOf(Pod), { namespace: 'default', name: 'a' }), undefined)
+  stop()
+  await running
+})
+
+test('waiting for a sync rejects at once if the signal is aborted, even if nothing is declared', async () => {
+  const { cache } = caching()
+  await assert.rejects(cache.synced(AbortSignal.abort(new Error('too late'))), /too late/)
+})
+
+test('a kind of which the first list is missing in a namespace is named with it, and with what keeps it', async () => {
+  const { cache, server, clock, signal, stop } = caching()
+  server.lists.push(list('5'), refusal(403, 'Forbidden'))
+  cache.declare(POD, { namespaces: ['a', 'b'] })
+  assert.deepEqual(cache.unsynced(), ['pods in namespace "a"', 'pods in namespace "b"'])
+  const running = cache.start(signal)
+  await clock.advance(0)
+  assert.deepEqual(cache.unsynced(), ['pods in namespace "b" (Cannot list pods in namespace "b": scripted Forbidden)'])
+  stop()
+  await running
+})
+
+test('a namespace beside a cluster-scoped kind means nothing, to a cache as to a server', async () => {
+  const { cache, reader, server, signal, live, stop } = caching()
+  server.lists.push(list('5', [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } } as KubeObject]))
+  cache.declare(NODE)
+  const running = cache.start(signal)
+  await cache.synced(signal)
+  assert.deepEqual([names(await reader.list(Node, { namespace: 'default' })), live()], [['n'], []])
+  assert.deepEqual([reader.watches(NODE), reader.watches(POD), reader.watches(metadataOf(Node))], [true, false, false])
+  stop()
+  await running
+})
+
+test('what a declaration does not say is what the cache says, each option by itself', async () => {
+  const asked = async (common: Partial<CacheDependencies>, options: CacheOptions | undefined, resource = POD): Promise<string[]> => {
+    const { cache, server, clock, signal, stop } = caching(common)
+    for (let i = 0; i < 4; i++) server.lists.push(list('5'))
+    cache.declare(resource, options)
+    const running = cache.start(signal)
+    await clock.advance(0)
+    stop()
+    await running
+    return selections(server.requests)
+  }
+  const common = { labels: 'common', fields: 'spec.a=b', namespaces: { a: { labels: 'common-a' }, '*': {} } }
+  const rest = 'spec.a=b,metadata.namespace!=a'
+  assert.deepEqual(await asked(common, undefined), ['a common-a spec.a=b', `* common ${rest}`])
+  assert.deepEqual(await asked(common, { labels: 'own' }), ['a own spec.a=b', `* own ${rest}`])
+  assert.deepEqual(await asked(common, { labels: '' }), ['a  spec.a=b', `*  ${rest}`])
+  assert.deepEqual(await asked(common, { namespaces: ['a', 'b'] }), ['a common-a spec.a=b', 'b common spec.a=b'])
+  assert.deepEqual(await asked(common, { namespaces: { a: { fields: 'spec.c=d' } }, labels: 'own' }), ['a own spec.c=d'])
+  assert.deepEqual(await asked(common, { namespaces: [] }), ['* common spec.a=b'])
+  assert.deepEqual(await asked({ ...common, namespaces: {} }, { namespaces: {} }), ['* common spec.a=b'])
+  assert.deepEqual(await asked(common, undefined, NODE), ['* common spec.a=b'])
+  assert.deepEqual(await asked(common, { labels: 'own' }, NODE), ['* own spec.a=b'])
+  assert.deepEqual(await asked(common, { namespaces: [] }, NODE), ['* common spec.a=b'])
+})
+
+test('strip functions follow the same order: the namespace, the kind, the cache', async () => {
+  const strip = (name: string) => (object: KubeObject): void => void Object.assign(object, { by: name })
+  const by = async (options: CacheOptions): Promise<unknown[]> => {
+    const { cache, reader, server, signal, stop } = caching({ strip: strip('cache') })
+    server.lists.push(list('5', [pod('a', '1', { namespace: 'a' })]), list('5', [pod('b', '1', { namespace: 'b' })]))
+    cache.declare(POD, options)
+    const running = cache.start(signal)
+    await cache.synced(signal)
+    const found = await reader.list(Pod)
+    stop()
+    await running
+    return found.map((object) => (object as { by?: unknown }).by)
+  }
+  assert.deepEqual(await by({ namespaces: ['a', 'b'] }), ['cache', 'cache'])
+  assert.deepEqual(await by({ namespaces: { a: { strip: strip('a') }, b: {} } }), ['a', 'cache'])
+  assert.deepEqual(await by({ strip: strip('kind'), namespaces: { a: { strip: strip('a') }, b: {} } }), ['a', 'kind'])
+})
+
+test('selections by namespace agree when they say the same', () => {
+  const { cache } = caching()
+  const strip = (): void => {}
+  const informers = cache.declare(POD, { namespaces: { a: { labels: { x: 'y' } }, '*': { strip } } })
+  assert.equal(cache.declare(POD, { namespaces: { '': { strip }, a: { labels: { x: 'y' } } } }), informers)
+  assert.equal(cache.declare(POD), informers)
+  for (const namespaces of [['a'], {}, { a: {}, '*': { strip } }, { a: { labels: { x: 'y' } } }, { a: { labels: { x: 'y' } }, '*': { strip: () => {} } }, { a: { labels: { x: 'y' } }, b: { strip } }]) {
+    assert.throws(() => cache.declare(POD, { namespaces }), /Cannot cache pods twice/, JSON.stringify(namespaces))
+  }
+  assert.throws(() => cache.declare(POD, { labels: 'a' }), /Cannot cache pods twice/)
+  assert.throws(() => cache.declare(POD, { namespaces: { a: { labels: { x: 'y' }, fields: 'metadata.name=a' }, '*': { strip } } }), /Cannot cache pods twice/)
+  const { cache: other } = caching()
+  const plain = other.declare(POD, { namespaces: ['a', 'b'] })
+  assert.equal(other.declare(POD, { namespaces: { b: {}, a: {} } }), plain)
+})
+
+test('namespaces and selectors that cannot be are refused where they are declared', () => {
+  const refused = (options: CacheOptions, why: RegExp, resource = POD): void => assert.throws(() => caching().cache.declare(resource, options), why)
+  refused({ namespaces: { '': {}, '*': {} } }, /Cannot cache pods in "" and "\*": both are all other namespaces/)
+  refused({ namespaces: ['*'] }, /Cannot cache pods in the namespace "\*": .*; all of them are \[\]/)
+  for (const name of ['kube-system/pods', 'A', 'a.b', '-a', 'x'.repeat(64)]) refused({ namespaces: { [name]: {} } }, new RegExp(`in the namespace "${name}": a name has at most 63 lower-case`))
+  refused({ namespaces: { a: {} } }, /Cannot cache nodes in namespaces: it is cluster-scoped/, NODE)
+  refused({ labels: 'a in b' }, /a in b/)
+  refused({ namespaces: { a: { labels: { 'a b': 'c' } } } }, /Cannot select by the label "a b"/)
 })
 
 test('the metadata of a kind is watched beside the kind, and read from its own informer', async () => {

@@ -80,3 +80,20 @@ app.controllerFor(Foo).watches(Pod, (pod) => pod.metadata.ownerReferences?.map((
 // @ts-expect-error a namespaced kind is not named without its namespace
 app.controllerFor(Foo).watches(Wide, (w) => [{ name: w.metadata.name }])
 void [name, ns, uid, n, render]
+
+// what the caches keep
+const kept = operator({ name: 'x', cache: { labels: 'a', strip: (d) => void delete d.metadata.annotations, namespaces: { prod: {}, '*': { fields: 'a=b' } } } })
+kept.cache(Deployment, { namespaces: { 'kube-system': { labels: 'a', strip: (d) => void (d.spec!.replicas = 1) }, prod: {} } })
+kept.cache(Deployment, { namespaces: ['a', 'b'], strip: (d) => void (d.spec!.replicas = 1) })
+// @ts-expect-error unknown field in a draft of one namespace
+kept.cache(Deployment, { namespaces: { prod: { strip: (d) => void (d.spec!.replica = 1) } } })
+// @ts-expect-error a selection has no namespaces of its own
+kept.cache(Deployment, { namespaces: { prod: { namespaces: ['a'] } } })
+// @ts-expect-error a typo
+kept.cache(Deployment, { namespaces: { prod: { label: 'a' } } })
+// @ts-expect-error one namespace is a list of one
+kept.cache(Deployment, { namespaces: 'prod' })
+// @ts-expect-error all kinds have no spec
+operator({ name: 'x', cache: { strip: (d) => void delete d.spec } })
+// @ts-expect-error the defaults are of no one cluster
+operator({ name: 'x', cache: { cluster: kept.cluster('west', { server: 'https://a' }) } })
