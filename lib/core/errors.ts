@@ -124,7 +124,12 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** An error's message, whatever was thrown. */
+/** Returns an error's message, whatever was thrown. Never throws. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message || thrown.name : String(thrown)
+  try {
+    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown)
+  } catch {
+    // Such as an object without a prototype: it has no text, and the failure it stands for must be reported nevertheless.
+    return 'a value without a text was thrown'
+  }
 }

@@ -1,5 +1,7 @@
 /** The log that kubeloop writes to. pino, LogTape and console fit it behind a few lines; see README, "Logs". */
 
+import { messageOf } from '../core/errors.ts'
+
 /** Values beside a message, printed as key=value or as JSON fields. */
 export type LogFields = Readonly<Record<string, unknown>>
 
@@ -27,3 +29,41 @@ export function withFields(log: Log, fields: LogFields): Log {
 
 /** A log that goes nowhere. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Logs that cannot fail: they need no further guard. */
+const safeLogs = new WeakSet<Log>([silentLog])
+
+/**
+ * Returns a log that writes to the given one and neither throws nor rejects: a log that fails must not stop the work that writes to
+ * it. The first failure of a log goes to standard error. Without a log it is the silent one; a log that is safe already is returned
+ * as it is.
+ */
+export function safeLog(log: Log | undefined): Log {
+  if (!log || safeLogs.has(log)) return log ?? silentLog
+  let isReported = false
+  const failed = (error: unknown): void => {
+    if (!isReported) console.error('kubeloop: the log that was given to it failed; its next failures are not reported.', error)
+    isReported = true
+  }
+  const at = (level: LogLevel): Log['info'] => (message, fields) => {
+    try {
+      // An async method passes for a method of a log, and its rejection would end the process.
+      const written: unknown = fields ? log[level](message, fields) : log[level](message)
+      if (written instanceof Promise) written.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+  const safe: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  safeLogs.add(safe)
+  return safe
+}
+
+/** Returns a function that logs the first failure that it is called with, and then ever more rarely: the second, the fourth, the eighth. */
+export function rarely(log: Log, what: string): (error: unknown) => void {
+  let failures = 0
+  return (error) => {
+    failures++
+    if ((failures & (failures - 1)) === 0) log.error(`${what}: ${messageOf(error)} (failure ${failures})`, { error })
+  }
+}

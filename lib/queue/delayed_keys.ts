@@ -32,6 +32,11 @@ export class DelayedKeys<K> {
     return this.#wishes.size
   }
 
+  /** Entries of the heap: of the keys, and those that were replaced and not dropped yet. At most `2 * size + 64` after a call. */
+  get entries(): number {
+    return this.#heap.size
+  }
+
   /** `retry` says that a rate limiter chose the time. */
   add(key: K, dueMs: number, priority: number, retry: boolean): void {
     const wish = this.#wishes.get(key)

@@ -31,6 +31,11 @@ export class HandOutOrder {
     return this.#age.size
   }
 
+  /** Levels that are kept, empty ones included: at most twice as many as have keys, and some. */
+  get levels(): number {
+    return this.#levels.size
+  }
+
   /** The slot that goes first by priority; NONE when none waits. */
   get first(): number {
     return this.#top()?.list.head ?? NONE

@@ -76,6 +76,11 @@ export class QueueState<K> {
     return this.#delayed.size
   }
 
+  /** Keys that there is room for; what a burst needed is given back when nothing waits or is in work any more. */
+  get capacity(): number {
+    return this.#table.status.length
+  }
+
   /** Whether no key waits and none is in work; delayed keys do not count. */
   get idle(): boolean {
     return this.#table.size === 0

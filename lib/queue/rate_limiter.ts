@@ -3,7 +3,7 @@ import { backoffMs } from '../async/backoff.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 
 export interface RateLimiter<K> {
-  /** Counts a failure of the key and says how long to wait before it is tried again. */
+  /** Counts a failure of the key and returns how long to wait before it is tried again: a finite number of milliseconds, 0 or more. */
   when(key: K): number
   /** The failures counted since the key was last forgotten. */
   failures(key: K): number

@@ -1,8 +1,10 @@
 /** The queue between events and workers: {@link QueueState} with a clock and with workers that wait. */
 import { rejectOnAbort } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
-import type { Meter } from '../observe/metrics.ts'
+import { rarely, safeLog, type Log } from '../observe/log.ts'
+import { guardedCalls, type Meter } from '../observe/metrics.ts'
 import { Alarm } from './alarm.ts'
+import { guardedLimiter } from './limiter_guard.ts'
 import { queueMetrics, type QueueMetrics } from './queue_metrics.ts'
 import { QueueState, type Aging } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
@@ -10,7 +12,9 @@ import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 export interface WorkQueueOptions<K> {
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: 5 ms doubling to 1000 s, per key. */
+  /** What goes wrong in the limiter, in {@link onTake} and in the meter is logged, the first time and then ever more rarely. Default: none. */
+  readonly log?: Log | undefined
+  /** Default: 5 ms doubling to 1000 s, per key. Where it throws or returns no finite number from 0 on, that default is used instead. */
   readonly limiter?: RateLimiter<K> | undefined
   /** How long a key may wait behind more urgent ones. Default: after a second it gets its share, see {@link Aging}. */
   readonly aging?: Aging | undefined
@@ -20,7 +24,7 @@ export interface WorkQueueOptions<K> {
   readonly name?: string | undefined
   /** The controller's label in metrics. Default: the queue's name. */
   readonly controller?: string | undefined
-  /** Hears of each key as it is handed out: what is added from then on belongs to the next time. It must not throw. */
+  /** Called with each key as it is handed out: what is added from then on belongs to the next time. It should not throw. */
   readonly onTake?: ((key: K) => void) | undefined
 }
 
@@ -29,7 +33,10 @@ export interface AddOptions {
   readonly afterMs?: number | undefined
   /** Higher ones go first. Default: 0. The highest of several adds counts. */
   readonly priority?: number | undefined
-  /** Counts a failure of the key and waits as the rate limiter says, unless `afterMs` is shorter. Default: false. */
+  /**
+   * Counts a failure of the key and waits as the rate limiter says, unless `afterMs` is shorter. As every add it stays when the key
+   * is forgotten. Default: false.
+   */
   readonly rateLimited?: boolean | undefined
 }
 
@@ -52,7 +59,7 @@ export class WorkQueue<K> {
   readonly #clock: Clock
   readonly #limiter: RateLimiter<K>
   /** Makes the series, at the first add or get. */
-  #measure: (() => QueueMetrics) | undefined
+  #measure: (() => QueueMetrics | undefined) | undefined
   #metrics: QueueMetrics | undefined
   readonly #onTake: ((key: K) => void) | undefined
   /** Workers that wait for a key, first come first served. */
@@ -75,14 +82,22 @@ export class WorkQueue<K> {
 
   /** @throws RangeError when the aging is none. */
   constructor(options: WorkQueueOptions<K> = {}) {
-    const { clock = systemClock, limiter = exponentialLimiter<K>(), aging, meter, onTake } = options
+    const { clock = systemClock, limiter, aging, meter, onTake } = options
     const { name = options.controller ?? '', controller = name } = options
+    const log = safeLog(options.log)
     this.#clock = clock
     this.#alarm = new Alarm(clock, () => this.#onDue())
-    this.#limiter = limiter
+    this.#limiter = limiter ? guardedLimiter(limiter, log) : exponentialLimiter()
     this.#state = new QueueState(aging)
-    this.#measure = meter && (() => queueMetrics(meter, { name, controller }, this.#state, () => clock.monotonic()))
-    this.#onTake = onTake
+    const unmeasured = rarely(log, `A metric of the queue "${name}" threw`)
+    this.#measure = meter && (() => {
+      try {
+        return guardedCalls(queueMetrics(meter, { name, controller }, this.#state, () => clock.monotonic()), unmeasured)
+      } catch (error) {
+        return void unmeasured(error)
+      }
+    })
+    this.#onTake = onTake && guardedCalls({ onTake }, rarely(log, `onTake of the queue "${name}" threw`)).onTake
   }
 
   /** Keys that wait to be handed out; neither delayed ones nor those in work. */
@@ -113,13 +128,12 @@ export class WorkQueue<K> {
     if (Number.isNaN(afterMs)) throw new RangeError(`Cannot add "${String(key)}": its delay is NaN`)
     if (!rateLimited) return this.#addAfter(key, afterMs, priority, false)
     const limitedMs = this.#limiter.when(key)
-    if (afterMs > 0 && afterMs < limitedMs) this.#addAfter(key, afterMs, priority, false)
-    else this.#addAfter(key, limitedMs, priority, true)
+    this.#addAfter(key, afterMs > 0 ? Math.min(afterMs, limitedMs) : limitedMs, priority, false)
   }
 
   /**
-   * Counts a failure of the key and adds it when the rate limiter says; returns that delay.
-   * Its priority is by default the one that it is in work with.
+   * For the worker that the key was handed to: counts a failure of the key and adds it when the rate limiter says; returns that
+   * delay. Its priority is by default the one that it is in work with.
    *
    * @throws RangeError when the priority is not finite.
    */
@@ -163,9 +177,10 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Ends the counting of a key's failures, and takes a retry back that waits for its time: what failed has succeeded
+   * Ends the counting of a key's failures, and takes back a {@link retry} that waits for its time: what failed has succeeded
    * since, or is given up. (client-go lets it come; where a later run asked for a later time, the old retry would come
-   * first.) A delay that was asked for stays, and so does a key whose time has come.
+   * first.) Whatever was added stays, as in client-go: delayed or rate limited, before the work on the key or during it; and so
+   * does a key whose time has come.
    */
   forget(key: K): void {
     this.#limiter.forget(key)
@@ -204,8 +219,7 @@ export class WorkQueue<K> {
   }
 
   #addAfter(key: K, afterMs: number, priority: number, retry: boolean): void {
-    // Also for what a limiter gets wrong: NaN would never be due.
-    if (!(afterMs > 0)) return this.#addNow(key, priority)
+    if (afterMs <= 0) return this.#addNow(key, priority)
     if (this.#measure) this.#beginMeasuring()
     this.#metrics?.delayed()
     this.#state.addAt(key, this.#clock.monotonic() + afterMs, priority, retry)
@@ -265,8 +279,9 @@ export class WorkQueue<K> {
   }
 
   #beginMeasuring(): void {
-    this.#metrics = this.#measure?.()
+    const measure = this.#measure
     this.#measure = undefined
+    this.#metrics = measure?.()
   }
 }
 

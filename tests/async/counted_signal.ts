@@ -6,8 +6,9 @@ export function countedSignal(): { readonly controller: AbortController; readonl
   const { addEventListener, removeEventListener } = signal
   signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
     listening.add(args[1])
-    // An abort takes away what listens once.
-    addEventListener.call(signal, 'abort', () => listening.delete(args[1]), { once: true })
+    // An abort takes away what listens once, and nothing else.
+    const isOnce = typeof args[2] === 'object' && args[2].once
+    if (isOnce) addEventListener.call(signal, 'abort', () => listening.delete(args[1]), { once: true })
     addEventListener.apply(signal, args)
   }
   signal.removeEventListener = (...args: Parameters<AbortSignal['removeEventListener']>) => {

@@ -59,3 +59,12 @@ test('every error of ours says its name and keeps its cause', () => {
   assert.equal(messageOf('text'), 'text')
   assert.equal(messageOf(undefined), 'undefined')
 })
+
+test('whatever is thrown has a message', () => {
+  const nameless = Object.assign(new Error(), { name: 'Odd' })
+  const wrong = Object.defineProperty(new Error(), 'message', { get: () => assert.fail('mine') })
+  const noText = 'a value without a text was thrown'
+  for (const [thrown, expected] of [[new Error('x'), 'x'], [nameless, 'Odd'], ['text', 'text'], [undefined, 'undefined'], [Symbol('s'), 'Symbol(s)'], [Object.create(null), noText], [wrong, noText], [{ toString: () => assert.fail('mine') }, noText]] as const) {
+    assert.equal(messageOf(thrown), expected)
+  }
+})

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOG_LEVELS, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
+import { LOG_LEVELS, rarely, safeLog, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
   const lines: [string, string, LogFields | undefined][] = []
@@ -14,4 +15,68 @@ test('added fields are in every line of every level, and a line may override the
 
 test('the silent log says nothing and fails on nothing', () => {
   for (const level of LOG_LEVELS) assert.equal(silentLog[level]('x', { a: 1 }), undefined)
+})
+
+/** What is written to standard error while `work` runs. */
+async function onStandardError(work: () => void | Promise<void>): Promise<readonly unknown[][]> {
+  const written: unknown[][] = []
+  const { error } = console
+  console.error = (...args: unknown[]) => void written.push(args)
+  try {
+    await work()
+  } finally {
+    console.error = error
+  }
+  return written
+}
+
+test('a safe log neither throws nor rejects, whatever the log does; its first failure is on standard error, once', async () => {
+  const failure = new Error('EPIPE')
+  const logs: Log[] = [
+    Object.fromEntries(LOG_LEVELS.map((level) => [level, () => {
+      throw failure
+    }])) as unknown as Log,
+    Object.fromEntries(LOG_LEVELS.map((level) => [level, () => Promise.reject(failure)])) as unknown as Log,
+    {} as Log,
+  ]
+  for (const log of logs) {
+    const written = await onStandardError(async () => {
+      const safe = safeLog(log)
+      for (const level of LOG_LEVELS) {
+        assert.equal(safe[level]('x'), undefined)
+        assert.equal(withFields(safe, { a: 1 })[level]('x', { b: 2 }), undefined)
+      }
+      await nextTurn()
+    })
+    assert.equal(written.length, 1)
+    assert.match(String(written[0]![0]), /^kubeloop: the log that was given to it failed/)
+    assert.ok(log.debug === undefined || written[0]![1] === failure)
+  }
+})
+
+test('a safe log writes what it is given, as the log’s own methods, with nothing added', async () => {
+  class Own {
+    readonly lines: unknown[][] = []
+    debug(...line: unknown[]): void { this.lines.push(['debug', ...line]) }
+    info(...line: unknown[]): void { this.lines.push(['info', ...line]) }
+    warn(...line: unknown[]): void { this.lines.push(['warn', ...line]) }
+    error(...line: unknown[]): void { this.lines.push(['error', ...line]) }
+  }
+  const own = new Own()
+  const written = await onStandardError(() => {
+    for (const level of LOG_LEVELS) safeLog(own)[level]('x', { a: 1 })
+    safeLog(own).info('bare')
+  })
+  assert.deepEqual(own.lines, [...LOG_LEVELS.map((level) => [level, 'x', { a: 1 }]), ['info', 'bare']])
+  assert.deepEqual(written, [])
+  const safe = safeLog(own)
+  assert.equal(safeLog(safe), safe)
+  assert.deepEqual([safeLog(undefined), safeLog(silentLog)], [silentLog, silentLog])
+})
+
+test('what fails again and again is reported ever more rarely', () => {
+  const reported: [string, LogFields | undefined][] = []
+  const report = rarely({ ...silentLog, error: (message, fields) => void reported.push([message, fields]) }, 'It broke')
+  for (let i = 1; i <= 1000; i++) report(i)
+  assert.deepEqual(reported, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((i) => [`It broke: ${i} (failure ${i})`, { error: i }]))
 })

@@ -83,6 +83,21 @@ test('what no limiter can work with is refused when it is made', () => {
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
         'Cannot make a rate limiter: fastTries is 1.5, and must be a whole number, 0 or more',
       ],
+      [() => exponentialLimiter({ mostMs: -1 }), 'Cannot make a rate limiter: mostMs is -1, and must be a finite number, 0 or more'],
+      [
+        () => fastSlowLimiter({ fastMs: -1, slowMs: 2, fastTries: 1 }),
+        'Cannot make a rate limiter: fastMs is -1, and must be a finite number, 0 or more',
+      ],
+      [
+        () => fastSlowLimiter({ fastMs: 1, slowMs: NaN, fastTries: 1 }),
+        'Cannot make a rate limiter: slowMs is NaN, and must be a finite number, 0 or more',
+      ],
+      [
+        () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: -1 }),
+        'Cannot make a rate limiter: fastTries is -1, and must be a whole number, 0 or more',
+      ],
+      [() => tokenBucketLimiter({ qps: Infinity, clock }), 'Cannot make a rate limiter: qps is Infinity, and must be above 0'],
+      [() => tokenBucketLimiter({ burst: 1.5, clock }), 'Cannot make a rate limiter: burst is 1.5, and must be a whole number from 1 on'],
       [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
       [() => tokenBucketLimiter({ burst: 0, clock }), 'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on'],
       [() => maxOf(), 'Cannot make a rate limiter: the largest of no limiters is asked for'],

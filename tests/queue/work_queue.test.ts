@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import type { Clock } from '../../lib/async/clock.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
@@ -58,14 +59,20 @@ test('a key in work is not handed out; N adds meanwhile are one more time', asyn
 test('an aborted get leaves the key to others and no listener behind', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const { controller, listeners } = countedSignal()
-  const gone = queue.get(controller.signal)
+  const gone = [queue.get(controller.signal), queue.get(controller.signal)]
+  assert.equal(listeners(), 2)
   controller.abort(new Error('stop'))
-  await assert.rejects(gone, /stop/)
+  for (const each of gone) await assert.rejects(each, /stop/)
+  await assert.rejects(queue.get(controller.signal), /stop/)
+  assert.equal(listeners(), 0)
   const patient = countedSignal()
-  const stays = queue.get(patient.controller.signal)
-  queue.add('a')
-  assert.equal(await stays, 'a')
-  assert.deepEqual([listeners() <= 1, patient.listeners()], [true, 0])
+  for (const key of ['a', 'b', 'c']) {
+    const stays = queue.get(patient.controller.signal)
+    assert.equal(patient.listeners(), 1)
+    queue.add(key)
+    assert.equal(await stays, key)
+    assert.equal(patient.listeners(), 0)
+  }
 })
 
 test('a worker that aborts while the hand-out is on its way loses no key', async () => {
@@ -282,6 +289,123 @@ test('forgetting leaves what was asked for, what waits, and no timer for what it
   queue.retry('alone')
   queue.forget('alone')
   assert.deepEqual([queue.delayed, clock.pending], [0, 0])
+})
+
+test('forgetting leaves what was added while the key is in work, delayed or rate limited, and what was added before', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  const run = async (during: () => void): Promise<void> => {
+    queue.add('a')
+    assert.equal(await queue.get(never), 'a')
+    during()
+    queue.forget('a')
+    queue.done('a')
+  }
+  await run(() => queue.add('a', { rateLimited: true }))
+  assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 1, 0])
+  await clock.advance(5)
+  assert.deepEqual([queue.length, queue.delayed], [1, 0])
+  await run(() => queue.add('a', { afterMs: 10 }))
+  await clock.advance(10)
+  assert.equal(queue.length, 1)
+  await run(() => queue.add('a', { rateLimited: true, afterMs: 1 }))
+  await clock.advance(1)
+  assert.equal(queue.length, 1)
+  // A failure that the limiter has counted before, and another part's add: the retry goes, the add stays.
+  await run(() => {})
+  queue.retry('a')
+  queue.retry('a')
+  queue.add('a', { rateLimited: true })
+  queue.forget('a')
+  await clock.advance(19)
+  assert.deepEqual([queue.length, queue.delayed], [0, 1])
+  await clock.advance(1)
+  assert.deepEqual([queue.length, queue.delayed, clock.pending], [1, 0, 0])
+})
+
+test('a limiter that throws or returns nonsense costs no key its retry: the default back-off counts instead, and the log says so', async () => {
+  const wrong: readonly (() => number)[] = [
+    () => {
+      throw new Error('mine')
+    },
+    () => NaN,
+    () => Infinity,
+    () => -1,
+    (() => undefined) as unknown as () => number,
+    (() => Promise.resolve(5)) as unknown as () => number,
+  ]
+  for (const fails of wrong) {
+    const clock = new FakeClock()
+    const lines: string[] = []
+    const log = { ...silentLog, error: (line: string) => void lines.push(line) }
+    const queue = new WorkQueue<string>({ clock, log, limiter: { when: fails, failures: fails, forget: () => void fails() } })
+    assert.deepEqual([queue.failures('a'), queue.retry('a'), queue.retry('a'), queue.failures('a'), queue.failures('b')], [0, 5, 10, 2, 0], String(fails))
+    queue.add('b', { rateLimited: true })
+    await clock.advance(5)
+    assert.deepEqual([queue.length, queue.delayed], [2, 0])
+    queue.forget('a')
+    assert.deepEqual([queue.failures('a'), queue.retry('a')], [0, 5])
+    assert.match(lines[0]!, /^A rate limiter failed, and the default back-off is used instead: .* \(failure 1\)$/)
+    assert.ok(lines.length <= 4, lines.join('\n'))
+  }
+})
+
+test('a limiter that fails now and then still counts by itself when it works', () => {
+  let isBroken = false
+  const own = exponentialLimiter<string>({ firstMs: 100 })
+  const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: { ...own, when: (key) => (isBroken ? assert.fail('mine') : own.when(key)) } })
+  assert.equal(queue.retry('a'), 100)
+  isBroken = true
+  assert.equal(queue.retry('a'), 5)
+  isBroken = false
+  assert.deepEqual([queue.retry('a'), queue.failures('a')], [200, 2])
+  queue.forget('a')
+  isBroken = true
+  assert.deepEqual([queue.failures('a'), queue.retry('a')], [0, 5])
+})
+
+test('onTake and metrics that throw cost no key, and are logged', async () => {
+  const lines: string[] = []
+  const log = { ...silentLog, error: (line: string) => void lines.push(line) }
+  const broken = (): never => {
+    throw new Error('mine')
+  }
+  const series = { with: () => ({ inc: broken, dec: broken, set: broken, observe: broken }), remove: broken }
+  const meters = [
+    { counter: () => series, gauge: () => series, histogram: () => series, onScrape: () => broken },
+    { counter: broken, gauge: broken, histogram: broken, onScrape: broken },
+  ]
+  for (const meter of meters) {
+    lines.length = 0
+    const clock = new FakeClock()
+    const queue = new WorkQueue<string>({ clock, log, meter, name: 'own', onTake: broken })
+    const waiting = queue.get(never)
+    queue.add('a')
+    queue.add('b', { afterMs: 10 })
+    assert.equal(await waiting, 'a')
+    queue.done('a')
+    await clock.advance(10)
+    assert.equal(await queue.get(never), 'b')
+    queue.done('b')
+    await queue.shutDown({ drain: true })
+    assert.equal(queue.idle, true)
+    assert.ok(lines.includes('onTake of the queue "own" threw: mine (failure 1)'), lines.join('\n'))
+    assert.ok(lines.includes('A metric of the queue "own" threw: mine (failure 1)'), lines.join('\n'))
+  }
+})
+
+test('what was added while a worker waited is no older than its add, also when another worker was served before', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  const [busy, waits] = [queue.get(never), queue.get(never)]
+  queue.add('busy')
+  assert.equal(await busy, 'busy')
+  await clock.advance(5000)
+  queue.add('low', { priority: -100 })
+  for (let i = 0; i < 20; i++) queue.add(`live-${i}`)
+  const order = [await waits]
+  for (let i = 0; i < 20; i++) order.push(await queue.get(never))
+  assert.deepEqual(order, [...Array.from({ length: 20 }, (_, i) => `live-${i}`), 'low'])
 })
 
 test('the order by priority is strict for a second; then the key that waits longest has every eighth hand-out', async () => {

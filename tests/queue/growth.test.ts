@@ -1,0 +1,150 @@
+/** What a queue keeps is bounded by what is in it, whatever went through it before. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DelayedKeys } from '../../lib/queue/delayed_keys.ts'
+import { HandOutOrder } from '../../lib/queue/hand_out_order.ts'
+import { KeyTable } from '../../lib/queue/key_table.ts'
+import { QueueState } from '../../lib/queue/queue_state.ts'
+import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
+import { WorkQueue } from '../../lib/queue/work_queue.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+const never = new AbortController().signal
+const MANY = 20_000
+
+test('a key that is asked for ever earlier leaves a bounded number of replaced entries', () => {
+  const keys = new DelayedKeys<string>()
+  for (let due = MANY; due > 0; due--) {
+    keys.add('a', due, 0, false)
+    assert.ok(keys.entries <= 2 * keys.size + 64, `${keys.entries} entries of ${keys.size} keys`)
+  }
+  assert.deepEqual([keys.size, keys.nextDueMs(), keys.takeDue(MANY)], [1, 1, { key: 'a', priority: 0 }])
+  assert.deepEqual([keys.size, keys.nextDueMs(), keys.takeDue(MANY)], [0, undefined, undefined])
+})
+
+test('retries that are taken back leave a bounded number of replaced entries, beside a time that was asked for and without', () => {
+  for (const asked of [undefined, MANY]) {
+    const keys = new DelayedKeys<string>()
+    keys.add('first', 0, 0, false)
+    if (asked !== undefined) keys.add('a', asked, 0, false)
+    const size = keys.size
+    for (let i = 0; i < MANY / 10; i++) {
+      keys.add('a', 10, 0, true)
+      assert.equal(keys.cancelRetry('a'), true)
+      assert.equal(keys.cancelRetry('a'), false)
+      assert.equal(keys.size, size)
+      assert.ok(keys.entries <= 2 * keys.size + 64, `${keys.entries} entries of ${keys.size} keys`)
+    }
+    assert.equal(keys.takeDue(MANY - 1)?.key, 'first')
+    assert.equal(keys.takeDue(MANY - 1), undefined)
+    assert.equal(keys.takeDue(MANY)?.key, asked === undefined ? undefined : 'a')
+    assert.deepEqual([keys.size, keys.nextDueMs(), keys.entries], [0, undefined, 0])
+  }
+})
+
+test('a retry that is taken back for a key that is asked for earlier changes neither its time nor its place among equals', () => {
+  const keys = new DelayedKeys<string>()
+  for (const key of ['a', 'b', 'c']) keys.add(key, 10, 0, false)
+  for (const dueMs of [5, 10, 20]) {
+    keys.add('a', dueMs === 5 ? 10 : dueMs, 0, true)
+    assert.equal(keys.cancelRetry('a'), true)
+  }
+  assert.equal(keys.entries, 3)
+  assert.deepEqual([keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries], ['a', 'b', 'c', 0])
+})
+
+test('what is cleared is gone, and what is added afterwards comes once', () => {
+  const keys = new DelayedKeys<string>()
+  for (let i = 0; i < 1000; i++) keys.add(`key-${i}`, i, 0, i % 2 === 0)
+  keys.clear()
+  assert.deepEqual([keys.size, keys.entries, keys.nextDueMs(), keys.cancelRetry('key-0')], [0, 0, undefined, false])
+  keys.add('key-1', 5, 3, false)
+  assert.deepEqual([keys.takeDue(5), keys.takeDue(5)], [{ key: 'key-1', priority: 3 }, undefined])
+})
+
+test('a table of keys that come and go has room for as many as were there at once', () => {
+  const table = new KeyTable<string>()
+  const [one, other] = [table.add('one'), table.add('other')]
+  for (let i = 0; i < MANY; i++) table.delete(table.add(`key-${i}`))
+  assert.deepEqual([table.size, table.large, table.status.length], [2, false, 256])
+  assert.deepEqual([table.keyOf(one), table.keyOf(other), table.slotOf('key-0')], ['one', 'other', undefined])
+  table.delete(one)
+  assert.equal(table.keyOf(one), undefined, 'the key of a free row is kept')
+})
+
+test('two hundred thousand keys that were added, delayed, retried and removed leave room for none of them', async () => {
+  const state = new QueueState<number>()
+  const small = state.capacity
+  for (let i = 0; i < 200_000; i++) state.add(i, 0, 0)
+  assert.ok(state.capacity >= 200_000)
+  for (let key = state.take(0); key !== undefined; key = state.take(0)) state.done(key)
+  assert.deepEqual([state.capacity, state.length, state.processing, state.idle], [small, 0, 0, true])
+  const clock = new FakeClock()
+  const limiter = exponentialLimiter<number>()
+  const queue = new WorkQueue<number>({ clock, limiter })
+  for (let i = 0; i < 2_000; i++) {
+    queue.retry(i)
+    queue.add(i, { afterMs: 1000 })
+    queue.forget(i)
+  }
+  assert.deepEqual([queue.delayed, clock.pending], [2_000, 1])
+  await clock.advance(1000)
+  assert.deepEqual([queue.length, queue.delayed, clock.pending], [2_000, 0, 0])
+  for (let i = 0; i < 2_000; i++) queue.done((await queue.get(never))!)
+  assert.deepEqual([queue.idle, queue.delayed, clock.pending], [true, 0, 0])
+})
+
+test('keys that are raised, and keys that leave by their age, leave a bounded number of empty priorities', () => {
+  const table = new KeyTable<string>()
+  const order = new HandOutOrder(table as KeyTable<unknown>)
+  for (const key of ['other', 'it']) order.enter(table.add(key))
+  const it = table.slotOf('it')!
+  for (let priority = 1; priority <= MANY; priority++) order.raise(it, priority)
+  assert.ok(order.levels <= 200, `${order.levels} levels of 2 keys`)
+  assert.deepEqual([order.size, table.keyOf(order.first), [...order.depths()].sort()], [2, 'it', [[0, 1], [MANY, 1]]])
+  // As by age: the highest stays all the while, and none of the others is ever at the top.
+  for (let priority = -MANY; priority < 0; priority++) {
+    const slot = table.add('passing')
+    table.priority[slot] = priority
+    order.enter(slot)
+    order.leave(slot)
+    table.delete(slot)
+  }
+  assert.ok(order.levels <= 200, `${order.levels} levels of 2 keys`)
+  order.leave(it)
+  assert.equal(table.keyOf(order.first), 'other')
+})
+
+test('a limiter keeps nothing of what was forgotten, and workers that gave up waiting are kept by no queue', async () => {
+  const limiter = exponentialLimiter<string>()
+  for (let i = 0; i < 1000; i++) {
+    limiter.when(`key-${i}`)
+    limiter.forget(`key-${i}`)
+    assert.equal(limiter.failures(`key-${i}`), 0)
+  }
+  const queue = new WorkQueue<string>({ clock: new FakeClock() })
+  for (let i = 0; i < 1000; i++) {
+    const stop = new AbortController()
+    const got = queue.get(stop.signal)
+    stop.abort(new Error('stop'))
+    await assert.rejects(got, /stop/)
+  }
+  // Were one of them still waiting, it would be given the key, and it would never be worked on.
+  queue.add('a')
+  assert.deepEqual([await queue.get(never), queue.length], ['a', 0])
+})
+
+test('after a burst that was given back, priorities and age hold as before', () => {
+  const state = new QueueState<string>({ patienceMs: 10, every: 2 })
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 1000; i++) state.add(`burst-${i}`, i % 7, 0)
+    for (let key = state.take(0); key !== undefined; key = state.take(0)) state.done(key)
+    for (const [key, priority] of [['low', -5], ['a', 0], ['high', 9], ['raised', -9], ['raised', 12]] as const) state.add(key, priority, 0)
+    assert.deepEqual([...state.depths()].sort(([a], [b]) => a - b), [[-5, 1], [0, 1], [9, 1], [12, 1]])
+    const order: (string | undefined)[] = []
+    for (let i = 0; i < 4; i++) order.push(state.take(0))
+    assert.deepEqual(order, ['raised', 'high', 'a', 'low'])
+    assert.deepEqual([...state.turns()].map(({ priority }) => priority), [12, 9, 0, -5])
+    for (const key of order) state.done(key!)
+  }
+})
