@@ -1,22 +1,27 @@
 /** The informers of one operator: one for each kind that is declared, however many controllers use it. */
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/index.ts'
-import type { KubeObject } from '../core/objects.ts'
-import { groupResourceOf, metadataOf, resourceId, type AnyResource } from '../core/resource.ts'
+import type { KubeObject, Ref } from '../core/objects.ts'
+import { groupResourceOf, metadataOf, resourceId, type AnyResource, type Resource } from '../core/resource.ts'
+import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
+import type { ListOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
 import type { WriteInFlight, WriteObserver } from '../client/write_observer.ts'
 import { describeOptions, isSubsumed, scopesOf, type CacheOptions } from './cache_options.ts'
+import { CachedReader } from './cached_reader.ts'
 import { Informer } from './informer.ts'
 
 /** What is kept of kinds whose declaration does not say; and what the informers need. */
 export interface CacheDependencies extends CacheOptions {
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
 }
@@ -26,7 +31,37 @@ interface Declared {
   readonly informers: readonly Informer[]
 }
 
-export class Cache implements WriteObserver {
+// deno-lint-ignore no-explicit-any -- reading does not depend on what is written
+type Of<T extends KubeObject> = Resource<T, any>
+
+/** Reads that a cache cannot answer: a client asks the server for them. */
+const UNREADABLE: Reader = {
+  get: (resource) => unreadable(resource),
+  list: (resource) => unreadable(resource),
+  lookup: ({ resource }) => unreadable(resource),
+}
+
+/**
+ * The informers of kinds that are declared, as one runnable that is ready when their first lists are in. It is read as a client is.
+ *
+ * @example
+ * ```ts
+ * import { Cluster, loadConfig } from 'kubeloop'
+ * import { ConfigMap } from 'kubeloop/kinds'
+ * const { cache } = new Cluster({ name: 'reader', config: (await loadConfig()).cluster })
+ * cache.declare(ConfigMap, { namespaces: ['default'] })
+ * const stop = new AbortController()
+ * const running = cache.start(stop.signal)
+ * await cache.ready(stop.signal)
+ * console.log((await cache.list(ConfigMap, { namespace: 'default' })).length)
+ * stop.abort()
+ * await running
+ * ```
+ */
+export class Cache implements Runnable, Reader, WriteObserver {
+  readonly name = 'cache'
+  readonly role = 'cache'
+  readonly #reader: Reader = new CachedReader(this, UNREADABLE)
   readonly #dependencies: CacheDependencies
   readonly #declared = new Map<string, Declared>()
   #started = false
@@ -97,6 +132,26 @@ export class Cache implements WriteObserver {
     this.#declared.delete(id)
   }
 
+  /** Returns the object, or `undefined` when there is none. Rejects for what the cache cannot know, where a client asks the server. */
+  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+    return await this.#reader.get(resource, ref)
+  }
+
+  /** Returns the objects of a kind. Rejects as {@link get}, also for `fields`. */
+  async list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]> {
+    return await this.#reader.list(resource, options)
+  }
+
+  /** Returns the objects that an index has under a key. Rejects as {@link get}. */
+  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
+    return await this.#reader.lookup(index, key)
+  }
+
+  /** Resolves and rejects as {@link synced}. */
+  async ready(signal: AbortSignal): Promise<void> {
+    await this.synced(signal)
+  }
+
   /** Every informer, for health checks. */
   *informers(): Generator<Informer> {
     for (const { informers } of this.#declared.values()) yield* informers
@@ -142,4 +197,8 @@ export class Cache implements WriteObserver {
 export function describeUnsynced({ resource, namespace, failure }: Informer): string {
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`
   return `${groupResourceOf(resource)}${where}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
+}
+
+async function unreadable(resource: AnyResource): Promise<never> {
+  throw new Error(`Cannot read ${groupResourceOf(resource)} from the cache: it is not declared or not synced, or fields are selected; use a client`)
 }

@@ -7,17 +7,22 @@ import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import type { AnyResource, Resource } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
 import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
-import type { Cache } from './cache.ts'
+import type { Informer } from './informer.ts'
 import type { StoreReader } from './store.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>
 
+/** What is asked of a cache. */
+interface Informers {
+  informersOf(resource: AnyResource): readonly Informer[] | undefined
+}
+
 export class CachedReader implements CachingReader {
-  readonly #cache: Cache
+  readonly #cache: Informers
   readonly #live: Reader
 
-  constructor(cache: Cache, live: Reader) {
+  constructor(cache: Informers, live: Reader) {
     this.#cache = cache
     this.#live = live
   }

@@ -6,10 +6,11 @@ import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -27,8 +28,10 @@ export interface InformerOptions extends SelectOptions {
   readonly resource: AnyResource
   /** Default: all namespaces. */
   readonly namespace?: string | undefined
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   /** Changes an object before it is stored, to keep less of it. managedFields are always taken out. */
   readonly strip?: ((object: KubeObject) => void) | undefined
@@ -46,12 +49,13 @@ export interface HandlerRegistration {
   remove(): void
 }
 
-export class Informer<T extends KubeObject = KubeObject> {
+export class Informer<T extends KubeObject = KubeObject> implements Runnable {
+  readonly role = 'cache'
   readonly resource: AnyResource
   /** The namespace that is watched; undefined for all of them. */
   readonly namespace: string | undefined
   readonly #name: string
-  readonly #options: InformerOptions
+  readonly #options: InformerOptions & { readonly clock: Clock; readonly log: Log }
   readonly #store = new Store<T>()
   readonly #ownWrites: OwnWrites<T>
   readonly #handlers: HandlerSet<T>
@@ -64,15 +68,26 @@ export class Informer<T extends KubeObject = KubeObject> {
   #lastSeen: string | undefined
 
   constructor(options: InformerOptions) {
-    const { resource, namespace, clock, log, random = Math.random } = options
+    const { resource, namespace, clock = systemClock, random = Math.random } = options
+    const log = safeLog(options.log)
     this.resource = resource
     this.namespace = namespace
     this.#name = groupResourceOf(resource)
-    this.#options = options
+    this.#options = { ...options, clock, log }
     this.#random = random
-    this.#ownWrites = new OwnWrites({ ...options, store: this.#store, prepare: (object) => this.#prepare(object) })
+    this.#ownWrites = new OwnWrites({ ...this.#options, store: this.#store, prepare: (object) => this.#prepare(object) })
     this.#health = new WatchHealth(resource, log)
     this.#handlers = new HandlerSet({ name: this.#name, store: this.#store, clock, random, log })
+  }
+
+  /** How it is called in logs and errors of what runs it: `informer of pods in namespace "a"`. */
+  get name(): string {
+    return `informer of ${this.#name}${this.namespace === undefined ? '' : ` in namespace "${this.namespace}"`}`
+  }
+
+  /** Resolves and rejects as {@link synced}. */
+  async ready(signal: AbortSignal): Promise<void> {
+    await this.synced(signal)
   }
 
   /** What the watch has brought, which is what handlers were told. */

@@ -143,6 +143,8 @@ function outcomeOf({ disposition, attempt, retryInMs, writes }: ReconcileReport)
       return `ok       ${describeWrites(writes)}`
     case 'later':
       return `ok       ${describeWrites(writes)}, again in ${formatMs(disposition.ms)}`
+    case 'requeue':
+      return `ok       ${describeWrites(writes)}, again in ${formatMs(retryInMs ?? 0)} (requeue ${attempt})`
     case 'retry':
       return `failed   ${messageOf(disposition.error)}  (retry ${attempt} in ${formatMs(retryInMs ?? 0)})`
     case 'drop':

@@ -1,11 +1,12 @@
 /** Workers between a queue and a reconcile: one key is never worked on twice at once, and no outcome is lost. */
+import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
+import { rarely, safeLog, type Log } from '../observe/log.ts'
+import { guardedCalls, type Meter } from '../observe/metrics.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
@@ -16,7 +17,7 @@ import { guarded } from './predicate_guard.ts'
 import { Reconciler, type ReconcileReport } from './reconciler.ts'
 import type { Result } from './result.ts'
 import type { Run } from './run.ts'
-import type { Source } from './source.ts'
+import type { SinkOptions, Source } from './source.ts'
 import { SourceSet } from './source_set.ts'
 
 export type { ReconcileReport } from './reconciler.ts'
@@ -24,21 +25,24 @@ export type { ReconcileReport } from './reconciler.ts'
 export interface ControllerDependencies {
   /** In logs and metrics. */
   readonly name: string
-  /** The kind in whose name keys are reconciled, for logs. */
-  readonly kind: string
-  readonly sources: readonly Source[]
+  /** The kind in whose name keys are reconciled, for logs. Default: the name. */
+  readonly kind?: string | undefined
+  /** Where the keys come from; {@link Controller.watch} adds more. Default: none. */
+  readonly sources?: readonly Source[] | undefined
   readonly reconcile: (run: Run) => Promise<Result>
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   /** Makes the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
   /** How many keys are worked on at once. Default: 1. */
   readonly concurrency?: number | undefined
   /** Aborts a run's signal after so long. Default: never. */
   readonly timeoutMs?: number | undefined
-  /** How long a failing key waits. Default: 5 ms doubling to 1000 s. */
+  /** How long a failing key waits, and one that asks for `requeue`. Default: 5 ms doubling to 1000 s. */
   readonly backoff?: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } | undefined
-  /** Instead of `backoff`; for this controller alone. */
+  /** Instead of `backoff`; for this controller alone. Where it throws or returns nonsense, the default back-off is used and the log says so. */
   readonly limiter?: RateLimiter<string> | undefined
   /** Which changes of any kind are worth a reconcile, before each source is asked too. Default: all. */
   readonly when?: Predicate | undefined
@@ -52,12 +56,28 @@ export interface ControllerDependencies {
   readonly abandon?: AbortSignal | undefined
   /** Says what else is missing, for the error of a sync that takes too long: the sources name what they wait for. */
   readonly unsynced?: (() => readonly string[]) | undefined
-  /** Hears of every run, and of failures instead of the log. */
+  /** Called after every run; failures are then not logged. What it throws is logged. */
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** Where it is measured, under its name, which must be its own there while it runs. Default: nowhere. */
   readonly meter?: Meter | undefined
 }
 
+/**
+ * Reconciles the keys of its sources.
+ *
+ * @example
+ * ```ts
+ * import { Cluster, Controller, KindSource, loadConfig, Manager, type Run } from 'kubeloop'
+ * import { ConfigMap } from 'kubeloop/kinds'
+ * const cluster = new Cluster({ name: 'copier', config: (await loadConfig()).cluster })
+ * const source = new KindSource({ informers: cluster.cache.declare(ConfigMap) })
+ * const reconcile = async ({ key }: Run) => console.log(key.namespace, key.name)
+ * const manager = new Manager()
+ * manager.add(cluster)
+ * manager.add(new Controller({ name: 'copier', sources: [source], reconcile }))
+ * await manager.start(AbortSignal.timeout(60_000))
+ * ```
+ */
 export class Controller implements Runnable {
   readonly name: string
   readonly leaderOnly: boolean | undefined
@@ -66,7 +86,7 @@ export class Controller implements Runnable {
    * when that has come, or the signal is aborted and everything has ended. There only when it was asked for.
    */
   readonly warmup?: (signal: AbortSignal) => Promise<void>
-  readonly #dependencies: ControllerDependencies
+  readonly #dependencies: ControllerDependencies & { readonly kind: string; readonly clock: Clock; readonly log: Log }
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
   /** Kept only while somebody listens. */
@@ -77,20 +97,21 @@ export class Controller implements Runnable {
 
   /** @throws RangeError when the concurrency is none. */
   constructor(dependencies: ControllerDependencies) {
-    const { name, clock, log, meter, onReconcile, concurrency = 1, backoff, limiter = exponentialLimiter(backoff) } = dependencies
+    const { name, kind = name, clock = systemClock, meter, onReconcile, concurrency = 1, backoff, limiter = exponentialLimiter(backoff) } = dependencies
+    const log = safeLog(dependencies.log)
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw new RangeError(`Cannot make controller "${name}": its concurrency is ${concurrency}, and must be a whole number from 1 on`)
     }
     this.name = name
     this.leaderOnly = dependencies.leaderOnly
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
-    this.#dependencies = dependencies
+    this.#dependencies = { ...dependencies, kind, clock, log }
     const journal = (this.#journal = onReconcile ? new Journal() : undefined)
     const onTake = journal && ((key: string) => journal.begin(key))
-    const queue = (this.#queue = new WorkQueue({ clock, limiter, meter, name, onTake }))
+    const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     this.#sources = new SourceSet({
       controller: name,
-      sources: dependencies.sources,
+      sources: dependencies.sources ?? [],
       clock,
       log,
       syncTimeoutMs: dependencies.syncTimeoutMs ?? 120_000,
@@ -99,10 +120,10 @@ export class Controller implements Runnable {
         add(key, options) {
           const text = typeof key === 'string' ? key : formatKey(keyOf(key))
           if (text === '') throw new TypeError('Cannot queue a key: it is empty')
-          if (journal) journal.note(text, options?.cause?.() ?? 'queued')
+          if (journal) journal.note(text, causeIn(options))
           queue.add(text, options)
         },
-        passes: guarded(dependencies.when, dependencies),
+        passes: guarded(dependencies.when, { clock, log }),
       },
     })
   }
@@ -171,8 +192,9 @@ export class Controller implements Runnable {
 
   /** The series are there from the beginning, and throw when the name is taken. */
   #measure(): void {
-    const { meter, concurrency = 1 } = this.#dependencies
-    if (meter) this.#metrics ??= controllerMetrics(meter, this.name, concurrency)
+    const { meter, concurrency = 1, log } = this.#dependencies
+    if (!meter) return
+    this.#metrics ??= guardedCalls(controllerMetrics(meter, this.name, concurrency), rarely(log, `A metric of the controller "${this.name}" threw`))
   }
 
   #reconciler(): Reconciler {
@@ -203,5 +225,14 @@ export class Controller implements Runnable {
       // A reconcile that never waits must not keep timers and sockets waiting: leases are renewed by them.
       await nextTurn()
     }
+  }
+}
+
+/** What a source of a user's says of a key is for the live view alone: where it throws, the key is queued all the same. */
+function causeIn(options: SinkOptions | undefined): string {
+  try {
+    return options?.cause?.() ?? 'queued'
+  } catch (error) {
+    return `its cause threw: ${messageOf(error)}`
   }
 }

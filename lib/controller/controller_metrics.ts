@@ -25,7 +25,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   inUse.set(meter, names.add(controller))
 
   const runs = meter.counter(TOTAL)
-  const [success, requeueAfter, error] = RESULTS.map((result) => runs.with({ controller, result }))
+  const [success, requeueAfter, error, requeue] = RESULTS.map((result) => runs.with({ controller, result }))
   const series = new OwnSeries(meter, { controller })
   const errors = series.counter(ERRORS)
   const terminal = series.counter(TERMINAL_ERRORS)
@@ -44,6 +44,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
       switch (decided.kind) {
         case 'forget': return success!.inc()
         case 'later': return requeueAfter!.inc()
+        case 'requeue': return requeue!.inc()
         case 'drop': terminal.inc()
       }
       errors.inc()
@@ -60,7 +61,6 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
 /** The names that are measured, by where. */
 const inUse = new WeakMap<Meter, Set<string>>()
 
-/** The last is for dashboards that add them up: there is no result `requeue` here. */
 const RESULTS = ['success', 'requeue_after', 'error', 'requeue'] as const
 const LABELS = ['controller'] as const
 type Label = (typeof LABELS)[number]

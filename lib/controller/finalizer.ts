@@ -103,8 +103,9 @@ type Outcome =
 
 /** A key that comes back at no time would be done with, and its object would wait for ever. */
 function notYet(result: Exclude<Result, void>): Result {
-  const { requeueAfter } = result
-  if (toMs(requeueAfter) > 0) return result
-  const rule = 'a cleanup returns nothing when it has ended, or { requeueAfter } of more than 0'
-  throw new RangeError(`Cannot clean up again after ${requeueAfter}: ${rule}`)
+  const { requeueAfter, requeue } = result
+  // What else is wrong with it is reported where every result is read.
+  if (requeue || toMs(requeueAfter ?? 0) > 0) return result
+  const rule = 'a cleanup returns nothing when it has ended, else { requeueAfter } of more than 0 or { requeue: true }'
+  throw new RangeError(`Cannot clean up again after ${String(requeueAfter)}: ${rule}`)
 }

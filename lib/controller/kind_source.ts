@@ -1,13 +1,13 @@
 /** The changes of a kind: what its informers tell, filtered by predicates and turned into keys by a map function. */
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { describeUnsynced } from '../cache/cache.ts'
 import type { HandlerRegistration, Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
 import { causeOf } from './cause.ts'
-import type { KeyMapper } from './handlers.ts'
+import { ownKey, type KeyMapper } from './handlers.ts'
 import { Mapping } from './mapping.ts'
 import type { Predicate } from './predicate.ts'
 import { guarded } from './predicate_guard.ts'
@@ -16,29 +16,43 @@ import type { Sink, Source } from './source.ts'
 export interface KindSourceOptions {
   /** Those of one kind: one for each namespace that is watched. They are started and stopped by others. */
   readonly informers: readonly Informer[]
-  readonly map: KeyMapper
-  /** Whether the watched kind is the controller's own, for the words of the live view. */
-  readonly own: boolean
+  /** Whose keys a change concerns. Default: {@link ownKey}. */
+  readonly map?: KeyMapper | undefined
+  /** Whether the watched kind is the controller's own, for the words of the live view. Default: true where `map` is {@link ownKey}. */
+  readonly own?: boolean | undefined
   /** Which changes are worth a reconcile, beside what the controller says of all kinds. Default: all. */
   readonly when?: Predicate | undefined
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
 }
 
 /**
- * The keys of what exists and of what is changed. It is synced when every key of the first lists is in the sink, except those of
+ * The keys of what exists and of what is changed of a kind, as its informers tell. It is synced when every key of the first lists is in the sink, except those of
  * objects whose map function fails: they come when it works, and {@link KindSource.missing} names them.
+ *
+ * @example
+ * ```ts
+ * import { Cluster, handlers, KindSource, loadConfig } from 'kubeloop'
+ * import { Deployment, ReplicaSet } from 'kubeloop/kinds'
+ * const cluster = new Cluster({ name: 'mine', config: (await loadConfig()).cluster })
+ * const own = new KindSource({ informers: cluster.cache.declare(Deployment) })
+ * const owned = new KindSource({ informers: cluster.cache.declare(ReplicaSet), map: handlers.controllerKey(Deployment) })
+ * ```
  */
 export class KindSource implements Source {
   readonly name: string
-  readonly #options: KindSourceOptions
+  readonly #options: KindSourceOptions & { readonly map: KeyMapper; readonly own: boolean; readonly clock: Clock; readonly log: Log }
   readonly #wanted: (delta: Delta) => boolean
   #mapping: Mapping | undefined
 
   constructor(options: KindSourceOptions) {
-    this.#options = options
+    const { map = ownKey, own = map === ownKey, clock = systemClock } = options
+    const parts = { clock, log: safeLog(options.log) }
+    this.#options = { ...options, ...parts, map, own }
     this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
-    this.#wanted = guarded(options.when, options)
+    this.#wanted = guarded(options.when, parts)
   }
 
   /** Whether no change is on its way to the sink; one whose map function failed does not count while it waits for the next try. */

@@ -7,7 +7,7 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import { nextTurn } from '../runtime/turn.ts'
@@ -57,7 +57,7 @@ export class Mapping {
   #onEmpty: (() => void)[] = []
 
   constructor(options: MappingOptions) {
-    this.#options = options
+    this.#options = { ...options, log: safeLog(options.log) }
     this.#limits = { what: 'The map function', mostMs: MOST_MAP_MS, clock: options.clock, signal: options.signal }
     this.#retries = new WorkQueue({ clock: options.clock, limiter: exponentialLimiter(BACKOFF) })
     this.#sparse = new SparseLog(options.clock)
@@ -81,18 +81,28 @@ export class Mapping {
   /** At once and in place, where nothing waits and the function answers at once. */
   take(delta: Delta): void {
     // An object's own name is known, and never another: it waits for nothing.
-    if (this.#options.map === ownKey) return this.#options.tell([nameKey(delta)], delta, priorityOf(delta))
+    if (this.#options.map === ownKey && this.#tell([nameKey(delta)], delta)) return
     const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(nameKey(delta)) !== undefined)
-    const first = waits ? [] : [this.#call(delta.object)]
+    const first = waits ? [] : [this.#call(delta.object, delta)]
     // An update may have moved the object from one owner to another: both want to know.
-    if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old))
+    if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old, delta))
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const keys = before ? [...now, ...before] : now
-      return this.#options.tell(keys.length > 1 ? new Set(keys) : keys, delta, priorityOf(delta))
+      if (this.#tell(keys.length > 1 ? new Set(keys) : keys, delta)) return
     }
     this.#inLane++
     this.#lane = this.#lane.then(() => this.#mapInTurn(delta, first)).finally(() => this.#inLane--)
+  }
+
+  /** Whether the keys were taken; a sink that throws is asked again in turn, as a map function that throws is. */
+  #tell(keys: Iterable<string>, delta: Delta): boolean {
+    try {
+      this.#options.tell(keys, delta, priorityOf(delta))
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** Settles when everything taken so far was told, or has stepped aside. */
@@ -142,13 +152,17 @@ export class Mapping {
     let error: unknown
     for (const [i, state] of states.entries()) {
       try {
-        for (const key of await (first[i] ?? this.#call(state))) keys.add(key)
+        for (const key of await (first[i] ?? this.#call(state, delta))) keys.add(key)
       } catch (thrown) {
         failed.push(state)
         error = thrown
       }
     }
-    if (keys.size > 0 && !this.#options.signal.aborted) this.#options.tell(keys, delta, priority)
+    try {
+      if (keys.size > 0 && !this.#options.signal.aborted) this.#options.tell(keys, delta, priority)
+    } catch (thrown) {
+      return { failed: states, error: thrown }
+    }
     return { failed, error }
   }
 
@@ -186,9 +200,9 @@ export class Mapping {
   }
 
   /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
-  #call(object: KubeObject): Answer {
+  #call(object: KubeObject, event: Delta): Answer {
     return boundedCall((call) => {
-      const keys = this.#options.map(object, call)
+      const keys = this.#options.map(object, call, event)
       return isThenable(keys) ? Promise.resolve(keys).then(formatAll) : formatAll(keys)
     }, this.#limits)
   }
@@ -201,7 +215,8 @@ function priorityOf(delta: Delta): number {
 }
 
 function formatAll(keys: Iterable<ObjectKey>): Keys {
-  return Array.from(keys, (key) => formatKey(keyOf(key)))
+  // Not Array.from, which takes one key instead of a list for an empty list.
+  return [...keys].map((key) => formatKey(keyOf(key)))
 }
 
 function nameKey({ object }: Delta): string {

@@ -25,7 +25,7 @@ export interface ReconcileReport {
   readonly attempt: number
   readonly durationMs: number
   readonly disposition: Disposition
-  /** When the next try comes, after a failure. */
+  /** When the next try comes, after a failure or `{ requeue: true }`. */
   readonly retryInMs: number | undefined
   readonly writes: readonly WriteRecord[]
 }
@@ -106,6 +106,10 @@ export class Reconciler {
         queue.add(key, { afterMs: decided.ms, priority: decided.priority ?? queue.priorityOf(key) })
         journal?.note(key, `requeued after ${formatMs(decided.ms)}`)
         break
+      case 'requeue':
+        delayMs = queue.retry(key, { priority: decided.priority })
+        journal?.note(key, 'requeued')
+        break
       case 'retry':
         delayMs = queue.retry(key, { priority: decided.priority })
         journal?.note(key, `retry ${queue.failures(key)}`)
@@ -117,13 +121,17 @@ export class Reconciler {
     return delayMs
   }
 
-  /** Who listens must not be able to end the work. */
+  /** A listener that throws or rejects must not end the work. */
   #report(report: ReconcileReport): void {
     const { onReconcile, controller, log } = this.#options
-    try {
-      onReconcile?.(report)
-    } catch (error) {
+    const failed = (error: unknown): void => {
       log.error(`The listener to the runs of controller "${controller}" threw: ${messageOf(error)}`, { error })
+    }
+    try {
+      const told: unknown = onReconcile?.(report)
+      if (told instanceof Promise) told.catch(failed)
+    } catch (error) {
+      failed(error)
     }
   }
 

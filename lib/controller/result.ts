@@ -3,10 +3,21 @@ import { messageOf, TerminalError } from '../core/errors.ts'
 import { toMs, type Duration } from '../core/duration.ts'
 
 /**
- * What a reconcile returns: nothing, or when to come back. Throw to be retried with back-off. The key keeps the priority that it
- * has in the queue, unless `priority` says another: higher ones are worked on first, news has 0 and what a first list brings −100.
+ * What a reconcile returns: nothing, when to come back, or `{ requeue: true }` to come back with the back-off of a failure, without
+ * being one. Where both are given, a `requeueAfter` above 0 counts, as in controller-runtime. Throw to be retried with back-off. The
+ * key keeps the priority that it has in the queue, unless `priority` says another: higher ones are worked on first, news has 0 and
+ * what a first list brings −100.
+ *
+ * @example
+ * ```ts
+ * import type { Result } from 'kubeloop'
+ * const results: Result[] = [undefined, { requeueAfter: '30s' }, { requeue: true }, { requeue: true, priority: 10 }]
+ * ```
  */
-export type Result = void | { readonly requeueAfter: Duration; readonly priority?: number }
+export type Result =
+  | void
+  | { readonly requeueAfter: Duration; readonly requeue?: boolean | undefined; readonly priority?: number | undefined }
+  | { readonly requeue: boolean; readonly requeueAfter?: Duration | undefined; readonly priority?: number | undefined }
 
 /** Thrown by a reconcile that wants to be tried again at another priority than its key has. Other errors keep it. */
 export class RetryError extends Error {
@@ -29,6 +40,8 @@ export type Disposition =
   | { readonly kind: 'forget'; readonly label: 'success' }
   /** Come back in `ms`; not rate limited, and failures are forgotten. Without a priority the key keeps its own. */
   | { readonly kind: 'later'; readonly ms: number; readonly priority: number | undefined; readonly label: 'requeue_after' }
+  /** Come back with back-off, as after a failure; failures are not forgotten. Without a priority the key keeps its own. */
+  | { readonly kind: 'requeue'; readonly priority: number | undefined; readonly label: 'requeue' }
   /** Try again with back-off. Without a priority the key keeps its own. */
   | { readonly kind: 'retry'; readonly error: unknown; readonly priority: number | undefined; readonly label: 'error' }
   /** Trying again is useless: wait for the next event. */
@@ -38,13 +51,15 @@ export function disposition(outcome: Outcome): Disposition {
   if (outcome.kind === 'threw') return fail(outcome.error)
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
   try {
-    const { requeueAfter, priority } = outcome.result
-    const ms = toMs(requeueAfter)
+    const { requeueAfter, requeue, priority } = outcome.result
+    if (requeue !== undefined && typeof requeue !== 'boolean') throw new TypeError(`requeue is ${String(requeue)}, and must be true or false`)
+    const ms = requeueAfter === undefined && requeue !== undefined ? 0 : toMs(requeueAfter!)
     if (priority !== undefined && !isPriority(priority)) throw new RangeError(`${String(priority)} is no priority: that is a finite number`)
+    if (requeue && !(ms > 0)) return { kind: 'requeue', priority, label: 'requeue' }
     return ms > 0 ? { kind: 'later', ms, priority, label: 'requeue_after' } : { kind: 'forget', label: 'success' }
   } catch (error) {
     // A result that cannot be read is a mistake of the reconcile, to be seen and retried like any other.
-    const message = `Cannot use what the reconcile returned (nothing, or { requeueAfter, priority }): ${messageOf(error)}`
+    const message = `Cannot use what the reconcile returned (nothing, { requeueAfter, priority } or { requeue, priority }): ${messageOf(error)}`
     return fail(new TypeError(message, { cause: error }))
   }
 }

@@ -48,6 +48,11 @@ export class Runs {
     this.#ended = new DOMException(`The reconcile of this ${limits.kind} has ended, and what it left behind does not go on`, 'AbortError')
   }
 
+  /** How many are under way. */
+  get running(): number {
+    return this.#running.size
+  }
+
   /**
    * Runs it once. Never rejects: what was thrown is the outcome. An aborted run is asked to end, not left alone:
    * a key must not be in two hands.

@@ -20,7 +20,20 @@ export interface Sink {
   passes(delta: Delta): boolean
 }
 
-/** It is started once, by one controller. */
+/**
+ * A place where keys come from: those of kubeloop (KindSource, StreamSource, TickerSource), or one of one's own. It is started once, by one
+ * controller.
+ *
+ * @example
+ * ```ts
+ * import { Controller, type Source } from 'kubeloop'
+ * const once: Source = {
+ *   name: 'once',
+ *   start: async (sink) => sink.add({ namespace: 'default', name: 'a' }, { priority: 10, cause: () => 'by hand' }),
+ * }
+ * const controller = new Controller({ name: 'greeter', sources: [once], reconcile: async ({ key }) => console.log(key.name) })
+ * ```
+ */
 export interface Source {
   /** How it is called in errors and logs. */
   readonly name: string

@@ -4,8 +4,8 @@ import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { sleep, type Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { Sink, Source } from './source.ts'
 import { andMore, SparseLog } from './sparse_log.ts'
@@ -16,8 +16,10 @@ export interface StreamSourceOptions {
   readonly open: (signal: AbortSignal) => AsyncIterable<ObjectKey | Pick<KubeObject, 'metadata'>>
   /** Default: 0. */
   readonly priority?: number | undefined
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   /** Default: Math.random. */
   readonly random?: (() => number) | undefined
 }
@@ -28,16 +30,27 @@ const ITEMS_PER_TURN = 128
 /** How long an iteration may take to end once it is read no more; a generator that waits for something ends only after that. */
 const END_MS = 5_000
 
-/** It pulls: the next item is asked for when the one before is queued. Nothing is asked for before the start. */
+/**
+ * The keys of a stream. It pulls: the next item is asked for when the one before is queued. Nothing is asked for before the start.
+ *
+ * @example
+ * ```ts
+ * import { Controller, EventChannel, StreamSource } from 'kubeloop'
+ * const channel = new EventChannel<{ namespace: string; name: string }>()
+ * const source = new StreamSource({ name: 'webhook', open: () => channel })
+ * const controller = new Controller({ name: 'deployer', sources: [source], reconcile: async ({ key }) => console.log(key.name) })
+ * ```
+ */
 export class StreamSource implements Source {
   readonly name: string
-  readonly #options: StreamSourceOptions
+  readonly #options: StreamSourceOptions & { readonly clock: Clock; readonly log: Log }
   readonly #malformed: SparseLog
   #started = false
 
   constructor(options: StreamSourceOptions) {
-    this.#options = options
-    this.#malformed = new SparseLog(options.clock)
+    const { clock = systemClock } = options
+    this.#options = { ...options, clock, log: safeLog(options.log) }
+    this.#malformed = new SparseLog(clock)
     this.name = options.name
   }
 

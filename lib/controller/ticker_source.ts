@@ -2,8 +2,8 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
-import { sleep, type Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
 import { andMore, SparseLog } from './sparse_log.ts'
@@ -15,30 +15,41 @@ export interface TickerSourceOptions {
   readonly keys: (call: Call) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
   /** Default: that of a first list, behind everything that is news. */
   readonly priority?: number | undefined
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
 }
 
 /** A function that has not answered after a minute, or the interval where that is longer, is treated like one that failed. */
 const MOST_ANSWER_MS = 60_000
 
 /**
+ * Keys every so often.
+ *
  * The first tick comes after one interval, for the first lists queue everything at the start. Ticks keep to their times; those
  * that a stall or a slow `keys` has missed are one.
+ *
+ * @example
+ * ```ts
+ * import { Controller, TickerSource } from 'kubeloop'
+ * const source = new TickerSource({ name: 'hourly', everyMs: 3_600_000, keys: () => [{ namespace: 'default', name: 'a' }] })
+ * const controller = new Controller({ name: 'checker', sources: [source], reconcile: async ({ key }) => console.log(key.name) })
+ * ```
  */
 export class TickerSource implements Source {
   readonly name: string
-  readonly #options: TickerSourceOptions
+  readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
   readonly #sparse: SparseLog
   #started = false
   #asking = false
 
   /** @throws RangeError when the interval is none. */
   constructor(options: TickerSourceOptions) {
-    const { name, everyMs, clock } = options
+    const { name, everyMs, clock = systemClock } = options
     if (!(everyMs > 0 && everyMs < Infinity)) throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
     this.name = name
-    this.#options = options
+    this.#options = { ...options, clock, log: safeLog(options.log) }
     this.#sparse = new SparseLog(clock)
   }
 

@@ -4,8 +4,8 @@ import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import type { Api } from '../client/api.ts'
 import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
@@ -18,12 +18,14 @@ import { verdictOn } from './verdict.ts'
 export interface EventRecorderOptions {
   /** Neither bound to a run nor fenced: what happened is told also when the lease is lost. It needs the rights create and patch. */
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   /** The reportingController, which `kubectl describe` shows as the source: a name such as `foo-operator`, or `example.dev/foo`. */
   readonly controller: string
-  /** The reportingInstance: which process of it. Cut at 128 bytes. */
-  readonly instance: string
+  /** The reportingInstance: which process of it. Cut at 128 bytes. Default: the controller. */
+  readonly instance?: string | undefined
   /** How long what is left is still sent after the stop. Default: 5 s. */
   readonly drainMs?: number | undefined
   readonly limits?: Partial<EventLimits> | undefined
@@ -50,7 +52,7 @@ const BACKOFF = { firstMs: 1000, mostMs: 30_000, jitter: 0.25 }
 export class EventRecorder implements Runnable, Recorder {
   readonly name = 'event recorder'
   readonly role = 'recorder'
-  readonly #options: EventRecorderOptions
+  readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
   readonly #state: EventState
   readonly #losses: Losses
   readonly #active = new Set<Promise<void>>()
@@ -65,10 +67,12 @@ export class EventRecorder implements Runnable, Recorder {
   /** @throws TypeError when controller or instance can be none. */
   constructor(options: EventRecorderOptions) {
     checkController(options.controller)
-    if (!options.instance) throw new TypeError(`Cannot record events as "${options.controller}": the instance is empty`)
+    const { instance = options.controller, clock = systemClock } = options
+    if (!instance) throw new TypeError(`Cannot record events as "${options.controller}": the instance is empty`)
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
-    this.#options = { ...options, instance: cutInstance(options.instance) }
-    this.#losses = new Losses({ log: options.log, meter: options.meter, limits })
+    const log = safeLog(options.log)
+    this.#options = { ...options, clock, log, instance: cutInstance(instance) }
+    this.#losses = new Losses({ log, meter: options.meter, limits })
     this.#state = new EventState(limits, (cause, count) => this.#losses.count(cause, count))
   }
 

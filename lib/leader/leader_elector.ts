@@ -3,18 +3,23 @@ import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
 import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
-import { checkTimings, patienceMs, type Moment } from './lease_state.ts'
+import { checkTimings, DEFAULT_TIMINGS, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
 import { StallWatch } from './stall.ts'
 import { TermFence } from './term_fence.ts'
 
-export interface LeaderElectorOptions extends LeaseCandidate {
-  readonly log: Log
+export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'> {
+  /** Default: client-go's, a lease of 15 s, renewed within 10 s, tried every 2 s. */
+  readonly timings?: LeaseTimings | undefined
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   readonly callbacks?: ElectionCallbacks | undefined
   readonly meter?: Meter | undefined
   readonly random?: (() => number) | undefined
@@ -27,7 +32,7 @@ export interface ElectionOptions {
 }
 
 export class LeaderElector {
-  readonly #options: LeaderElectorOptions
+  readonly #options: LeaderElectorOptions & LeaseCandidate & { readonly log: Log }
   readonly #title: string
   readonly #lock: LeaseLock
   readonly #announce: Announcements
@@ -39,8 +44,10 @@ export class LeaderElector {
   #failure: unknown
 
   /** Throws a RangeError for timings that cannot work, a TypeError for a name that is missing. */
-  constructor(options: LeaderElectorOptions) {
-    checkTimings(options.timings)
+  constructor(given: LeaderElectorOptions) {
+    const { timings = DEFAULT_TIMINGS, clock = systemClock } = given
+    const options = { ...given, timings, clock, log: safeLog(given.log) }
+    checkTimings(timings)
     for (const name of ['lease', 'namespace', 'identity'] as const) {
       if (!options[name]) throw new TypeError(`Cannot elect a leader: ${name} is empty`)
     }

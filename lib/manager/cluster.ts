@@ -5,7 +5,7 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
-import { silentLog, type Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Api } from '../client/api.ts'
 import type { Reader } from '../client/client.ts'
@@ -18,6 +18,7 @@ import { parseServer } from '../runtime/server_address.ts'
 import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
 import { Cache } from '../cache/cache.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
+import type { Informer } from '../cache/informer.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 
@@ -82,13 +83,14 @@ export class Cluster implements Runnable {
   /** Tells about objects by Events in this cluster. It runs by itself: whoever uses it adds it to the manager, too. */
   readonly recorder: EventRecorder
   readonly #connection: ClosableTransport | undefined
-  readonly #options: ClusterOptions
+  readonly #options: ClusterOptions & { readonly log: Log }
 
   /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
   constructor(options: ClusterOptions) {
-    const { name, config, clock = systemClock, log = silentLog, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter } = options
+    const { name, config, clock = systemClock, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
-    this.#options = options
+    const log = safeLog(options.log)
+    this.#options = { ...options, log }
     this.config = config
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = `cluster ${host}`
@@ -115,7 +117,7 @@ export class Cluster implements Runnable {
    * and why. Rejects after the sync timeout with an error that says the same: a kind that RBAC refuses would be waited for in vain.
    */
   async ready(signal: AbortSignal): Promise<void> {
-    const { clock = systemClock, log = silentLog, syncTimeoutMs = 120_000 } = this.#options
+    const { clock = systemClock, log, syncTimeoutMs = 120_000 } = this.#options
     const scope = abortScope(signal)
     const beganMs = clock.monotonic()
     const note = (): void => {
@@ -134,6 +136,27 @@ export class Cluster implements Runnable {
       stopNotes()
       scope[Symbol.dispose]()
     }
+  }
+
+  /**
+   * Returns the informers of a kind by its group, version and kind, declared in the cache as with `cache.declare`; its plural and its
+   * scope are what the server says. Rejects when the server does not serve the kind now.
+   *
+   * @example
+   * ```ts
+   * import { Cluster, loadConfig } from 'kubeloop'
+   * const cluster = new Cluster({ name: 'watcher', config: (await loadConfig()).cluster })
+   * const [deployments] = await cluster.informersOf({ group: 'apps', version: 'v1', kind: 'Deployment' })
+   * deployments?.addHandler((change) => console.log(change.kind, change.object.metadata.name))
+   * await cluster.start(AbortSignal.timeout(60_000))
+   * ```
+   */
+  async informersOf(of: { readonly group?: string; readonly version: string; readonly kind: string }, options?: CacheOptions): Promise<readonly Informer[]> {
+    const { group, version, kind } = of
+    const apiVersion = group ? `${group}/${version}` : version
+    const resource = await this.kinds.find({ apiVersion, kind })
+    if (!resource) throw new Error(`Cannot watch ${kind} of ${apiVersion}: ${this.name} does not serve it; is its CRD installed?`)
+    return this.cache.declare(resource, options)
   }
 
   /** Closes the connection, if this cluster made it. For when all that spoke to the cluster has ended, an elector and a recorder too. */

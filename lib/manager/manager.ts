@@ -3,10 +3,10 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, abortScope, type AbortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { aborted, abortScope, untilAborted, type AbortScope } from '../async/abort.ts'
+import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { firstToFall, signalFence } from './fences.ts'
 import { classify, START_ORDER, STEPS, STOP_ORDER, type Phase } from './phases.ts'
@@ -14,18 +14,40 @@ import { aggregate, asRunnable, RunnableGroup, type RunnableFunction } from './r
 import { ManagerStopping, stopReason } from './stopping.ts'
 
 export interface ManagerOptions {
-  readonly clock: Clock
-  readonly log: Log
+  /** How it is called in logs and errors, where another manager runs it. Default: `manager`. */
+  readonly name?: string | undefined
+  /** Where another manager runs it: whether on the leader only. Default: true, as for all work. */
+  readonly leaderOnly?: boolean | undefined
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. One that throws stops nothing. */
+  readonly log?: Log | undefined
   /** For this manager alone. Without one, the leader's runnables start like the others. */
   readonly elector?: LeaderElector | undefined
   /** How long to wait for what runs, once told to stop: 0 is not at all, Infinity for ever. Default: 30 s. */
   readonly graceMs?: number | undefined
 }
 
-export class Manager {
-  readonly #options: ManagerOptions
+/**
+ * Runs what is added to it. A runnable itself, so that one manager may run another.
+ *
+ * @example
+ * ```ts
+ * import { Manager } from 'kubeloop'
+ * const manager = new Manager()
+ * manager.add({ name: 'greeter', start: async (signal) => console.log('hello', signal.aborted) })
+ * await manager.start(AbortSignal.timeout(1000))
+ * ```
+ */
+export class Manager implements Runnable {
+  readonly name: string
+  readonly leaderOnly: boolean | undefined
+  readonly #options: ManagerOptions & { readonly clock: Clock; readonly log: Log }
   readonly #groups: ReadonlyMap<Phase, RunnableGroup>
   readonly #elected = new Latch()
+  /** Everything but the leader's work is ready. */
+  readonly #launched = new Latch()
+  readonly #ended = new Latch()
   readonly #abandon = new AbortController()
   /** Aborted when nobody is waited for any more. */
   readonly #deadline = new AbortController()
@@ -37,10 +59,12 @@ export class Manager {
   #lost = false
 
   /** Throws a RangeError for a grace period that is none. */
-  constructor(options: ManagerOptions) {
-    const { elector, graceMs = 0 } = options
+  constructor(options: ManagerOptions = {}) {
+    const { name = 'manager', leaderOnly, clock = systemClock, elector, graceMs = 0 } = options
     if (!(graceMs >= 0)) throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
-    this.#options = options
+    this.name = name
+    this.leaderOnly = leaderOnly
+    this.#options = { ...options, clock, log: safeLog(options.log) }
     const own = signalFence(this.#abandon.signal)
     this.#fence = elector ? firstToFall(own, elector.fence) : own
     const onError = (error: unknown, { name }: Runnable): void => this.#fail(error, `"${name}"`)
@@ -99,13 +123,25 @@ export class Manager {
         if (step === 'election') election = this.#elect(campaign.signal, stop.signal)
         else if (step !== 'leader') await this.#group(step).start(stop.signal)
       }
+      this.#launched.open()
       await aborted(stop.signal)
     } catch (error) {
       if (error !== stop.signal.reason) this.#fail(error, 'the start')
     }
     await this.#stopAll(campaign, election)
     stop[Symbol.dispose]()
+    this.#ended.open()
     if (this.#errors.length > 0) throw aggregate(this.#errors)
+  }
+
+  /**
+   * Resolves when everything is ready; with an election, everything but the leader's work, which may wait for the lease for long.
+   * Rejects when the manager ends before that, or with the signal's reason.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    const ready = this.#options.elector ? this.#launched : this.#elected
+    await untilAborted(Promise.race([ready.opened, this.#ended.opened]), signal)
+    if (!ready.isOpen) throw new Error(`The manager "${this.name}" ended before it was ready`)
   }
 
   /** Settles when the elector has. */

@@ -4,7 +4,7 @@ import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { silentLog, type Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import { serveHttp, type HttpServer } from '../runtime/http_server.ts'
 import { parseAddress, type ListenAddress } from './address.ts'
 
@@ -85,7 +85,8 @@ export class Server implements Runnable {
 
   /** Listens until the signal is aborted, then lets open requests end. Settles when every connection is closed. */
   async start(signal: AbortSignal): Promise<void> {
-    const { name, tls, shutdownTimeoutMs = 10_000, mostBodyBytes = 4 * 1024 * 1024, clock = systemClock, log = silentLog } = this.#options
+    const { name, tls, shutdownTimeoutMs = 10_000, mostBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
+    const log = safeLog(this.#options.log)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
     this.#started = true
     let server: HttpServer

@@ -4,6 +4,7 @@ import { isLabelText } from '../core/names.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
+import { isThenable } from '../controller/bounded_call.ts'
 import { isFinalizerName } from '../controller/finalizer_plan.ts'
 import type { Predicate } from '../controller/predicate.ts'
 import type { ControllerBuilder, ControllerOptions } from './context.ts'
@@ -39,7 +40,7 @@ export function builderOf<T extends KubeObject, App>(controller: ControllerDescr
       sources.push({
         kind: 'watches',
         resource: watched,
-        map: (object, context) => keysOf(map(object as never, context)),
+        map: (object, context) => keysOf(map(object as never, context as never)),
         when: when as Predicate | undefined,
         cluster,
       })
@@ -70,8 +71,8 @@ export function builderOf<T extends KubeObject, App>(controller: ControllerDescr
   return builder
 }
 
-/** Objects are named by their keys. */
+/** Objects are named by their keys. Throws for what cannot be iterated: one key instead of a list would be none. */
 function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
-  const all = (known: Iterable<unknown>): ObjectKey[] => Array.from(known, (ref) => keyOf(ref as ObjectKey))
-  return refs instanceof Promise ? refs.then(all) : all(refs)
+  const all = (known: Iterable<unknown>): ObjectKey[] => [...known].map((ref) => keyOf(ref as ObjectKey))
+  return isThenable(refs) ? Promise.resolve(refs).then(all) : all(refs)
 }

@@ -3,6 +3,7 @@ import type { Duration } from '../core/duration.ts'
 import type { KubeObject, ObjectKey, Ref } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
+import type { Delta } from '../cache/store.ts'
 import type { Client } from '../client/client.ts'
 import type { Recorder } from '../events/recorder.ts'
 import type { RateLimiter } from '../queue/rate_limiter.ts'
@@ -37,12 +38,21 @@ export interface Context extends WorkContext {
   readonly events: Recorder
   /** Aborted when the run times out, has ended, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
-  /** 1 at first, and one more after each failure in a row. */
+  /** 1 at first, and one more after each failure or `{ requeue: true }` in a row. */
   readonly attempt: number
 }
 
-/** What map functions and sources are given. */
+/** What sources and their functions are given. */
 export type MapContext = WorkContext
+
+/** What a map function is given. */
+export interface WatchContext<W extends KubeObject> extends MapContext {
+  /**
+   * Why it is called: `added` (`initial` for what a first list brought), `updated` with the object as it was in `old`, or `deleted`. For
+   * an update it is called for both states, with one event: `event.object` and `event.old`.
+   */
+  readonly event: Delta<W>
+}
 
 export interface ControllerOptions<T extends KubeObject> {
   /** In logs and metrics; unique within the operator. Default: the kind in lower case. */
@@ -59,7 +69,7 @@ export interface ControllerOptions<T extends KubeObject> {
   everyReplica?: boolean
   /** List, watch and fill the queue before this replica leads, so that it takes over at once. Default: false. */
   warmup?: boolean
-  /** How long a failing key waits: `first`, doubled each time, at most `most`. Default: 5 ms … 1000 s. */
+  /** How long a key waits that fails or asks for `requeue`: `first`, doubled each time, at most `most`. Default: 5 ms … 1000 s. */
   backoff?: { first?: Duration; most?: Duration }
   /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
   limiter?: () => RateLimiter<string>
@@ -95,11 +105,24 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   /** Reconciles the owner when an object of this kind, controlled by it, changes. */
   // deno-lint-ignore no-explicit-any -- watching does not depend on what is written
   owns<W extends KubeObject>(resource: Resource<W, any>, options?: OwnsOptions<NoInfer<W>>): this
-  /** Reconciles what `map` answers when an object of this kind changes. A map function that throws is tried again. */
+  /**
+   * Reconciles what `map` returns when an object of this kind changes; of an update, what it returns for the object as it is and for
+   * the object as it was, each key once. A map function that throws is called again with back-off.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { ConfigMap, Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'copier' })
+   * app.controllerFor(ConfigMap)
+   *   .watches(Secret, ({ metadata: { namespace, name } }, { event }) => (event.kind === 'deleted' ? [] : [{ namespace, name }]))
+   *   .reconcile(async () => {})
+   * ```
+   */
   watches<W extends KubeObject>(
     // deno-lint-ignore no-explicit-any -- as above
     resource: Resource<W, any>,
-    map: (object: W, context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>,
+    map: (object: W, context: WatchContext<W>) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>,
     options?: WatchOptions<NoInfer<W>>,
   ): this
   /**
@@ -114,7 +137,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   every(interval: Duration, keys?: (context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>): this
   /**
    * Turns a finalizer on: an object has it before it is reconciled for the first time, and when it is deleted it stays until
-   * `cleanup` has returned. `{ requeueAfter }` means not yet; throw to be called again with back-off. It may be called again for
+   * `cleanup` has returned. `{ requeueAfter }` and `{ requeue: true }` mean not yet; throw to be called again with back-off. It may be called again for
    * what it has cleaned up. Objects that are being deleted are not reconciled any more; what never had the finalizer is not
    * cleaned up. Cleanup is called for every object that waits for it, whatever `when` and `filter` say.
    */

@@ -9,7 +9,7 @@ import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions 
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
-import type { Context, ControllerOptions, MapContext, OtherCluster, WorkContext } from './context.ts'
+import type { Context, ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import type { Parts } from './parts.ts'
 
 export interface LeaderElectionOptions {
@@ -103,7 +103,7 @@ export type SourceDescription =
   | {
     readonly kind: 'watches'
     readonly resource: AnyResource
-    readonly map: (object: KubeObject, context: MapContext) => Keys
+    readonly map: (object: KubeObject, context: WatchContext<KubeObject>) => Keys
     readonly when: Predicate | undefined
     readonly cluster: OtherCluster | undefined
   }

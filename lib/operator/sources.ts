@@ -3,16 +3,17 @@ import type { KubeObject, ObjectKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Cache } from '../cache/cache.ts'
+import type { Delta } from '../cache/store.ts'
 import type { Call } from '../controller/bounded_call.ts'
 import { ownChanges } from '../controller/finalizer_predicate.ts'
-import { controllerKey, ownerKeys, ownKey } from '../controller/handlers.ts'
+import { controllerKey, ownerKeys, ownKey, type KeyMapper } from '../controller/handlers.ts'
 import { KindSource } from '../controller/kind_source.ts'
 import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Clients, Clusters } from './clusters.ts'
-import type { MapContext, OtherCluster } from './context.ts'
+import type { MapContext, OtherCluster, WatchContext } from './context.ts'
 import { controllerName, type ControllerDescription, type SourceDescription } from './description.ts'
 
 export interface SourceSetup {
@@ -45,7 +46,7 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
       return new KindSource({ informers: cacheOf(options.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
     }
     case 'watches': {
-      const map = (object: KubeObject, call: Call): ReturnType<typeof source.map> => source.map(object, mapContext(setup, call))
+      const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
       return new KindSource({ informers: cacheOf(source.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
     }
     case 'from':
@@ -63,8 +64,11 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
 }
 
 /** Most map functions look at their object only: a signal, and a client bound to it, are made when one asks for them. */
-function mapContext({ clients, log }: SourceSetup, call: Call): MapContext {
+function mapContext(setup: SourceSetup, call: Call): MapContext
+function mapContext(setup: SourceSetup, call: Call, event: Delta): WatchContext<KubeObject>
+function mapContext({ clients, log }: SourceSetup, call: Call, event?: Delta): MapContext {
   return {
+    ...(event && { event }),
     log,
     get signal() {
       return call.signal

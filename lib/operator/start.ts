@@ -3,7 +3,7 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import { resourceId, type AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
-import { silentLog, type Log } from '../observe/log.ts'
+import { safeLog, type Log } from '../observe/log.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
@@ -47,7 +47,8 @@ export interface StartOptions {
 
 /** Runs an operator until the signal is aborted. */
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
-  const { clock = systemClock, log = silentLog, serves = true, instance = hostName() } = options
+  const { clock = systemClock, serves = true, instance = hostName() } = options
+  const log = safeLog(options.log)
   const setup = { clock, log, instance, random: options.random, uuid: options.uuid, meter: serves ? await meterOf(description.options) : undefined }
   const clusters = await openClusters(description, {
     ...setup,
@@ -74,11 +75,12 @@ export async function startOperator(description: OperatorDescription, signal: Ab
 
 async function prepareCrds(description: OperatorDescription, clusters: Clusters, options: StartOptions, signal: AbortSignal): Promise<void> {
   const mode = options.crds ?? description.options.crds ?? 'verify'
-  const { clock = systemClock, log = silentLog } = options
+  const { clock = systemClock } = options
+  const log = safeLog(options.definitionLog ?? options.log)
   for (const cluster of [undefined, ...description.clusters]) {
     const ours = new Map<string, AnyResource>()
     for (const resource of watchedResources(description, cluster)) if (resource.definition) ours.set(resourceId(resource), resource)
-    const dependencies = { api: clusters.of(cluster).api, clock, log: options.definitionLog ?? log, fieldManager: description.options.name }
+    const dependencies = { api: clusters.of(cluster).api, clock, log, fieldManager: description.options.name }
     if (mode === 'install') await installCrds([...ours.values()], dependencies, signal)
     if (mode === 'verify') await verifyCrds([...ours.values()], dependencies, signal)
   }

@@ -51,6 +51,17 @@ test('equal failures fold, told again whenever their number has doubled', () => 
   ])
 })
 
+test('a requeue is told each time, with when the key comes back, and is no failure', () => {
+  const live = view()
+  const requeue = (attempt: number): ReconcileReport => report({ count: attempt, attempt, disposition: { kind: 'requeue', priority: undefined, label: 'requeue' }, retryInMs: 5 * 2 ** (attempt - 1) })
+  assert.match(live.lines(requeue(1), 0)[0]!, /ok {7}nothing to write, again in 5 ms \(requeue 1\)$/)
+  assert.match(live.lines(requeue(2), 0)[0]!, /again in 10 ms \(requeue 2\)$/)
+  assert.deepEqual([reportFields(requeue(1))['outcome'], reportFields(requeue(1))['error']], ['requeue', undefined])
+  // After a restart it is not counted among what has converged.
+  live.restarted({ changed: undefined, downMs: undefined, elects: true })
+  assert.equal(live.lines(requeue(1), 0).length, 2)
+})
+
 test('another failure, another key, and a failure after a success are told in full', () => {
   const live = view()
   live.lines(failure('no', 1), 0)

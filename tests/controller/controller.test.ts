@@ -10,6 +10,7 @@ import { KindSource } from '../../lib/controller/kind_source.ts'
 import type { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, NODE, pod, refusal } from '../cache/scripted_server.ts'
+import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling, gated } from './controlling.ts'
 import { fed, type Fed } from './fixture.ts'
 
@@ -152,6 +153,41 @@ test('requeueAfter comes back at that time, without rate limit, and forgets fail
   await c.start()
   await c.clock.advance(60_000)
   assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '10015 #1', '10020 #2'])
+  await c.end()
+})
+
+test('requeue comes back with the limiter’s back-off, counts as a failure does, is no error, and is forgotten with the next success', async () => {
+  const at: string[] = []
+  const meter = memoryMeter()
+  const script: (Error | Result)[] = [{ requeue: true }, new Error('1'), { requeue: true, priority: 1 }, { requeue: true, requeueAfter: '10s' }, { requeue: true }, undefined]
+  const c = controlling({ meter, pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
+    at.push(`${c.clock.monotonic()} #${attempt}`)
+    const next = script.shift()
+    if (next instanceof Error) throw next
+    return next
+  } })
+  await c.start()
+  await c.clock.advance(60_000)
+  assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '35 #4', '10035 #1', '10040 #2'])
+  const total = (result: string): number | undefined => meter.value('controller_runtime_reconcile_total', { controller: 'test', result })
+  assert.deepEqual(['success', 'requeue', 'requeue_after', 'error'].map(total), [1, 3, 1, 1])
+  assert.equal(meter.value('controller_runtime_reconcile_errors_total', { controller: 'test' }), 1)
+  assert.deepEqual(c.lines.filter((line) => line.startsWith('error')).length, 1)
+  c.stream.send('MODIFIED', pod('a', '6'))
+  await c.settle()
+  assert.match(at.at(-1)!, /#1$/)
+  await c.end()
+})
+
+test('a report of a requeue says when the key comes back', async () => {
+  const reports: ReconcileReport[] = []
+  const c = controlling({ pods: [pod('a', '1')], onReconcile: (report) => void reports.push(report), reconcile: async () => (reports.length < 2 ? { requeue: true } : undefined) })
+  await c.start()
+  await c.clock.advance(15)
+  await c.settle()
+  assert.deepEqual(reports.map(({ causes, attempt, disposition, retryInMs }) => [causes.join(', '), attempt, disposition.label, retryInMs]), [
+    ['added', 1, 'requeue', 5], ['requeued', 2, 'requeue', 10], ['requeued', 3, 'success', undefined],
+  ])
   await c.end()
 })
 

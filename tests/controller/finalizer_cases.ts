@@ -160,7 +160,10 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
   ['a cleanup that is not yet done keeps the finalizer and its key', async (place) => {
     const { create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
-    assert.deepEqual(await run(await deleted(), () => ({ requeueAfter: '5s' })), { requeueAfter: '5s' })
+    const object = await deleted()
+    for (const result of [{ requeueAfter: '5s' }, { requeue: true }, { requeue: true, requeueAfter: 0 }] as const) {
+      assert.deepEqual(await run(object, () => result), result)
+    }
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
   ['a cleanup that fails, or wants to come back at no time, keeps the finalizer', async (place) => {
@@ -169,6 +172,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     const object = await deleted()
     await assert.rejects(run(object, () => Promise.reject(new Error('the cloud is down'))), /^Error: the cloud is down$/)
     await assert.rejects(run(object, () => ({ requeueAfter: 0 })), /Cannot clean up again after 0: a cleanup returns nothing when it has ended/)
+    await assert.rejects(run(object, () => ({ requeue: false })), RangeError)
     await assert.rejects(run(object, () => ({}) as never), RangeError)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],

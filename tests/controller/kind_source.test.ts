@@ -292,7 +292,7 @@ test('a generator that fails half way, a key without a name, and no keys at all 
   ]
   for (const fails of wrong) {
     let tries = 0
-    const s = sourcing({ pods: [pod('a', '1')], map: (object) => (tries++ === 0 ? fails(object, NO_CALL) : [{ name: 'right' }]) })
+    const s = sourcing({ pods: [pod('a', '1')], map: (object, call, event) => (tries++ === 0 ? fails(object, call, event) : [{ name: 'right' }]) })
     await s.start()
     assert.deepEqual(s.keys(), [], String(fails))
     await s.clock.advance(100)
@@ -371,4 +371,57 @@ test('who waits for the sync of an informer that is stopped goes on', async () =
   await settle(s.clock)
   assert.deepEqual([s.state.isSynced, s.isOver()], [true, true])
   s.end()
+})
+
+test('a map function is given the event: added and whether by the first list, updated for both states, deleted, and the newest when it is tried again', async () => {
+  const calls: string[] = []
+  let fails = false
+  const s = sourcing({ pods: [pod('a', '1')], map: (object, _call, event) => {
+    const old = event.kind === 'updated' ? ` from ${event.old.metadata.resourceVersion}` : event.kind === 'added' ? ` initial ${event.initial}` : ''
+    calls.push(`${object.metadata.resourceVersion}: ${event.kind} ${event.object.metadata.resourceVersion}${old}`)
+    return fails ? assert.fail('mine') : [{ name: object.metadata.name }]
+  } })
+  const heard = (): string[] => calls.splice(0)
+  await s.start()
+  assert.deepEqual(heard(), ['1: added 1 initial true'])
+  s.stream.send('ADDED', pod('b', '6'))
+  await settle(s.clock)
+  assert.deepEqual(heard(), ['6: added 6 initial false'])
+  s.stream.send('MODIFIED', pod('a', '7'))
+  await settle(s.clock)
+  assert.deepEqual(heard(), ['7: updated 7 from 1', '1: updated 7 from 1'])
+  s.stream.send('DELETED', pod('b', '8'))
+  await settle(s.clock)
+  assert.deepEqual(heard(), ['8: deleted 8'])
+  assert.deepEqual(s.keys(), ['a', 'b', 'a', 'b'])
+  fails = true
+  s.stream.send('MODIFIED', pod('a', '9'))
+  s.stream.send('MODIFIED', pod('a', '10'))
+  await settle(s.clock)
+  heard()
+  fails = false
+  await s.clock.advance(200)
+  await settle(s.clock)
+  assert.deepEqual(heard(), ['10: updated 10 from 9', '9: updated 10 from 9', '7: updated 10 from 9'])
+  assert.deepEqual(s.keys(), ['a'])
+  s.stop()
+  s.end()
+})
+
+test('with nothing but informers it queues the keys of their own objects, in the words of the controller’s own kind', async () => {
+  const { informer, tell } = toldInformer()
+  const causes: (string | undefined)[] = []
+  const tellAll = async (options: Partial<KindSourceOptions>): Promise<void> => {
+    const stop = new AbortController()
+    const source = new KindSource({ informers: [informer], ...options })
+    const running = source.start({ add: (_key, added) => void causes.push(added?.cause?.()), passes: () => true }, stop.signal)
+    tell({ kind: 'added', object: pod('a', '1'), initial: false })
+    stop.abort()
+    await running
+  }
+  await tellAll({})
+  await tellAll({ map: ({ metadata }) => [{ name: metadata.name }] })
+  await tellAll({ own: false })
+  await tellAll({ map: ({ metadata }) => [{ name: metadata.name }], own: true })
+  assert.deepEqual(causes, ['added', 'Pod added', 'Pod added', 'added'])
 })

@@ -109,3 +109,21 @@ test('however a map function behaves, the owners of every last change are told a
     await m.end()
   }), { numRuns: 60 })
 })
+
+test('a try that is under way when it is stopped is neither told nor logged, whatever becomes of it', async () => {
+  for (const works of [true, false]) {
+    const gate = Promise.withResolvers<{ name: string }[]>()
+    let calls = 0
+    const m = mapping(() => (calls++ === 0 ? assert.fail('mine') : gate.promise))
+    m.add(pod('a', '1'))
+    await m.settle()
+    await m.clock.advance(100)
+    await m.settle()
+    assert.deepEqual([calls, m.lines.length, m.mapping.idle], [2, 1, false])
+    const ended = m.end()
+    if (works) gate.resolve([{ name: 'late' }])
+    else gate.reject(new Error('late'))
+    await ended
+    assert.deepEqual([m.told, m.lines.length], [[], 1])
+  }
+})

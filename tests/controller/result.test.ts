@@ -14,6 +14,16 @@ test('requeueAfter comes back later', () => {
   assert.deepEqual(returned({ requeueAfter: 20 }), { kind: 'later', ms: 20, priority: undefined, label: 'requeue_after' })
 })
 
+test('requeue comes back with back-off; a wait of more than no time counts first, as in controller-runtime', () => {
+  assert.deepEqual(returned({ requeue: true }), { kind: 'requeue', priority: undefined, label: 'requeue' })
+  assert.deepEqual(returned({ requeue: true, requeueAfter: undefined, priority: 3 }), { kind: 'requeue', priority: 3, label: 'requeue' })
+  for (const requeueAfter of [0, '0s']) assert.deepEqual(returned({ requeue: true, requeueAfter }), { kind: 'requeue', priority: undefined, label: 'requeue' })
+  assert.deepEqual(returned({ requeue: true, requeueAfter: '2s' }), { kind: 'later', ms: 2000, priority: undefined, label: 'requeue_after' })
+  assert.deepEqual(returned({ requeue: false, requeueAfter: 20 }), { kind: 'later', ms: 20, priority: undefined, label: 'requeue_after' })
+  for (const result of [{ requeue: false }, { requeue: false, requeueAfter: 0 }]) assert.deepEqual(returned(result), { kind: 'forget', label: 'success' })
+  assert.match(String((returned({ requeue: true, priority: NaN }) as { error: unknown }).error), /is no priority/)
+})
+
 test('what is thrown is retried, whatever it is; a TerminalError is not', () => {
   for (const error of [new Error('x'), undefined, null, 'text', 0]) assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'retry', error, priority: undefined, label: 'error' })
   const terminal = new TerminalError('x')
@@ -21,7 +31,7 @@ test('what is thrown is retried, whatever it is; a TerminalError is not', () => 
 })
 
 test('a result that cannot be read is a failure that says so: a wait in the past, a typo, an object', () => {
-  for (const result of [{ requeueAfter: -5 }, { requeueAfter: NaN }, { requeueAfter: Infinity }, { requeueAfter: '5 parsecs' }, { requeue: true }, {}, true]) {
+  for (const result of [{ requeueAfter: -5 }, { requeueAfter: NaN }, { requeueAfter: Infinity }, { requeueAfter: '5 parsecs' }, { requeue: 'true' }, { requeue: 1 }, { requeue: true, requeueAfter: -1 }, {}, true]) {
     const decided = returned(result)
     assert.equal(decided.kind, 'retry')
     assert.match(String((decided as { error: unknown }).error), /Cannot use what the reconcile returned/)

@@ -98,3 +98,112 @@ test('an owned object tells its controller, and every owner where that is asked 
   assert.deepEqual([runs['controlling'], runs['any']!.toSorted()], [['one'], ['one', 'two']])
   await w.stop()
 })
+
+test('a map function hears of the event, with a client and a signal of its call', async () => {
+  const events: string[] = []
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: () => false })
+    .watches(Namespace, async ({ metadata }, { event, client, signal, clientOf }) => {
+      assert.deepEqual([signal.aborted, typeof clientOf], [false, 'function'])
+      await client.get(Namespace, { name: 'default' })
+      if (!metadata.labels || !('ours' in metadata.labels)) return []
+      const old = event.kind === 'updated' ? ` from ${event.old.metadata.labels?.['of'] ?? 'none'}` : event.kind === 'added' ? ` ${event.initial}` : ''
+      events.push(`${event.kind}${old} ${metadata.labels?.['of'] ?? 'none'}`)
+      return event.kind === 'deleted' ? [] : [ref(`${metadata.labels?.['of']}`)]
+    })
+    .reconcileKey(async ({ name }) => void runs.push(name))
+  const w = await world(app, { objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'there', labels: { ours: '', of: 'there' } } }] })
+  assert.deepEqual(events.splice(0), ['added true there'])
+  await w.client.create(Namespace, { metadata: { name: 'new', labels: { ours: '', of: 'one' } } })
+  await w.settle()
+  assert.deepEqual(events.splice(0), ['added false one'])
+  await w.client.patch(Namespace, { name: 'new' }, { merge: { metadata: { labels: { of: 'two' } } } })
+  await w.settle()
+  assert.deepEqual(events.splice(0), ['updated from one two', 'updated from one one'])
+  assert.deepEqual(runs, ['there', 'one', 'two', 'one'])
+  await w.client.delete(Namespace, { name: 'new' })
+  await w.settle()
+  assert.ok(events.at(-1)?.startsWith('deleted'), events.join())
+  await w.stop()
+})
+
+test('what a map function returns may be any promise-like, and one object instead of a list is an error that is retried', async () => {
+  const runs: string[] = []
+  const lines: string[] = []
+  const write = (line: string): void => void lines.push(line)
+  const app = operator({ name: 'x' })
+  const thenable = { then: (resolve: (keys: unknown) => void) => resolve([ref('promised')]) }
+  const returned: Readonly<Record<string, unknown>> = { promised: thenable, alone: ref('alone') }
+  app.controllerFor(ConfigMap, { when: () => false })
+    .watches(Namespace, ({ metadata: { name } }) => (returned[name] ?? []) as never)
+    .reconcileKey(async ({ name }) => void runs.push(name))
+  const w = await world(app, { log: { debug: write, info: write, warn: write, error: write } })
+  for (const name of Object.keys(returned)) await w.client.create(Namespace, { metadata: { name } })
+  await w.settle()
+  assert.deepEqual(runs, ['promised'])
+  assert.ok(lines.some((line) => line.startsWith('Cannot map Namespace "alone" to keys: ')), lines.join('\n'))
+  await w.stop()
+})
+
+test('a reconcile that asks for requeue comes back with back-off, and so does a cleanup', async () => {
+  const at: string[] = []
+  const app = operator({ name: 'x' })
+  const start = { ms: 0 }
+  app.controllerFor(ConfigMap, { when: ours, backoff: { first: '1s', most: '3s' } })
+    .finalize(async (_map, { attempt }) => {
+      at.push(`cleanup ${w.clock.monotonic() - start.ms} #${attempt}`)
+      return attempt < 3 ? { requeue: true } : undefined
+    })
+    .reconcile(async (_map, { attempt }) => {
+      at.push(`${w.clock.monotonic() - start.ms} #${attempt}`)
+      return attempt < 4 ? { requeue: true } : undefined
+    })
+  const w = await world(app)
+  start.ms = w.clock.monotonic()
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
+  await w.advance('20s')
+  assert.deepEqual(at.splice(0), ['0 #1', '1000 #2', '3000 #3', '6000 #4'])
+  start.ms = w.clock.monotonic()
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.advance('2s')
+  assert.deepEqual([at, (await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers], [['cleanup 0 #1', 'cleanup 1000 #2'], ['x/configmap']])
+  await w.advance('1s')
+  assert.deepEqual([at, await w.client.get(ConfigMap, ref('a'))], [['cleanup 0 #1', 'cleanup 1000 #2', 'cleanup 3000 #3'], undefined])
+  await w.stop()
+})
+
+test('a log that throws at every line stops no operator', async () => {
+  const runs: string[] = []
+  const written: string[] = []
+  const { error } = console
+  console.error = () => {}
+  const write = (line: string): void => {
+    written.push(line)
+    throw new Error('EPIPE')
+  }
+  const app = operator({ name: 'x' })
+  app.add('task', async ({ log }) => log.info('the task’s'))
+  app.controllerFor(ConfigMap, { when: ours })
+    .watches(Namespace, (namespace, { log, event }) => {
+      log.info('the map’s')
+      if (event.kind === 'added' && !namespace.metadata.labels?.['mapped']) throw new Error('mine')
+      return [ref(`for ${namespace.metadata.name}`)]
+    })
+    .reconcileKey(async ({ name }, { log, attempt }) => {
+      log.info('the run’s')
+      runs.push(name)
+      if (attempt === 1) throw new Error('mine')
+    })
+  const w = await world(app, { log: { debug: write, info: write, warn: write, error: write } })
+  try {
+    await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
+    await w.client.create(Namespace, { metadata: { name: 'n', labels: { mapped: 'yes' } } })
+    await w.advance('10s')
+    for (const line of ['the task’s', 'the map’s', 'the run’s']) assert.ok(written.includes(line), line)
+    assert.deepEqual([runs.filter((name) => name === 'a').length, runs.filter((name) => name === 'for n').length], [2, 2])
+    await w.stop()
+  } finally {
+    console.error = error
+  }
+})
