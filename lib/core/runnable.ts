@@ -18,5 +18,8 @@ export interface Runnable {
   readonly leaderOnly?: boolean | undefined
 }
 
-/** A server answers others, a webhook the API server, work reads from a cache, a recorder writes down what the rest tells. */
-export type RunnableRole = 'server' | 'webhook' | 'cache' | 'recorder'
+/**
+ * A server answers others, a webhook the API server, work reads from a cache, a recorder writes down what the rest tells. A
+ * preparation runs on the leader, once the lease is won; the leader's other work begins when it is ready.
+ */
+export type RunnableRole = 'server' | 'webhook' | 'cache' | 'recorder' | 'preparation'

@@ -121,7 +121,7 @@ export class Manager implements Runnable {
     try {
       for (const step of START_ORDER) {
         if (step === 'election') election = this.#elect(campaign.signal, stop.signal)
-        else if (step !== 'leader') await this.#group(step).start(stop.signal)
+        else if (step !== 'preparation' && step !== 'leader') await this.#group(step).start(stop.signal)
       }
       this.#launched.open()
       await aborted(stop.signal)
@@ -147,17 +147,23 @@ export class Manager implements Runnable {
   /** Settles when the elector has. */
   async #elect(signal: AbortSignal, stop: AbortSignal): Promise<void> {
     const { elector } = this.#options
-    const leader = this.#group('leader')
+    const [preparation, leader] = [this.#group('preparation'), this.#group('leader')]
+    const begin = async (): Promise<void> => {
+      await preparation.start(stop)
+      stop.throwIfAborted()
+      await leader.start(stop)
+      this.#elected.open()
+    }
     const lead = (): void => {
       // A lease that comes when we are stopping: what waits for it is never launched.
       if (stop.aborted) return
-      leader.start(stop).then(() => this.#elected.open(), (error: unknown) => {
+      begin().catch((error: unknown) => {
         if (error !== stop.reason) this.#fail(error, 'the start of the leader')
       })
     }
     if (!elector) return lead()
     try {
-      await elector.start(signal, lead, { mayRelease: () => leader.running === 0 })
+      await elector.start(signal, lead, { mayRelease: () => preparation.running + leader.running === 0 })
     } catch (error) {
       // Somebody else may lead already: there is no time to end things gently, not even when we are stopping anyway.
       this.#lost = true
@@ -170,12 +176,12 @@ export class Manager implements Runnable {
   async #stopAll(campaign: AbortController, election: Promise<void> | undefined): Promise<void> {
     const { clock, graceMs = 30_000 } = this.#options
     // Who does not lead has nothing to keep the lease for, and must not win it now.
-    if (!this.#group('leader').started) campaign.abort(stopReason())
+    if (!this.#group('preparation').started) campaign.abort(stopReason())
     const end = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))
     let stopTimer: (() => void) | undefined
     if (graceMs === 0) end()
     else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, end)
-    const beside = this.#stopGroup('warmup')
+    const beside = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])
     for (const step of STOP_ORDER) {
       if (step !== 'election') {
         await this.#stopGroup(step)

@@ -2,7 +2,7 @@
 import type { Runnable } from '../core/runnable.ts'
 
 /** The groups of runnables. */
-export type Phase = 'servers' | 'webhooks' | 'recorder' | 'caches' | 'others' | 'warmup' | 'leader'
+export type Phase = 'servers' | 'webhooks' | 'recorder' | 'caches' | 'others' | 'warmup' | 'preparation' | 'leader'
 
 /** What is started and stopped in order: the groups, and the election between them. */
 export type Step = Phase | 'election'
@@ -31,8 +31,11 @@ export const STEPS: readonly Row[] = [
   { step: 'warmup', start: 6, stop: 0 },
   // Begins when all is ready to lead; the lease is renewed while anybody works in its name.
   { step: 'election', start: 7, stop: 6 },
+  // What the leader's work builds on: begins with the lease, and nothing else of the leader before
+  // it is ready. A stop in its middle leaves nothing to prepare for.
+  { step: 'preparation', start: 8, stop: 0 },
   // Begins with the lease; the lease is given back only when all of these have ended.
-  { step: 'leader', start: 8, stop: 2 },
+  { step: 'leader', start: 9, stop: 2 },
 ]
 
 export const START_ORDER: readonly Step[] = STEPS.toSorted((a, b) => a.start - b.start).map(({ step }) => step)
@@ -42,11 +45,16 @@ export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).
  * The group of a runnable: what has a role has its group; work is the leader's unless it says that it is not. Only a server
  * may have a role and be the leader's.
  *
- * @throws TypeError for a cache, webhook or recorder of the leader's: those serve what runs on every replica.
+ * @throws TypeError for a cache, webhook or recorder of the leader's: those serve what runs on every replica; and for a
+ * preparation of every replica, as it writes in the name of the lease.
  */
 export function classify({ name, role, leaderOnly }: Pick<Runnable, 'name' | 'role' | 'leaderOnly'>): Phase {
   if (role === undefined) return leaderOnly === false ? 'others' : 'leader'
   if (role === 'server') return leaderOnly === true ? 'leader' : 'servers'
+  if (role === 'preparation') {
+    if (leaderOnly === false) throw new TypeError(`Cannot add "${name}": a preparation runs on the leader only, and leaderOnly is false`)
+    return role
+  }
   if (leaderOnly === true) throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and leaderOnly is true`)
   return PHASE_OF_ROLE[role]
 }

@@ -50,10 +50,10 @@ function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: A
 const messageOf = (outcome: unknown): string => (outcome as Error).message
 
 test('every step says when it starts and when it stops', () => {
-  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'recorder', 'caches', 'others', 'warmup', 'election', 'leader'])
+  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'recorder', 'caches', 'others', 'warmup', 'election', 'preparation', 'leader'])
   assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers', 'election', 'recorder'])
-  assert.deepEqual(STEPS.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
-  assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 1, 2, 3, 4, 5, 6, 7])
+  assert.deepEqual(STEPS.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+  assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 0, 1, 2, 3, 4, 5, 6, 7])
 })
 
 test('parts start in the order of their phases, each phase when the one before is ready', async () => {
@@ -659,3 +659,85 @@ async function settled(start: () => { outcome: unknown }, clock: FakeClock): Pro
   await clock.advance(0)
   return result
 }
+
+/** A preparation of the leader's. */
+function preparation(told: string[], options?: Parameters<typeof part>[2]): Part & { readonly role: 'preparation' } {
+  return Object.assign(part('preparation', told, options), { role: 'preparation' as const })
+}
+
+test("a preparation begins with the lease, and the leader's work when it is ready; work on every replica does not wait", async () => {
+  const { add, start, manager, clock, told, server } = withElector()
+  const other = candidate(server.handle, clock, 'other')
+  other.start()
+  await clock.advance(0)
+  const prepares = preparation(told, { unready: true })
+  manager.add(prepares)
+  for (const place of ['leader', 'others'] as const) add(place, place)
+  start()
+  await clock.advance(5000)
+  assert.deepEqual(told, ['+others'])
+  other.stop()
+  await clock.advance(20_000)
+  assert.deepEqual([told, manager.isElected], [['+others', '+preparation'], false])
+  prepares.becomeReady()
+  await clock.advance(0)
+  assert.deepEqual([told, manager.isElected], [['+others', '+preparation', '+leader'], true])
+})
+
+test('without an election a preparation comes before the work all the same', async () => {
+  const { add, start, manager, clock, told } = setup()
+  const prepares = preparation(told, { unready: true })
+  add('leader', 'leader')
+  manager.add(prepares)
+  start()
+  await clock.advance(0)
+  assert.deepEqual(told, ['+preparation'])
+  prepares.becomeReady()
+  await clock.advance(0)
+  assert.deepEqual(told, ['+preparation', '+leader'])
+})
+
+test('a preparation that fails ends the manager with its error, and gives the lease back', async () => {
+  const { add, start, manager, clock, told, server } = withElector()
+  const prepares = preparation(told, { unready: true })
+  manager.add(prepares)
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(0)
+  const error = new Error('cannot prepare')
+  prepares.end(error)
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, told.includes('+leader'), await holderOn(server.handle)], [error, false, ''])
+})
+
+test('a stop in the middle of a preparation is no failure: it is told at once and waited for, and keeps the lease until it has ended', async () => {
+  const { add, start, stop, manager, clock, told, lines, server } = withElector({ graceMs: Infinity })
+  const prepares = preparation(told, { unready: true, lingers: true })
+  manager.add(prepares)
+  const slow = add('others', 'slow', { lingers: true })
+  add('leader', 'leader')
+  const running = start()
+  await clock.advance(0)
+  told.length = 0
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual(told.toSorted(), ['-preparation', '-slow'])
+  slow.end()
+  await clock.advance(60_000)
+  assert.deepEqual([running.outcome, await holderOn(server.handle)], [undefined, 'a'])
+  prepares.end()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
+  assert.deepEqual([told.includes('+leader'), lines.filter((line) => line.startsWith('error'))], [false, []])
+})
+
+test('a preparation that does not end within the grace period keeps the lease from being given back', async () => {
+  const { start, stop, manager, clock, told, server } = withElector({ graceMs: 5000 })
+  manager.add(preparation(told, { unready: true, lingers: true }))
+  const running = start()
+  await clock.advance(0)
+  stop.abort()
+  await clock.advance(6000)
+  assert.match(messageOf(running.outcome), /Cannot stop the group "preparation" in time: .*still running: "preparation"/)
+  assert.equal(await holderOn(server.handle), 'a')
+})

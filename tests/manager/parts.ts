@@ -58,9 +58,9 @@ export function watchOutcome(promise: Promise<void>): { outcome: 'resolved' | un
 }
 
 /** The phases that a runnable's start may be in. */
-export type Place = Exclude<Phase, 'warmup'>
+export type Place = Exclude<Phase, 'warmup' | 'preparation'>
 
-const isPlace = (step: Step): step is Place => step !== 'election' && step !== 'warmup'
+const isPlace = (step: Step): step is Place => step !== 'election' && step !== 'warmup' && step !== 'preparation'
 export const STARTS: readonly Place[] = START_ORDER.filter(isPlace)
 export const STOPS: readonly Place[] = STOP_ORDER.filter(isPlace)
 

@@ -12,6 +12,8 @@ test('what has a role goes to its group; work is the leader\'s unless it says th
     [{ role: 'cache' }, 'caches'],
     [{ role: 'cache', leaderOnly: false }, 'caches'],
     [{ role: 'recorder' }, 'recorder'],
+    [{ role: 'preparation' }, 'preparation'],
+    [{ role: 'preparation', leaderOnly: true }, 'preparation'],
     [{}, 'leader'],
     [{ leaderOnly: true }, 'leader'],
     [{ leaderOnly: false }, 'others'],
@@ -26,4 +28,8 @@ test('a cache, a webhook or a recorder of the leader\'s is refused: it serves wh
   for (const role of ['cache', 'webhook', 'recorder'] as const) {
     assert.throws(() => classify({ name: 'a', role, leaderOnly: true }), new RegExp(`^TypeError: Cannot add "a": a ${role} runs on every replica`))
   }
+})
+
+test('a preparation of every replica is refused: it is the leader\'s by what it is', () => {
+  assert.throws(() => classify({ name: 'a', role: 'preparation', leaderOnly: false }), /^TypeError: Cannot add "a": a preparation runs on the leader only/)
 })
