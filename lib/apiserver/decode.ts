@@ -60,7 +60,8 @@ function decodeStruct(schema: Schema, value: JsonObject, path: string, unknown: 
 
 /** Whether Go's omitempty leaves a value out. */
 function isVanishing(property: Schema, value: Json): boolean {
-  if (Array.isArray(value)) return value.length === 0
+  // A field of any JSON, such as a schema's default, keeps what it is given.
+  if (Array.isArray(value)) return value.length === 0 && resolve(property).type === 'array'
   if (isObject(value)) return Object.keys(value).length === 0 && resolve(property).additionalProperties !== undefined
   if (property.leftOutZero) return value === 0 || value === false
   return value === '' && resolve(property).type === 'string' && !property.keptEmpty

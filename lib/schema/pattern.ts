@@ -1,7 +1,7 @@
 /**
  * JavaScript's regular expressions in RE2's words: the API server compiles a CRD's `pattern` with Go's regexp package,
  * which knows no lookaround and no backreference, and spells some escapes otherwise. Beyond ASCII the two differ in
- * what `.`, `\s` and case folding match.
+ * what `.`, `\s` and case folding match; within it, in that `.` takes \r and `\s` does not take \v.
  *
  * @see https://github.com/google/re2/wiki/Syntax
  */
@@ -9,13 +9,18 @@
 /** The pattern in RE2's words, or why there is none. */
 export type Translation = { readonly pattern: string } | { readonly refused: string }
 
-/** Go refuses larger repetition counts. */
+/** Go refuses larger repetition counts, also as the product of counts that are within each other. */
 const MOST_REPEATS = 1000
 
 /** Letters that mean the same after a backslash in both. */
 const SHARED_ESCAPES = 'dDwWsSbBtnvfr'
 
+/** Script names. Of those with four letters, all others are abbreviations, which RE2 does not know. */
+const SCRIPT = /^(?:Cham|Kawi|Lisu|Thai|Toto|\w{1,3}|\w{5,})$/
+
 const GENERAL_CATEGORY = /^(?:L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfos]?)$/
+
+const HALF_PAIR = { refused: 'a regular expression with half a surrogate pair (use the u flag)' }
 
 /** Translates an expression; flags become `(?ims)`. */
 export function toRe2(regex: RegExp): Translation {
@@ -23,39 +28,38 @@ export function toRe2(regex: RegExp): Translation {
   if (regex.flags.includes('y')) return { refused: 'a sticky regular expression' }
   const unicode = regex.flags.includes('u')
   const source = regex.source
+  if (unicode ? /[\ud800-\udfff]/u.test(source) : /[\ud800-\udfff]/.test(source)) return HALF_PAIR
   const flags = [...regex.flags].filter((flag) => 'ims'.includes(flag)).join('')
   let out = flags ? `(?${flags})` : ''
-  let inClass = false
   let at = 0
+  // How often the atom before, and the groups that are open, repeat what is in them.
+  let repeats = 1
+  const groups = [1]
   while (at < source.length) {
     const char = source[at]!
-    if (char === '\\') {
-      const escape = translateEscape(source, at, unicode, inClass)
-      if ('refused' in escape) return escape
-      out += escape.text
-      at += escape.length
-    } else if (inClass) {
-      if (char === ']') inClass = false
-      // A bare [ may begin a POSIX class in RE2.
-      out += char === '[' ? '\\[' : char
-      at++
-    } else if (char === '[') {
-      const empty = /^\[(\^?)\]/.exec(source.slice(at))
-      if (empty && !empty[1]) return { refused: 'a regular expression with an empty class' }
-      out += empty ? '[\\x{0}-\\x{10FFFF}]' : source[at + 1] === '^' ? '[^' : '['
-      at += empty ? empty[0].length : source[at + 1] === '^' ? 2 : 1
-      inClass = !empty
+    const repeat = char === '{' ? /^\{(\d+)(?:,(\d*))?\}/.exec(source.slice(at)) : null
+    if (!repeat && !'?*+'.includes(char)) repeats = 1
+    if (char === '\\' || char === '[') {
+      const translate = char === '[' ? translateClass : translateEscape
+      const part = translate(source, at, unicode)
+      if ('refused' in part) return part
+      out += part.text
+      at += part.length
     } else if (char === '(' && source[at + 1] === '?') {
       const group = /^\(\?(?::|<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)/.exec(source.slice(at))
       const looks = /^\(\?<?[=!]/.test(source.slice(at))
       if (!group) return { refused: `a regular expression ${looks ? 'that looks around' : 'with an unknown group'}` }
       out += group[1] ? `(?P<${group[1]}>` : group[0]
       at += group[0].length
+      groups.push(1)
     } else {
-      const repeat = char === '{' ? /^\{(\d+)(?:,(\d*))?\}/.exec(source.slice(at)) : null
-      if (repeat && Math.max(Number(repeat[1]), Number(repeat[2] ?? 0)) > MOST_REPEATS) {
-        return { refused: `a regular expression that repeats more than ${MOST_REPEATS} times` }
+      if (char === '(') groups.push(1)
+      if (char === ')') repeats = groups.pop()!
+      if (repeat) {
+        repeats *= Math.max(Number(repeat[1]), Number(repeat[2] ?? 0), 1)
+        if (repeats > MOST_REPEATS) return { refused: `a regular expression that repeats more than ${MOST_REPEATS} times` }
       }
+      groups.push(Math.max(groups.pop()!, repeats))
       out += repeat ? repeat[0] : char
       at += repeat ? repeat[0].length : 1
     }
@@ -63,9 +67,46 @@ export function toRe2(regex: RegExp): Translation {
   return { pattern: out }
 }
 
-type Escape = { readonly text: string; readonly length: number } | { readonly refused: string }
+type Part = { readonly text: string; readonly length: number } | { readonly refused: string }
 
-function translateEscape(source: string, at: number, unicode: boolean, inClass: boolean): Escape {
+/** A class, from its [ to its ]. */
+function translateClass(source: string, start: number, unicode: boolean): Part {
+  const [open] = /^\[\^?/.exec(source.slice(start))!
+  const first = start + open.length
+  if (source[first] === ']') {
+    return open === '[' ? { refused: 'a regular expression with an empty class' } : { text: '[\\x{0}-\\x{10FFFF}]', length: 3 }
+  }
+  let text = open
+  let at = first
+  const atom = (): Part => {
+    const [char] = /[^]/u.exec(source.slice(at, at + 2))!
+    if (char === '\\') return translateEscape(source, at, unicode, true)
+    // A bare [ may begin a POSIX class in RE2, and a bare dash a range that JavaScript does not see.
+    const isBare = char !== '[' && (char !== '-' || at === first || source[at + 1] === ']')
+    return { text: isBare ? char : `\\${char}`, length: char.length }
+  }
+  while (source[at] !== ']') {
+    const isSet = SET.test(source.slice(at, at + 2))
+    const low = atom()
+    if ('refused' in low) return low
+    text += low.text
+    at += low.length
+    if (source[at] !== '-' || source[at + 1] === ']') continue
+    at++
+    if (SET.test(source.slice(at, at + 2))) return { refused: 'a regular expression with a range that ends in a class' }
+    const high = atom()
+    if ('refused' in high) return high
+    // After a class, a dash is a dash.
+    text += `${isSet ? '\\-' : '-'}${high.text}`
+    at += high.length
+  }
+  return { text: `${text}]`, length: at + 1 - start }
+}
+
+/** Escapes that stand for more than one character. (Where \p is one, JavaScript itself refuses it in a range.) */
+const SET = /^\\[dDwWsS]/
+
+function translateEscape(source: string, at: number, unicode: boolean, inClass = false): Part {
   const rest = source.slice(at)
   const next = rest[1]!
   const codePoint = /^\\u\{([0-9a-fA-F]+)\}/.exec(rest)
@@ -78,29 +119,30 @@ function translateEscape(source: string, at: number, unicode: boolean, inClass: 
   const unit = /^\\u([0-9a-fA-F]{4})/.exec(rest)
   if (unit) {
     return /^d[89a-f]/i.test(unit[1]!)
-      ? { refused: 'a regular expression with half a surrogate pair' }
+      ? HALF_PAIR
       : { text: `\\x{${unit[1]!}}`, length: unit[0].length }
   }
   const byte = /^\\x([0-9a-fA-F]{2})/.exec(rest)
   if (byte) return { text: byte[0], length: byte[0].length }
   const control = /^\\c([A-Za-z])/.exec(rest)
+  if (next === 'c' && !control) return { refused: 'a regular expression with an unfinished \\c' }
   if (control) return { text: hex(control[1]!.charCodeAt(0) % 32), length: control[0].length }
   const property = /^\\([pP])\{([^}]*)\}/.exec(rest)
   if (property && unicode) return translateProperty(property)
   if (next === '0' && !/^\\0\d/.test(rest)) return { text: '\\x00', length: 2 }
   if (/\d/.test(next) || (next === 'k' && /^\\k</.test(rest))) return { refused: 'a regular expression with a backreference' }
   if (next === 'b' && inClass) return { text: '\\x08', length: 2 }
-  if (SHARED_ESCAPES.includes(next)) return { text: `\\${next}`, length: 2 }
+  if (SHARED_ESCAPES.includes(next) && !(inClass && next === 'B')) return { text: `\\${next}`, length: 2 }
   // Any other letter stands for itself, where RE2 would take \a, \A, \z, \Q for something else; punctuation stays escaped.
   if (/[A-Za-z_]/.test(next)) return { text: next, length: 2 }
   if (next === '/') return { text: '/', length: 2 }
   return { text: next.charCodeAt(0) < 0x80 ? `\\${next}` : next, length: 2 }
 }
 
-function translateProperty([whole, letter, value]: RegExpExecArray): Escape {
+function translateProperty([whole, letter, value]: RegExpExecArray): Part {
   const script = /^(?:Script|sc)=(\w+)$/.exec(value!)
   const category = /^(?:(?:General_Category|gc)=)?(\w+)$/.exec(value!)
-  if (script) return { text: `\\${letter!}{${script[1]!}}`, length: whole.length }
+  if (script && SCRIPT.test(script[1]!)) return { text: `\\${letter!}{${script[1]!}}`, length: whole.length }
   if (category && GENERAL_CATEGORY.test(category[1]!)) return { text: `\\${letter!}{${category[1]!}}`, length: whole.length }
   return { refused: `a regular expression with \\${letter!}{${value!}}` }
 }

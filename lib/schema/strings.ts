@@ -12,12 +12,18 @@ import type { Place } from './refusal.ts'
 export function stringSchema(checks: readonly Check[], place: Place): JsonSchema {
   const parts: JsonSchema[] = []
   for (const check of checks) {
-    if (check.check === 'min_length') parts.push({ minLength: check.minimum })
-    else if (check.check === 'max_length') parts.push({ maxLength: check.maximum })
-    else if (check.check === 'length_equals') parts.push({ minLength: check.length, maxLength: check.length })
+    if (check.check === 'min_length') parts.push(...limit('minLength', check.minimum, place))
+    else if (check.check === 'max_length') parts.push(...limit('maxLength', check.maximum, place))
+    else if (check.check === 'length_equals') parts.push(...limit('minLength', check.length, place), ...limit('maxLength', check.length, place))
     else if (check.check === 'string_format') parts.push(formatSchema(check, place))
   }
   return conjunction({ type: 'string' }, parts)
+}
+
+/** A limit of a length. The server takes integers only; one that is infinite says nothing. */
+export function limit(keyword: string, value: number | undefined, place: Place): readonly JsonSchema[] {
+  if (value === undefined || value === (keyword.startsWith('max') ? Infinity : -Infinity)) return []
+  return Number.isSafeInteger(value) ? [{ [keyword]: value }] : refuse(place, `limited to a length of ${value}`, 'lengths are integers')
 }
 
 /** The value validation that says what this expression says. */

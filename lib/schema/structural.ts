@@ -8,8 +8,9 @@ import { jsonEqual } from '../core/equal.ts'
 import { checksOf, definitionOf, metaOf } from './zod_tree.ts'
 import { below, refuse } from './refusal.ts'
 import { merge } from './merge.ts'
+import { prunedField } from './schema_changes.ts'
 import { numberSchema } from './numbers.ts'
-import { conjunction, patternSchema, stringSchema } from './strings.ts'
+import { conjunction, limit, patternSchema, stringSchema } from './strings.ts'
 import { intOrString, nullable, valuesSchema } from './values.ts'
 import type { $ZodRecordDef, $ZodType, JSONSchemaMeta } from 'zod/v4/core'
 import type { JsonSchema } from '../core/resource.ts'
@@ -44,7 +45,7 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
   const def = definitionOf(schema)
   // z.custom() is its own check, and refused as a type.
   refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, place)
-  return annotate(bare(schema, def, { place, open: [...open, schema], ruled }, meta), meta)
+  return annotate(bare(schema, def, { place, open: [...open, schema], ruled }, meta), meta, place)
 }
 
 /** The schema without what `.describe()` and `.meta()` said. */
@@ -59,13 +60,13 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
     case 'template_literal': return { type: 'string', ...patternSchema(schema._zod.pattern!, place) }
     case 'any': case 'unknown': return ANYTHING
     case 'object': return objectSchema(def, step)
-    case 'array': return conjunction({ type: 'array', items: translate(def.element, inside(step, '[]')) }, sizes(checksOf(schema)))
+    case 'array': return conjunction({ type: 'array', items: translate(def.element, inside(step, '[]')) }, sizes(checksOf(schema), place))
     case 'record': return recordSchema(def, step)
     case 'union': return unionSchema(def, step)
     case 'intersection': return intersectionSchema(translate(def.left, outside(step)), translate(def.right, outside(step)), place)
     case 'nullable': return nullable(translate(def.innerType, step))
     case 'optional': case 'nonoptional': case 'readonly': return translate(def.innerType, step)
-    case 'default': case 'prefault': return { ...translate(def.innerType, step), default: defaultOf(def, place) }
+    case 'default': case 'prefault': return withDefault(translate(def.innerType, step), defaultOf(def, place), place)
     case 'lazy': return translate(def.getter(), step)
     case 'custom':
       // z.custom<T>() says nothing of its values; whoever adds this extension says that nothing need be said.
@@ -103,11 +104,11 @@ function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): v
   }
 }
 
-function sizes(checks: readonly Check[]): readonly JsonSchema[] {
+function sizes(checks: readonly Check[], place: Place): readonly JsonSchema[] {
   return checks.flatMap(({ check, minimum, maximum, length }): readonly JsonSchema[] => {
-    if (check === 'min_length') return [{ minItems: minimum }]
-    if (check === 'max_length') return [{ maxItems: maximum }]
-    return check === 'length_equals' ? [{ minItems: length, maxItems: length }] : []
+    if (check === 'min_length') return limit('minItems', minimum, place)
+    if (check === 'max_length') return limit('maxItems', maximum, place)
+    return check === 'length_equals' ? [...limit('minItems', length, place), ...limit('maxItems', length, place)] : []
   })
 }
 
@@ -186,6 +187,15 @@ function intersectionSchema(left: JsonSchema, right: JsonSchema, place: Place): 
 /** Objects that say no more than this, of different fields, simply become one. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required'])
 
+/** The schema with a default that the server takes and keeps. */
+function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSchema {
+  // In Go, a JSON null in this place is the same as no default, and the server drops it.
+  if (value === null) refuse(place, 'given the default null', 'use .nullish(), and read undefined as null')
+  const unknown = prunedField(value, schema, place.path)
+  if (unknown) refuse(place, `given a default with the field ${unknown}, which its schema does not have`, 'leave it out')
+  return { ...schema, default: value }
+}
+
 /** The value that the server fills in. It is asked for twice, since the server will know one value only. */
 function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, place: Place): unknown {
   const value: unknown = def.defaultValue
@@ -202,12 +212,17 @@ function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, p
   )
 }
 
-function annotate(schema: JsonSchema, meta: JSONSchemaMeta): JsonSchema {
+function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonSchema {
   const said: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(meta)) {
     if (key === 'description' || key === 'title') said[key] = value
     else if (key === RULES) said[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
-    else if (key.startsWith('x-kubernetes-')) said[key] = value
+    else if (EXTENSION.test(key)) said[key] = value
+    // The server would drop it without a word, and a rule with a misspelled name would never be enforced.
+    else if (key.startsWith('x-kubernetes-')) refuse(place, `given "${key}"`, 'there is no such extension')
   }
   return { ...schema, ...said }
 }
+
+/** @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
+const EXTENSION = /^x-kubernetes-(?:preserve-unknown-fields|embedded-resource|int-or-string|list-type|list-map-keys|map-type)$/

@@ -87,6 +87,25 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
   ['a map that is none', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), ['v1: spec.tags keeps no fields but its own']],
   ['a map of other values', (_, spec) => set(spec['properties']!['tags']!['additionalProperties']!, 'type', 'integer'),
     ['v1: spec.tags{} is integer, not string']],
+  ['a required field of theirs at depth', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'required', ['name', 'port']),
+    ['v1: spec.hosts[].port is required, and not known to us']],
+  ['items of another type', (_, spec) => set(spec['properties']!['hosts']!['items']!['properties']!['name']!, 'type', 'integer'),
+    ['v1: spec.hosts[].name is integer, not string']],
+  ['a type where anything may be', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), ['v1: spec.open is object, not anything']],
+  ['an integer or a string', (_, spec) => set(spec['properties']!, 'size', { 'x-kubernetes-int-or-string': true, default: 1 }),
+    ['v1: spec.size is int-or-string, not integer']],
+  ['fields that are like those of a map', (_, spec) => {
+    set(spec, 'properties', {})
+    set(spec, 'additionalProperties', { type: 'integer' })
+  }, ['v1: spec.size has no default, not 1', 'v1: spec.mode is integer, not string', 'v1: spec.hosts is integer, not array',
+    'v1: spec.tags is integer, not object', 'v1: spec.open is integer, not anything', 'v1: spec.note is integer, not string']],
+  ['no schema of the version', (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['schema'], []],
+  ['several differences', (crd, spec) => {
+    set(crd['spec']!, 'scope', 'Cluster')
+    set(spec['properties']!['size']!, 'type', 'string')
+    void delete spec['properties']!['mode']
+  }, ['its scope is Cluster, not Namespaced', 'v1: spec.size is string, not integer', 'v1: spec.mode is missing']],
+  ['that is not established', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }), ['it is not served: Established']],
   ['null refused', (_, spec) => set(spec['properties']!['note']!, 'nullable', false), ['v1: spec.note refuses null']],
 ]
 
@@ -101,6 +120,15 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
   ['other descriptions and looser limits', (_, spec) => set(spec['properties']!, 'mode', { type: 'string', description: 'x' })],
   ['a schema that keeps everything', (crd) => set(crd['spec']!['versions']![0]!['schema']!, 'openAPIV3Schema',
     { type: 'object', 'x-kubernetes-preserve-unknown-fields': true })],
+  ['required fields that we have as optional', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'note', 'size'])],
+  ['null where we have none', (_, spec) => set(spec['properties']!['size']!, 'nullable', true)],
+  ['anything, and no word of null, where we have anything or null', (_, spec) => void delete spec['properties']!['open']!['nullable']],
+  ['anything for a field that may be null', (_, spec) => set(spec['properties']!, 'note', { 'x-kubernetes-preserve-unknown-fields': true })],
+  ['a default where we have none', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a')],
+  ['values beside ours', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b', 'a'])],
+  ['any value', (_, spec) => void delete spec['properties']!['mode']!['enum']],
+  ['tighter limits', (_, spec) => set(spec['properties']!['size']!, 'maximum', 5)],
+  ['conditions that say nothing', (crd) => set(crd, 'status', { conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }] })],
   ['its status', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'True' },
     { type: 'NamesAccepted', status: 'True' }] })],
 ]
@@ -108,3 +136,26 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
 for (const [name, change] of harmless) {
   test(`the cluster's CRD may have ${name}`, () => assert.deepEqual(after(change), []))
 }
+
+test('of two versions, each is compared with its own', () => {
+  const [first, second] = [version('v1'), version('v2')].map((resource) => resource.definition!.crd.spec.versions[0]!)
+  const both = { ...ours, spec: { ...ours.spec, versions: [first!, second!] } }
+  const broken = structuredClone(both) as unknown as Mutable
+  set(broken['spec']!['versions']![1]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'properties', {})
+  assert.deepEqual(crdDifferences(both, broken as object), ['v2: spec.v2 is missing'])
+  assert.deepEqual(crdDifferences(both, { spec: { ...both.spec, versions: both.spec.versions.toReversed() } }), [])
+})
+
+test('what keeps unknown fields must keep them', () => {
+  const open = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({ a: z.looseObject({}) }) }).definition!.crd
+  const closed = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({ a: z.object({}) }) }).definition!.crd
+  assert.deepEqual(crdDifferences(open, closed), ['v1: spec.a keeps no fields but its own', 'v1: spec keeps no fields but its own'])
+  assert.deepEqual(crdDifferences(closed, open), [])
+})
+
+test('what others require in what we keep open is no difference: we may have it', () => {
+  const open = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({}) }).definition!.crd
+  const copy = structuredClone(open) as unknown as Mutable
+  set(copy['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'required', ['zone'])
+  assert.deepEqual(crdDifferences(open, copy as object), [])
+})

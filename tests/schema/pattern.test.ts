@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { toRe2 } from '../../lib/schema/pattern.ts'
 
-const same = [/^[a-z]+$/, /a{2,3}?|b*/, /[^\d\w-]/, /\bx\B/, /(?:a)(b)/, /[\]\\^-]/, /\x41\.\*/, /a{,5}/, /^$/]
+const same = [/a{1000}/, /(?:a{31}){32}/, /(?:a{500}|b{2}){2}/, /(a{1000})*b{2}/, /[a-c-]/, /[-a-c]/, /[+--]/, /[^-a]/, /^[a-z]+$/, /a{2,3}?|b*/, /[^\d\w-]/, /\bx\B/, /(?:a)(b)/, /[\]\\^-]/, /\x41\.\*/, /a{,5}/, /^$/]
 
 for (const regex of same) {
   test(`${String(regex)} stays`, () => assert.deepEqual(toRe2(regex), { pattern: regex.source }))
@@ -21,6 +21,17 @@ const translated: readonly (readonly [RegExp, string])[] = [
   [/\u{1F600}/u, '\\x{1F600}'],
   [/\ud83d\ude00/u, '\\x{1f600}'],
   [/\cA\0[\b]/, '\\x01\\x00[\\x08]'],
+  [/[\w-.]/, '[\\w\\-.]'],
+  [/[\d-a-z]/, '[\\d\\-a\\-z]'],
+  [/[a-c-e]/, '[a-c\\-e]'],
+  [/[\B]/, '[B]'],
+  [/[^]a/, '[\\x{0}-\\x{10FFFF}]a'],
+  [/[\]a-\x7a]b/, '[\\]a-\\x7a]b'],
+  [/[A-[]/, '[A-\\[]'],
+  [/[+--\D]/, '[+-\\-\\D]'],
+  [new RegExp('[a-\\p]'), '[a-p]'],
+  [new RegExp('[😀-😎]', 'u'), '[😀-😎]'],
+  [/\p{sc=Thai}/u, '\\p{Thai}'],
   [/\p{L}\P{Lu}\p{Script=Greek}/u, '\\p{L}\\P{Lu}\\p{Greek}'],
   [new RegExp('\\a\\A\\z\\Q\\pL\\u{3}'), 'aAzQpLu{3}'],
 ]
@@ -32,7 +43,11 @@ for (const [regex, pattern] of translated) {
 const refused: readonly (readonly [RegExp, RegExp])[] = [
   [/(?=a)/, /looks around/], [/(?!a)/, /looks around/], [/(?<=a)/, /looks around/], [/(?<!a)/, /looks around/],
   [/(a)\1/, /backreference/], [/(?<a>b)\k<a>/, /backreference/],
-  [/[]/, /empty class/], [/a{1001}/, /more than 1000/], [/a{2,2000}/, /more than 1000/],
+  [/[]/, /empty class/], [/a{1001}/, /more than 1000/], [/a{2,2000}/, /more than 1000/], [/a{1001,}/, /more than 1000/],
+  [/(?:a{32}){32}/, /more than 1000/], [/((a{10}b){11}c){10}/, /more than 1000/], [/(?:a{2})(?:b{501}){2}/, /more than 1000/], [/(?<n>a{2}|b{501}){2}/, /more than 1000/],
+  [/[a-\d]/, /a range that ends in a class/], [/[\s-\w]/, /a range that ends in a class/],
+  [/\c1/, /unfinished \\c/], [/[\c]/, /unfinished \\c/], [new RegExp('[😀]'), /surrogate pair \(use the u flag\)/], [new RegExp('😀+'), /\(use the u flag\)/],
+  [/[\p{Emoji}]/u, /\\p\{Emoji\}/], [/\p{Script=Latn}/u, /\\p\{Script=Latn\}/], [/\p{LC}/u, /\\p\{LC\}/],
   [/\ud83d/, /surrogate/], [/\p{Emoji}/u, /\\p\{Emoji\}/], [/a/v, /v flag/], [/a/y, /sticky/],
 ]
 

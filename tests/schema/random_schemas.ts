@@ -46,7 +46,7 @@ function nodes(alternatives: boolean): fc.Arbitrary<Node> {
 }
 
 function containerOf(inner: fc.Arbitrary<Node>, alternatives: boolean): fc.Arbitrary<Node> {
-  const fields = fc.dictionary(fieldName, inner.chain(wrapped), { maxKeys: 3, noNullPrototype: true })
+  const fields = fc.dictionary(fieldName, inner.chain(withDefaults), { maxKeys: 3, noNullPrototype: true })
   const containers = [
     fields.map(objectOf),
     fc.tuple(inner, fc.nat(1), fc.nat(2)).map(([item, low, more]): Node => ({
@@ -94,17 +94,18 @@ function withoutDefault(node: Node): Node {
 }
 
 /** A field: as it is, optional, or with a default that fits. */
-function wrapped(node: Node): fc.Arbitrary<Node> {
+export function withDefaults(node: Node): fc.Arbitrary<Node> {
   const withDefault = node.values.map((value): Node => {
     const parsed = node.schema.safeParse(value)
-    return parsed.success ? { ...node, schema: node.schema.default(parsed.data) } : node
+    // A default of null is refused.
+    return parsed.success && parsed.data !== null ? { ...node, schema: node.schema.default(parsed.data) } : node
   })
   return fc.oneof(fc.constant(node), fc.constant({ ...node, schema: node.schema.optional() }), withDefault)
 }
 
 /** A schema of an object with the field v, and a value for it. */
 export function cases(node: fc.Arbitrary<Node>): fc.Arbitrary<readonly [z.ZodType, unknown]> {
-  const whole = node.chain(wrapped).map((v) => objectOf({ v }))
+  const whole = node.chain(withDefaults).map((v) => objectOf({ v }))
   const others = fc.record({ v: json }, { noNullPrototype: true })
   return whole.chain(({ schema, values }) => fc.tuple(fc.constant(schema), fc.oneof({ weight: 5, arbitrary: values }, others)))
 }

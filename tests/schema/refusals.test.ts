@@ -10,6 +10,10 @@ interface Tree {
   readonly children: readonly Tree[]
 }
 const recursive: z.ZodType<Tree> = z.object({ get children() { return z.array(recursive) } })
+/** A schema whose getter makes a new one each time. */
+function endless(): z.ZodType {
+  return z.object({ get next(): z.ZodType { return endless() } })
+}
 const lazily: z.ZodType = z.lazy(() => z.array(lazily))
 
 const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
@@ -57,6 +61,23 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a multiple of zero', z.number().multipleOf(0), /spec\.at is a multiple of 0/],
   ['a random default', z.number().default(() => Math.random()), /spec\.at is given a default that changes from call to call/],
   ['a default that is not JSON', z.number().default(NaN), /spec\.at is given a default that is not JSON/],
+  ['a default of null', z.string().nullable().default(null), /spec\.at is given the default null, .*; use \.nullish\(\)/],
+  ['a default of null that anything may be', z.unknown().default(null), /spec\.at is given the default null/],
+  ['a prefault of null', z.int().nullable().prefault(null), /spec\.at is given the default null/],
+  ['a default of null at depth', z.array(z.object({ b: z.int().nullable().default(null) })), /spec\.at\[\]\.b is given the default null/],
+  ['a default with a field that its schema does not have', z.object({ a: z.int() }).default({ a: 1, b: 2 } as { a: number }),
+    /spec\.at is given a default with the field spec\.at\.b, which its schema does not have/],
+  ['a default with such a field at depth', z.array(z.object({ a: z.int() })).default([{ a: 1 }, { a: 1, b: 2 } as { a: number }]),
+    /a default with the field spec\.at\[1\]\.b/],
+  ['a length that is no integer', z.string().min(1.5), /spec\.at is limited to a length of 1\.5, .*; lengths are integers/],
+  ['a maximal length that is no integer', z.string().max(2.5), /spec\.at is limited to a length of 2\.5/],
+  ['a length of exactly a half', z.string().length(0.5), /spec\.at is limited to a length of 0\.5/],
+  ['a number of items that is no integer', z.array(z.string()).max(1.5), /spec\.at is limited to a length of 1\.5/],
+  ['an infinite length', z.string().min(Infinity), /spec\.at is limited to a length of Infinity/],
+  ['a misspelled extension', z.string().meta({ 'x-kubernetes-validation': [{ rule: 'true' }] }),
+    /spec\.at is given "x-kubernetes-validation", .*; there is no such extension/],
+  ['a garbled class', z.string().regex(/[a-\d]/), /spec\.at is a regular expression with a range that ends in a class/],
+  ['recursion by new schemas', endless(), /spec\.at(\.next)+ is recursive/],
   ['a default that does not fit', z.string().min(3).default('a'), /the default of spec\.at does not fit its own schema: Too small/],
 ]
 
@@ -71,6 +92,13 @@ for (const [name, at, message] of refused) {
     })
   })
 }
+
+test('what is deep, or occurs twice, is not recursive', () => {
+  let deep: z.ZodType = z.string()
+  for (let depth = 0; depth < 60; depth++) deep = z.array(deep)
+  const twice = z.object({ a: z.string() })
+  defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ deep, one: twice, two: z.object({ again: twice }) }) })
+})
 
 test('a spec must be an object', () => {
   const spec = z.string()
