@@ -6,7 +6,13 @@ import {
   Cluster, Controller, KindSource,
   type AnyResource, type Client, type Clock, type KubeObject, type Log, type ObjectKey, type Runnable, type Transport,
 } from 'kubeloop'
+import { abortScope, untilAborted } from '../async/abort.ts'
+import { backoffMs } from '../async/backoff.ts'
+import { Latch } from '../async/latch.ts'
+import { formatMs } from '../core/duration.ts'
+import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
+import { groupResourceOf } from '../core/resource.ts'
 import { ORPHAN, plan, stateOfOwner, type OwnerState } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
@@ -22,6 +28,9 @@ const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: '
 /** Records of what happens rather than things that are: they own nothing, go by age, and come in crowds. */
 const IGNORED = new Set(['Event'])
 
+/** Between tries to see which kinds there are. */
+const RETRY = { firstMs: 1000, mostMs: 60_000 }
+
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector'
   readonly #cluster: Cluster
@@ -33,9 +42,14 @@ export class GarbageCollector implements Runnable {
   readonly #kinds = new Map<string, AnyResource>()
   /** The objects that name each uid as an owner: `uid → keys`. */
   readonly #dependents = new Map<string, Set<string>>()
-  /** Looking for kinds, one look after the other. */
-  #looking: Promise<void> = Promise.resolve()
-  #looks = 0
+  /** The sources of the controller that are not in sync yet. */
+  readonly #beginning = new Set<Promise<void>>()
+  /** Opened when it must look for kinds again. */
+  #again = new Latch()
+  #looking = false
+  /** How many looks in a row have failed. */
+  #failures = 0
+  #stopTimer: (() => void) | undefined
 
   constructor(options: GarbageCollectorOptions) {
     const { transport, clock, log, random } = options
@@ -53,31 +67,54 @@ export class GarbageCollector implements Runnable {
     })
   }
 
-  /** Whether nothing waits to be collected. */
+  /** Whether nothing waits to be collected. A look for kinds that waits for its next try does not count. */
   get idle(): boolean {
-    return this.#looks === 0 && this.#controller.idle
+    return !this.#looking && !this.#again.isOpen && this.#controller.idle
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const caching = this.#cluster.start(signal)
+    const scope = abortScope(signal)
     const [crds] = this.#cluster.cache.declare(CRD)
-    const working = this.#controller.start(signal)
-    crds!.addHandler(() => void this.#lookSoon(signal))
-    await this.#lookSoon(signal)
-    await Promise.all([caching, working])
-    await this.#looking
+    crds!.addHandler(() => this.#again.open())
+    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#followKinds(signal) }].map(async (part) => {
+      try {
+        await part.start(scope.signal)
+      } finally {
+        // The parts end together: each is useless without the others.
+        scope.abort(new DOMException('The garbage collector has ended', 'AbortError'))
+      }
+    })
+    await Promise.allSettled(parts)
+    await Promise.allSettled(this.#beginning)
+    scope[Symbol.dispose]()
+    await Promise.all(parts)
   }
 
-  /** Looks once more, after the looks that are under way. Never rejects: the next change of a definition is the retry. */
-  #lookSoon(signal: AbortSignal): Promise<void> {
-    this.#looks++
-    this.#looking = this.#looking
-      .then(() => this.#look(signal))
-      .catch((error: unknown) => {
-        if (!signal.aborted) this.#options.log.error(`The garbage collector cannot see which kinds there are: ${String(error)}`)
-      })
-      .finally(() => this.#looks--)
-    return this.#looking
+  /** Looks for kinds at the start and after every change of a definition; after a failure again by itself. */
+  async #followKinds(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#stopTimer?.()
+      // Before the look: a change that comes in its middle needs another one.
+      const again = (this.#again = new Latch())
+      this.#looking = true
+      try {
+        await this.#look(signal)
+        this.#failures = 0
+      } catch (error) {
+        if (!signal.aborted) this.#retry('see which kinds there are', error)
+      }
+      this.#looking = false
+      await untilAborted(again.opened, signal).catch(() => {})
+    }
+    this.#stopTimer?.()
+  }
+
+  #retry(what: string, error: unknown): void {
+    const { clock, log } = this.#options
+    const ms = backoffMs(this.#failures++, RETRY, () => 0)
+    log.error(`The garbage collector cannot ${what}: ${messageOf(error)}; it tries again in ${formatMs(ms)}`)
+    this.#stopTimer?.()
+    this.#stopTimer = clock.after(ms, () => this.#again.open())
   }
 
   /** Watches kinds that are new, and no longer those that went. */
@@ -97,8 +134,19 @@ export class GarbageCollector implements Runnable {
       this.#kinds.set(id, resource)
       const informers = this.#cluster.cache.declare(resource)
       for (const informer of informers) informer.addHandler((delta) => this.#index(resource, delta.kind === 'updated' ? delta.old : undefined, delta.object, delta.kind === 'deleted'))
-      void this.#controller.watch(new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }))
+      this.#watch(id, resource, new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }), signal)
     }
+  }
+
+  /** Never waits: a kind whose first list does not come must not keep the others from being watched. */
+  #watch(id: string, resource: AnyResource, source: KindSource, signal: AbortSignal): void {
+    const beginning = this.#controller.watch(source).catch((error: unknown) => {
+      if (signal.aborted || this.#kinds.get(id) !== resource) return
+      this.#kinds.delete(id)
+      this.#cluster.cache.remove(resource)
+      this.#retry(`watch ${groupResourceOf(resource)}`, error)
+    }).finally(() => this.#beginning.delete(beginning))
+    this.#beginning.add(beginning)
   }
 
   /** Notes whose dependent an object is. */

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator } from 'kubeloop'
+import * as z from 'zod'
+import { Cluster, defineResource, operator, type AnyResource, type Client, type KubeObject, type Transport } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { FakeClock, world, type World } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/sample_controller.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
+import { refusal } from '../client/transports.ts'
+import { recordingLog } from '../manager/parts.ts'
+
+const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
 
 /** An operator that does nothing: what these tests are about runs beside it. */
 const idle = operator({ name: 'idle' }).add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
@@ -104,4 +112,185 @@ test('a cluster-scoped owner has dependents in namespaces', async () => {
   await w.settle()
   assert.equal(await exists(w, 'child'), true)
   await w.stop()
+})
+
+interface Alone {
+  readonly client: Client
+  readonly clock: FakeClock
+  readonly collector: GarbageCollector
+  readonly lines: string[]
+  readonly stop: AbortController
+  /** Whether discovery is refused. */
+  refuses: boolean
+  /** Called between discovery's answer and its arrival. */
+  meanwhile: (() => Promise<unknown>) | undefined
+  /** How often discovery was asked which groups there are. */
+  looks: number
+  start(): Promise<void>
+  exists(name: string): Promise<boolean>
+}
+
+/** A collector without a world around it, whose discovery fails when the test says so. */
+async function alone(): Promise<Alone> {
+  const clock = new FakeClock({
+    settle: async () => {
+      for (let turn = 0; turn < 20; turn++) await nextTurn()
+    },
+  })
+  const server = new ApiServer({ clock })
+  const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
+  const lines: string[] = []
+  const transport: Transport = (request) => {
+    if (request.path === '/apis') self.looks++
+    if (request.path !== '/apis') return server.handle(request)
+    if (self.refuses) return Promise.resolve(refusal(403, 'Forbidden'))
+    return server.handle(request).then(async (response) => {
+      await self.meanwhile?.()
+      return response
+    })
+  }
+  const collector = new GarbageCollector({ transport, clock, log: recordingLog(lines) })
+  const stop = new AbortController()
+  const self: Alone = {
+    client, clock, collector, lines, stop, refuses: false, meanwhile: undefined, looks: 0,
+    start: () => collector.start(stop.signal),
+    exists: async (name) => (await client.get(ConfigMap, ref(name))) !== undefined,
+  }
+  await client.create(ConfigMap, map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]))
+  return self
+}
+
+test('a failed look for kinds is tried again by the clock, after growing pauses, and then it collects', async () => {
+  const one = await alone()
+  one.refuses = true
+  const running = one.start()
+  const looks: number[] = []
+  for (const ms of [0, 999, 1, 1999, 1, 3999, 1]) {
+    await one.clock.advance(ms)
+    looks.push(one.looks)
+  }
+  assert.deepEqual(looks, [1, 1, 2, 2, 3, 3, 4])
+  assert.equal(one.collector.idle, true, 'a wait is no work')
+  const [first] = one.lines.filter((line) => line.startsWith('error'))
+  assert.match(first!, /^error The garbage collector cannot see which kinds there are: .*Forbidden.*; it tries again in 1 s$/)
+  await one.clock.advance(10 * 60_000)
+  const before = one.looks
+  await one.clock.advance(2 * 60_000)
+  assert.equal(one.looks - before, 2, 'the pause has an upper bound')
+  one.refuses = false
+  await one.clock.advance(60_000)
+  assert.equal(await one.exists('child'), false)
+  const after = one.looks
+  await one.clock.advance(10 * 60_000)
+  assert.equal(one.looks, after, 'after a success it waits for a change')
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+})
+
+test('after a success the pauses begin anew', async () => {
+  const one = await alone()
+  one.refuses = true
+  const running = one.start()
+  await one.clock.advance(10_000)
+  one.refuses = false
+  await one.clock.advance(60_000)
+  one.refuses = true
+  one.lines.length = 0
+  await one.client.create(CRD, Foo.definition!.crd)
+  await one.clock.advance(0)
+  assert.match(one.lines.join('\n'), /tries again in 1 s/)
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+})
+
+test('a change of a definition ends the pause', async () => {
+  const one = await alone()
+  one.refuses = true
+  const running = one.start()
+  await one.clock.advance(100_000)
+  one.refuses = false
+  const before = one.looks
+  await one.client.create(CRD, Foo.definition!.crd)
+  await one.clock.advance(0)
+  assert.ok(one.looks > before)
+  const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
+  await one.client.create(ConfigMap, { metadata: { ...ref('of-foo'), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }] } })
+  await one.client.delete(Foo, ref('foo'))
+  await one.clock.advance(0)
+  assert.equal(await one.exists('of-foo'), false)
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+})
+
+test('a definition that comes in the middle of a look is not missed', async () => {
+  const one = await alone()
+  const running = one.start()
+  await one.clock.advance(0)
+  const other = defineResource({ group: 'other.example.com', version: 'v1', kind: 'Other', spec: z.object({}) })
+  one.meanwhile = async () => {
+    one.meanwhile = undefined
+    await one.client.create(CRD, Foo.definition!.crd)
+    for (let turn = 0; turn < 20; turn++) await nextTurn()
+  }
+  await one.client.create(CRD, other.definition!.crd)
+  for (let times = 0; times < 5; times++) await one.clock.advance(0)
+  const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
+  await one.client.create(ConfigMap, { metadata: { ...ref('of-foo'), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }] } })
+  await one.client.delete(Foo, ref('foo'))
+  await one.clock.advance(0)
+  assert.equal(await one.exists('of-foo'), false)
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+})
+
+test('a collector that is stopped leaves no timer, also while it waits to try again', async () => {
+  for (const refuses of [false, true]) {
+    const one = await alone()
+    one.refuses = refuses
+    const running = one.start()
+    await one.clock.advance(100)
+    one.stop.abort()
+    await one.clock.advance(0)
+    await running
+    assert.equal(one.clock.pending, 0)
+  }
+})
+
+test('a second start is refused, and ends with all that it began', async () => {
+  const one = await alone()
+  const running = one.start()
+  await one.clock.advance(0)
+  await assert.rejects(one.start(), /started already/)
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+  assert.equal(one.clock.pending, 0)
+})
+
+test('a kind that goes is watched no longer, and again when it comes back', async () => {
+  const one = await alone()
+  const running = one.start()
+  const collects = async (name: string): Promise<boolean> => {
+    const foo = await one.client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
+    await one.client.create(ConfigMap, { metadata: { ...ref(name), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name, uid: foo.metadata.uid }] } })
+    await one.client.delete(Foo, ref(name))
+    await one.clock.advance(1000)
+    return !(await one.exists(name))
+  }
+  await one.clock.advance(0)
+  for (const name of ['first', 'second']) {
+    await one.client.create(CRD, Foo.definition!.crd)
+    await one.clock.advance(1000)
+    assert.equal(await collects(name), true)
+    await one.client.delete(CRD, { metadata: { name: Foo.definition!.crd.metadata.name } } as KubeObject)
+    await one.clock.advance(10_000)
+  }
+  assert.equal(one.collector.idle, true)
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
 })
