@@ -30,7 +30,10 @@ export async function prepareOperator({ description, cluster, connection, log }:
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(restart) : jsonLines(log, restart)
   const common: StartOptions = {
-    cluster, log, crds: 'install', definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false,
+    cluster, log,
+    // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
+    crds: { mode: 'install', narrow: session !== undefined },
+    definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false,
   }
   return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options }, flush }
 }

@@ -37,7 +37,7 @@ export interface Definition {
 export interface CustomResourceDefinition {
   readonly apiVersion: 'apiextensions.k8s.io/v1'
   readonly kind: 'CustomResourceDefinition'
-  readonly metadata: { readonly name: string }
+  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> }
   readonly spec: {
     readonly group: string
     readonly scope: 'Namespaced' | 'Cluster'

@@ -106,8 +106,13 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
   }
 }
 
+/** Whether one replica leads: as the start says, or else as the operator does. */
+export function hasElection(own: OperatorOptions['leaderElection'], start: { readonly leaderElection?: boolean | undefined }): boolean {
+  return start.leaderElection ?? Boolean(own)
+}
+
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
-  if (!(setup.leaderElection ?? Boolean(leaderElection))) return undefined
+  if (!hasElection(leaderElection, setup)) return undefined
   const { clusters, instance, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
   const { config, api } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}

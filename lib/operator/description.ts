@@ -77,8 +77,14 @@ export interface OperatorOptions {
    * ```
    */
   cache?: CacheDefaults
-  /** What to do about the CRDs of our kinds at start. Default: `verify`; under `kubeloop dev` and in tests `install`. */
-  crds?: 'install' | 'verify' | 'ignore'
+  /**
+   * What to do about the CRDs of our kinds at start. Default: `verify`; under `kubeloop dev` and in tests `install`.
+   *
+   * `install`: every replica creates what is missing; with leader election, only the leader changes what is there, before its
+   * controllers start. A schema that became narrower is refused while stored objects would be invalid by it or lose fields; with
+   * `{ mode: 'install', narrow: true }` it is installed, and the objects are named in a warning.
+   */
+  crds?: 'install' | 'verify' | 'ignore' | { readonly mode: 'install'; readonly narrow?: boolean }
   /** How long to wait for running reconciles when told to stop. Default: 30 s. */
   grace?: Duration | 'forever'
   /** Where `/healthz` and `/readyz` are served, with `?verbose` and each check by its name below. Default: nowhere. */

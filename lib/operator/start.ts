@@ -1,16 +1,20 @@
 /** One start of an operator: its clusters, its CRDs, its parts, and their end. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import type { Fence } from '../core/fence.ts'
 import { resourceId, type AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
+import { untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
+import { Latch } from '../async/latch.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
-import { assemble } from './assemble.ts'
+import type { Manager } from '../manager/manager.ts'
+import { assemble, hasElection } from './assemble.ts'
 import { openClusters, type Clusters } from './clusters.ts'
-import { installCrds, verifyCrds } from './crds.ts'
-import { watchedResources, type OperatorDescription } from './description.ts'
+import { createCrds, installCrds, verifyCrds } from './crds.ts'
+import { watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { meterOf } from './endpoints.ts'
 import type { Parts } from './parts.ts'
 
@@ -30,7 +34,7 @@ export interface StartOptions {
   uuid?: () => string
   log?: Log
   /** Instead of the operator's own. */
-  crds?: 'install' | 'verify' | 'ignore'
+  crds?: OperatorOptions['crds']
   /** Where it is told which CRDs are new, when not in `log`. */
   definitionLog?: Log
   /** Instead of the operator's own. */
@@ -60,9 +64,11 @@ export async function startOperator(description: OperatorDescription, signal: Ab
     fieldValidation: options.fieldValidation,
   })
   try {
-    await prepareCrds(description, clusters, options, signal)
     const { leaderElection, onReconcile } = options
+    const elects = hasElection(description.options.leaderElection, options)
+    await prepareCrds(description, clusters, options, signal, elects)
     const parts = assemble(description, { ...setup, clusters, serves, leaderElection, onReconcile })
+    if (elects) addInstallation(description, clusters, options, parts.manager)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
@@ -73,15 +79,48 @@ export async function startOperator(description: OperatorDescription, signal: Ab
   }
 }
 
-async function prepareCrds(description: OperatorDescription, clusters: Clusters, options: StartOptions, signal: AbortSignal): Promise<void> {
-  const mode = options.crds ?? description.options.crds ?? 'verify'
+/** Before anything starts: what a cache could not sync without. All else that has to change is the leader's, if there is one. */
+async function prepareCrds(description: OperatorDescription, clusters: Clusters, options: StartOptions, signal: AbortSignal, elects: boolean): Promise<void> {
+  const { mode } = crdsOf(description, options)
+  const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
+  if (prepare) await forEachCluster(prepare, description, clusters, options, signal)
+}
+
+/** The definitions are changed in the name of the lease, and nothing of the leader's work begins before they are served. */
+function addInstallation(description: OperatorDescription, clusters: Clusters, options: StartOptions, manager: Manager): void {
+  if (crdsOf(description, options).mode !== 'install') return
+  const installed = new Latch()
+  manager.add({
+    name: 'definitions',
+    role: 'preparation',
+    async start(signal) {
+      await forEachCluster(installCrds, description, clusters, options, signal, manager.fence)
+      installed.open()
+    },
+    ready: (signal) => untilAborted(installed.opened, signal),
+  })
+}
+
+function crdsOf({ options }: OperatorDescription, { crds = options.crds ?? 'verify' }: StartOptions): { readonly mode: string; readonly narrow?: boolean } {
+  return typeof crds === 'object' ? crds : { mode: crds }
+}
+
+async function forEachCluster(
+  prepare: typeof installCrds,
+  description: OperatorDescription,
+  clusters: Clusters,
+  options: StartOptions,
+  signal: AbortSignal,
+  fence?: Fence,
+): Promise<void> {
   const { clock = systemClock } = options
   const log = safeLog(options.definitionLog ?? options.log)
+  const { narrow } = crdsOf(description, options)
   for (const cluster of [undefined, ...description.clusters]) {
     const ours = new Map<string, AnyResource>()
     for (const resource of watchedResources(description, cluster)) if (resource.definition) ours.set(resourceId(resource), resource)
-    const dependencies = { api: clusters.of(cluster).api, clock, log, fieldManager: description.options.name }
-    if (mode === 'install') await installCrds([...ours.values()], dependencies, signal)
-    if (mode === 'verify') await verifyCrds([...ours.values()], dependencies, signal)
+    const { api } = clusters.of(cluster)
+    const fenced = fence ? api.fenced(fence) : api
+    await prepare([...ours.values()], { api: fenced, clock, log, fieldManager: description.options.name, narrow }, signal)
   }
 }

@@ -1,0 +1,132 @@
+/** Definitions on the embedded and on a real API server: what is installed is what was defined, and stays it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { defineResource, type AnyResource } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import * as z from 'zod'
+import { systemClock } from '../../lib/async/clock.ts'
+import { Api } from '../../lib/client/api.ts'
+import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
+import { httpTransport } from '../../lib/runtime/transport.ts'
+import { schemaChanges } from '../../lib/schema/schema_changes.ts'
+import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { recorder } from '../client/transports.ts'
+import { anyNode, withDefaults } from '../schema/random_schemas.ts'
+import { shapes } from '../schema/shapes.ts'
+
+const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const never = new AbortController().signal
+
+interface Setup {
+  readonly api: Api
+  readonly writes: () => string[]
+  readonly dependencies: Parameters<typeof installCrds>[1]
+}
+
+function setup(transport: Transport): Setup {
+  const network = recorder(transport)
+  const api = new Api({ transport: network.transport })
+  return {
+    api,
+    writes: () => network.take().filter((line) => !line.startsWith('GET')),
+    dependencies: { api, clock: systemClock, log: silentLog, fieldManager: 'test' },
+  }
+}
+
+const stored = async ({ api }: Setup, resource: AnyResource): Promise<CustomResourceDefinition & { metadata: { generation: number } }> =>
+  (await api.get({ resource: CRD, name: resource.definition!.crd.metadata.name })) as unknown as CustomResourceDefinition & { metadata: { generation: number } }
+
+/** What is installed is what was defined: it verifies, nothing in it is changed or dropped, and a second time nothing is written. */
+async function staysWhole(one: Setup, resource: AnyResource): Promise<void> {
+  await installCrds([resource], one.dependencies, never)
+  await verifyCrds([resource], one.dependencies, never)
+  const { metadata: { generation }, spec } = await stored(one, resource)
+  const ours = resource.definition!.crd.spec
+  const roots = [ours, spec].map(({ versions }) => versions[0]!.schema.openAPIV3Schema)
+  assert.deepEqual(schemaChanges(roots[0]!, roots[1]!), [])
+  assert.deepEqual({ ...spec, versions: undefined, conversion: undefined }, { ...ours, versions: undefined, conversion: undefined })
+  one.writes()
+  await createCrds([resource], one.dependencies, never)
+  assert.deepEqual(one.writes(), [])
+  await installCrds([resource], one.dependencies, never)
+  assert.equal((await stored(one, resource)).metadata.generation, generation)
+}
+
+const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
+  ['a definition of every shape stays whole', async (one) => {
+    const fields = Object.fromEntries(shapes.map(({ schema }, index) => [`s${index}`, z.object({ v: schema }).optional()]))
+    await staysWhole(one, defineResource({ group: 'shapes.example.com', version: 'v1', kind: 'Shape', spec: z.object(fields) }))
+  }],
+  ['definitions of random schemas stay whole', async (one) => {
+    const nodes = fc.sample(anyNode.chain(withDefaults), { numRuns: 120, seed: 12 })
+    for (let at = 0; at < nodes.length; at += 30) {
+      const fields = Object.fromEntries(nodes.slice(at, at + 30).map(({ schema }, index) => [`s${index}`, schema]))
+      const kind = `Random${at}`
+      await staysWhole(one, defineResource({ group: 'random.example.com', version: 'v1', kind, spec: z.object(fields).describe('Any.'), status: z.object({}) }))
+    }
+  }],
+  ['a definition with everything beside a schema stays whole', (one) => staysWhole(one, defineResource({
+    group: 'whole.example.com', version: 'v1beta1', kind: 'Whole', plural: 'wholesome', cluster: true, shortNames: ['wh'], categories: ['all'],
+    columns: { Size: '.spec.size' }, spec: z.object({ size: z.int32().describe('How large.').default(1) }), status: z.object({ ready: z.boolean() }),
+  }))],
+  ['a schema that narrows is refused while an object would break, and installed when none would', async (one) => {
+    const of = (max: number): AnyResource => defineResource({ group: 'narrow.example.com', version: 'v1', kind: 'Narrow', spec: z.object({ size: z.int().max(max) }) })
+    await installCrds([of(10)], one.dependencies, never)
+    const target = { resource: of(10), namespace: 'default', name: 'a' }
+    await one.api.create(target, { metadata: { namespace: 'default', name: 'a' }, spec: { size: 7 } }, {})
+    await assert.rejects(installCrds([of(5)], one.dependencies, never), /1 of 1 stored objects don't fit it: Narrow "default\/a" \(spec\.size: /)
+    await one.api.patch(target, 'merge', { spec: { size: 3 } }, {})
+    await installCrds([of(5)], one.dependencies, never)
+    await verifyCrds([of(5)], one.dependencies, never)
+    assert.deepEqual(schemaChanges(of(5).definition!.crd.spec.versions[0]!.schema.openAPIV3Schema, (await stored(one, of(5))).spec.versions[0]!.schema.openAPIV3Schema), [])
+  }],
+  ['a version is added beside the stored one, becomes the stored one, and objects go on', async (one) => {
+    const of = (version: string): AnyResource => defineResource({ group: 'version.example.com', version, kind: 'Version', spec: z.object({ size: z.int() }) })
+    await installCrds([of('v1')], one.dependencies, never)
+    await one.api.create({ resource: of('v1'), namespace: 'default', name: 'a' }, { metadata: { namespace: 'default', name: 'a' }, spec: { size: 7 } }, {})
+    await createCrds([of('v2'), of('v1')], one.dependencies, never)
+    const read = async (): Promise<unknown> => (await one.api.get({ resource: of('v2'), namespace: 'default', name: 'a' }) as unknown as { spec: unknown }).spec
+    assert.deepEqual([await read(), (await stored(one, of('v1'))).spec.versions.map(({ name, storage }) => [name, storage])], [{ size: 7 }, [['v1', true], ['v2', false]]])
+    await installCrds([of('v2'), of('v1')], one.dependencies, never)
+    assert.deepEqual([await read(), (await stored(one, of('v1'))).spec.versions.map(({ name, storage }) => [name, storage])], [{ size: 7 }, [['v2', true], ['v1', false]]])
+    await assert.rejects(installCrds([of('v2')], one.dependencies, never), /objects may be stored as v1/)
+  }],
+  ['a definition that is deleted with all its objects is made anew', async (one) => {
+    const kind = defineResource({ group: 'anew.example.com', version: 'v1', kind: 'Anew', spec: z.object({}) })
+    await installCrds([kind], one.dependencies, never)
+    await one.api.create({ resource: kind, namespace: 'default', name: 'a' }, { metadata: { namespace: 'default', name: 'a' }, spec: {} }, {})
+    await one.api.delete({ resource: CRD, name: kind.definition!.crd.metadata.name }, {})
+    await createCrds([kind], one.dependencies, never)
+    const { items } = await one.api.list({ resource: kind })
+    assert.deepEqual(items, [])
+  }],
+]
+
+for (const [name, run] of CASES) {
+  const skip = name.includes('every shape') ? 'the embedded API compiles patterns as JavaScript, not as RE2' : false
+  test(`embedded: ${name}`, { skip }, () => run(setup(new ApiServer().handle)))
+}
+
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to install definitions in'
+
+test('real: the same, and a default of null is dropped', { skip, timeout: 110_000 }, async () => {
+  const envtest = await startEnvtest()
+  const transport = httpTransport(envtest.tokenConfig)
+  const failures: string[] = []
+  try {
+    for (const [name, run] of CASES) await run(setup(transport)).catch((error: Error) => failures.push(`${name}: ${error.message}`))
+    const { crd } = defineResource({ group: 'null.example.com', version: 'v1', kind: 'Null', spec: z.object({ a: z.string().nullable().default('x') }) }).definition!
+    const text = JSON.stringify(crd).replace('"default":"x"', '"default":null')
+    await setup(transport).api.create({ resource: CRD }, JSON.parse(text) as object, {})
+    const there = JSON.stringify(await setup(transport).api.get({ resource: CRD, name: crd.metadata.name }))
+    assert.ok(text.includes('"default":null') && !there.includes('"default":'))
+  } finally {
+    transport.close()
+    await envtest.stop()
+  }
+  assert.deepEqual(failures, [])
+})
