@@ -1,8 +1,9 @@
 /** One context of a kubeconfig, as a cluster to speak to: which server, and who we are there. */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
-import { ConfigError } from '../core/errors.ts'
+import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
+import { parseProxy } from '../runtime/connect_proxy.ts'
 import { folderOf, resolvePath } from '../runtime/files.ts'
 import { type ClientNodeConfig, fromKubeConfig, signInThroughClientNode } from './client_node.ts'
 import type { Environment } from './environment.ts'
@@ -14,17 +15,12 @@ import type { Kubeconfig } from './kubeconfig.ts'
 import { checkCertificate, checkKey, decodeBase64 } from './pem.ts'
 import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
+import { type Pair, RotatingPair, type Source } from './rotating_pair.ts'
 
 /** What reading a context needs of the world. */
 export interface Surroundings {
   readonly environment: Environment
   readonly log: Log
-}
-
-/** A value that may change, and how to have it looked at again. */
-interface Source<T> {
-  read(): Promise<T>
-  invalidate(): void
 }
 
 /**
@@ -45,10 +41,11 @@ export async function clusterOfContext(
   const ca = pem(cluster, 'certificate-authority', checkCertificate, around)
   const insecure = cluster.flag('insecure-skip-tls-verify')
   if (ca && insecure) throw cluster.wrong('insecure-skip-tls-verify', 'cannot be true where there is a certificate-authority: choose one')
-  const server = serverOf(cluster, ca !== undefined || insecure)
+  const hasCertificate = ['client-certificate', 'client-certificate-data'].some((field) => user?.text(field) !== undefined)
+  const server = serverOf(cluster, ca !== undefined || hasCertificate || insecure)
   const caText = await ca?.read()
   const identity = user && (await readUser(user, { cluster, server, caText }, around))
-  const proxy = cluster.text('proxy-url') ?? proxyFromEnvironment(server, (variable) => around.environment.optionalEnv(variable))
+  const ownProxy = cluster.text('proxy-url')
   return {
     context,
     cluster: {
@@ -56,7 +53,9 @@ export async function clusterOfContext(
       ca: ca && (() => ca.read()),
       insecure: insecure || undefined,
       serverName: cluster.text('tls-server-name'),
-      proxy: proxy === undefined ? undefined : checkProxy(proxy, cluster),
+      proxy: ownProxy === undefined
+        ? proxyFromEnvironment(server, (variable) => around.environment.optionalEnv(variable))
+        : checkProxy(ownProxy, cluster),
       gzip: cluster.flag('disable-compression') ? false : undefined,
       credentials: identity && (() => identity.read()),
       impersonate: user && impersonation(user),
@@ -86,7 +85,12 @@ function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cl
   return found
 }
 
-/** An address without a scheme is https where something speaks for it, as in client-go. */
+/**
+ * An address without a scheme is https where the cluster or the user has TLS settings (a CA, a client certificate, `insecure`), else
+ * http, as in client-go.
+ *
+ * @see https://pkg.go.dev/k8s.io/client-go/rest#DefaultServerURL
+ */
 function serverOf(cluster: Fields, tls: boolean): string {
   const stated = cluster.text('server')
   if (stated === undefined) throw cluster.wrong('server', 'is missing')
@@ -96,8 +100,15 @@ function serverOf(cluster: Fields, tls: boolean): string {
 }
 
 function checkProxy(proxy: string, cluster: Fields): string {
-  if (/^https?:\/\//.test(proxy) && URL.canParse(proxy)) return proxy
-  throw cluster.wrong('proxy-url', 'must be an http:// or https:// URL; other proxies are not supported')
+  if (!/^https?:\/\//i.test(proxy) || !URL.canParse(proxy)) {
+    throw cluster.wrong('proxy-url', 'must be an http:// or https:// URL; other proxies are not supported')
+  }
+  try {
+    parseProxy(proxy)
+  } catch (error) {
+    throw cluster.wrong('proxy-url', `cannot be used: ${messageOf(error)}`)
+  }
+  return proxy
 }
 
 /** Certificate or key: text within the kubeconfig goes before a file, which is read again when it rotates. */
@@ -149,6 +160,9 @@ async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser
   const key = pem(user, 'client-key', checkKey, around)
   if (cert && !key) throw user.wrong('client-key-data', 'is missing: a client certificate needs its key')
   if (key && !cert) throw user.wrong('client-certificate-data', 'is missing: a client key needs its certificate')
+  const pair: Source<Pair> | undefined = cert && key
+    ? new RotatingPair({ cert, key, clock: environment.clock, log, at: `${user.path} in ${user.file}` })
+    : undefined
 
   const tokenFile = fileOf(user, 'tokenFile')
   const fixedToken = user.text('token')
@@ -170,20 +184,20 @@ async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser
   const dynamic: Source<Credentials> | undefined = token || basic
     ? undefined
     : execFields
-    ? new ExecCredentials(readExecPlugin(execFields, clusterInfo(cluster, server, caText)), environment)
+    ? new ExecCredentials(readExecPlugin(execFields, clusterInfo(cluster, server, caText)), environment, log)
     : provider && (await legacyProvider(provider, server))
 
   // A plugin is not run before somebody sends a request: it may open a browser.
-  await Promise.all([cert?.read(), key?.read(), token?.read()])
+  await Promise.all([pair?.read(), token?.read()])
   return {
     canChange: dynamic !== undefined || [cert, key, token].some((source) => source instanceof RotatingFile),
     async read() {
-      const [certText, keyText, tokenText, answer] = await Promise.all([cert?.read(), key?.read(), token?.read(), dynamic?.read()])
-      const pair = answer?.cert === undefined ? { cert: certText, key: keyText } : { cert: answer.cert, key: answer.key }
-      return { token: tokenText ?? answer?.token, headers: basic ?? answer?.headers, ...pair }
+      const [own, tokenText, answer] = await Promise.all([pair?.read(), token?.read(), dynamic?.read()])
+      const { cert, key } = answer?.cert === undefined ? (own ?? { cert: undefined, key: undefined }) : answer
+      return { token: tokenText ?? answer?.token, headers: basic ?? answer?.headers, cert, key }
     },
     invalidate() {
-      for (const source of [cert, key, token, dynamic]) source?.invalidate()
+      for (const source of [pair, token, dynamic]) source?.invalidate()
     },
   }
 }

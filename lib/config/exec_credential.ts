@@ -30,8 +30,10 @@ export interface ExecPlugin {
 /** What a plugin answered, and when to ask again. */
 export interface ExecAnswer {
   readonly credentials: Credentials
-  /** On the wall clock; undefined when it did not say. */
-  readonly refreshAt: number | undefined
+  /** On the wall clock; Infinity when it did not say. */
+  readonly refreshAt: number
+  /** The end of the credentials, on the wall clock; Infinity when it did not say. */
+  readonly expiresAt: number
 }
 
 /** The value of KUBERNETES_EXEC_INFO. */
@@ -62,6 +64,8 @@ function execExtension(cluster: Fields): unknown {
 
 /** How long before its end a credential is not used any more: a request takes time, and clocks differ. */
 const SKEW_MS = 60_000
+/** How long credentials are used at least, whatever their end: the server decides whether they are too old. */
+const LEAST_KEPT_MS = 1000
 
 /**
  * Reads a plugin's output.
@@ -94,9 +98,9 @@ export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number)
   if (credentials.cert !== undefined) checkCertificate(credentials.cert, (what) => wrong(`clientCertificateData ${what}`))
   if (credentials.key !== undefined) checkKey(credentials.key, (what) => wrong(`clientKeyData ${what}`))
   const expiry = status.text('expirationTimestamp')
-  const expiresAt = expiry === undefined ? undefined : Date.parse(expiry)
+  const expiresAt = expiry === undefined ? Infinity : Date.parse(expiry)
   if (Number.isNaN(expiresAt)) throw wrong('expirationTimestamp is not a time in RFC 3339')
-  // One that lives for a minute only must not be fetched for every request.
-  const refreshAt = expiresAt === undefined ? undefined : expiresAt - Math.min(SKEW_MS, Math.max(0, expiresAt - now) / 5)
-  return { credentials, refreshAt }
+  // One that lives for a minute only must not be fetched for every request, nor one that has expired by our clock alone.
+  const refreshAt = Math.max(expiresAt - Math.min(SKEW_MS, (expiresAt - now) / 5), now + LEAST_KEPT_MS)
+  return { credentials, refreshAt, expiresAt }
 }

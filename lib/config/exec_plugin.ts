@@ -5,7 +5,9 @@
  * On Deno it needs `--allow-run=COMMAND`.
  */
 import type { Credentials } from '../core/cluster_config.ts'
-import { ConfigError } from '../core/errors.ts'
+import { ConfigError, messageOf } from '../core/errors.ts'
+import { printable } from '../core/printable.ts'
+import { type Log, silentLog } from '../observe/log.ts'
 import { CommandNotFound, type ExecResult } from '../runtime/exec.ts'
 import { folderOf, resolvePath } from '../runtime/files.ts'
 import type { Environment } from './environment.ts'
@@ -42,35 +44,93 @@ export function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): Ex
   }
 }
 
+/** A plugin that failed is run again after this, and after twice as long each time that it fails again. */
+const FIRST_PAUSE_MS = 1000
+const MAX_PAUSE_MS = 30_000
+/** How often credentials that the server refuses are fetched anew: a plugin that has nothing else is not run for every request. */
+const REFUSED_MS = 10_000
+/** How long a request waits for new credentials while the old ones are still good. */
+const PATIENCE_MS = 2000
+
+/** A run that is under way. */
+interface Run {
+  readonly fresh: Promise<Credentials>
+  /** Resolves when it has taken longer than a request should wait that can do without it. */
+  readonly waited: Promise<void>
+}
+
 /** The credentials of one plugin. */
 export class ExecCredentials {
   readonly #plugin: ExecPlugin
   readonly #environment: Environment
+  readonly #log: Log
   #answer: ExecAnswer | undefined
-  #running: Promise<Credentials> | undefined
+  #running: Run | undefined
+  /** The failures since the last success. */
+  #failed: { readonly error: unknown; readonly pauseMs: number; readonly untilMs: number } | undefined
+  #refusedMs = -Infinity
 
-  constructor(plugin: ExecPlugin, environment: Environment) {
+  constructor(plugin: ExecPlugin, environment: Environment, log: Log = silentLog) {
     this.#plugin = plugin
     this.#environment = environment
+    this.#log = log
   }
 
-  /** @throws ConfigError that says why the plugin gave none. */
+  /**
+   * Until their end credentials are used on while the plugin fails or takes long. @throws ConfigError that says why the plugin gave
+   * none; for a while the same one, so that no process is started for each request.
+   */
   read(): Promise<Credentials> {
     const { clock } = this.#environment
-    if (this.#answer && (this.#answer.refreshAt === undefined || clock.now() < this.#answer.refreshAt)) {
-      return Promise.resolve(this.#answer.credentials)
+    const nowMs = clock.now()
+    const answer = this.#answer
+    if (answer && nowMs < answer.refreshAt) return Promise.resolve(answer.credentials)
+    const isGood = answer !== undefined && nowMs < answer.expiresAt
+    if (this.#failed && clock.monotonic() < this.#failed.untilMs) {
+      return isGood ? Promise.resolve(answer.credentials) : Promise.reject(this.#failed.error)
     }
-    this.#running ??= this.#run().finally(() => (this.#running = undefined))
-    return this.#running
+    const { fresh, waited } = (this.#running ??= this.#begin())
+    // What is still good is there when this fails, too.
+    const kept = (): Credentials | Promise<Credentials> => this.#answer?.credentials ?? fresh
+    return isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh
   }
 
-  /** The next {@link read} runs the plugin again. */
+  /** After the server refused the credentials: the next {@link read} runs the plugin again, unless they were refused a moment ago, too. */
   invalidate(): void {
+    const nowMs = this.#environment.clock.monotonic()
+    if (nowMs - this.#refusedMs < REFUSED_MS) return
+    this.#refusedMs = nowMs
     this.#answer = undefined
+  }
+
+  #begin(): Run {
+    const { promise: waited, resolve } = Promise.withResolvers<void>()
+    const stopTimer = this.#environment.clock.after(PATIENCE_MS, resolve)
+    const fresh = this.#run().finally(() => {
+      stopTimer()
+      this.#running = undefined
+    })
+    return { fresh, waited }
   }
 
   async #run(): Promise<Credentials> {
     const { clock } = this.#environment
+    try {
+      this.#answer = await this.#ask()
+      this.#failed = undefined
+      return this.#answer.credentials
+    } catch (error) {
+      const pauseMs = this.#failed ? Math.min(this.#failed.pauseMs * 2, MAX_PAUSE_MS) : FIRST_PAUSE_MS
+      this.#failed = { error, pauseMs, untilMs: clock.monotonic() + pauseMs }
+      if (this.#answer && clock.now() < this.#answer.expiresAt) {
+        const secondsLeft = Math.round((this.#answer.expiresAt - clock.now()) / 1000)
+        this.#log.warn('Cannot renew credentials, using the last ones until they expire', { secondsLeft, error: messageOf(error) })
+      }
+      throw error
+    }
+  }
+
+  async #ask(): Promise<ExecAnswer> {
     const plugin = this.#plugin
     const interactive = plugin.interactiveMode !== 'Never' && this.#environment.hasTerminal()
     if (plugin.interactiveMode === 'Always' && !interactive) {
@@ -82,8 +142,7 @@ export class ExecCredentials {
     if (result.code !== 0) {
       throw new ConfigError(`Cannot get credentials from plugin "${plugin.command}" (${plugin.at}): ${failureOf(result)}`)
     }
-    this.#answer = parseExecAnswer(result.stdout, plugin, clock.now())
-    return this.#answer.credentials
+    return parseExecAnswer(result.stdout, plugin, this.#environment.clock.now())
   }
 
   async #exec(interactive: boolean): Promise<ExecResult> {
@@ -94,7 +153,7 @@ export class ExecCredentials {
       const timeoutMs = interactive ? 10 * 60_000 : 60_000
       return await this.#environment.exec(command, args, { env: variables, interactive, timeoutMs, clock: this.#environment.clock })
     } catch (error) {
-      const hint = error instanceof CommandNotFound && installHint ? `\n${installHint}` : ''
+      const hint = error instanceof CommandNotFound && installHint ? `\n${printable(installHint)}` : ''
       const why = error instanceof Error ? error.message : String(error)
       throw new ConfigError(`Cannot get credentials of ${at}: ${why}${hint}`, { cause: error })
     }
@@ -103,7 +162,7 @@ export class ExecCredentials {
 
 /** Its error output is for people. Its output is for us alone. */
 function failureOf({ code, stderr }: ExecResult): string {
-  const said = stderr.trim()
+  const said = printable(stderr.trim())
   const end = code === undefined ? 'it was killed' : `it ended with exit code ${code}`
   return said ? `${end}: ${said.length > 2000 ? `…${said.slice(-2000)}` : said}` : end
 }

@@ -1,4 +1,8 @@
-/** The proxy that the environment names, by the rules that Go programs follow. Pure. */
+/**
+ * The proxy that the environment names, by the rules that Go programs follow. Pure.
+ *
+ * @see https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
+ */
 
 /** Only a refinement: variables that may not be read count as unset. */
 export type ReadVariable = (name: string) => string | undefined
@@ -19,31 +23,56 @@ export function proxyFromEnvironment(server: string, read: ReadVariable): string
 function isExempt(url: URL, list: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
   const port = url.port || (url.protocol === 'http:' ? '80' : '443')
-  if (host === 'localhost' || host === '::1' || host.startsWith('127.')) return true
-  return list.split(',').map((rule) => rule.trim().toLowerCase()).some((rule) => rule !== '' && matches(rule, host, port))
+  const address = addressOf(host)
+  if (host === 'localhost' || host === '::1' || (address !== undefined && isIpv4(address) && address >> 24n === LOOPBACK)) return true
+  return list.split(',').map((rule) => rule.trim().toLowerCase()).some((rule) => rule !== '' && matches(rule, host, address, port))
 }
 
-/** A rule is `*`, a name with the names below it, an address, or a CIDR; a port may follow a name or an address. */
-function matches(rule: string, host: string, port: string): boolean {
+/**
+ * A rule is `*`, a name with the names below it, an address, or a CIDR; a port may follow a name, an IPv4 address, or an IPv6
+ * address in brackets. What is none of these exempts nothing, as in Go.
+ */
+function matches(rule: string, host: string, address: bigint | undefined, port: string): boolean {
   if (rule === '*') return true
-  if (rule.includes('/')) return inCidr(host, rule)
-  const [, name = '', rulePort] = /^(\[[^\]]*\]|[^:]*|[^:]*:[^:]*:.*?)(?::(\d+))?$/.exec(rule) ?? []
+  if (rule.includes('/')) return address !== undefined && inCidr(address, rule)
+  const [, bare = rule, rulePort] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(rule) ?? []
   if (rulePort !== undefined && rulePort !== port) return false
-  const plain = name.replace(/^\[|\]$/g, '').replace(/^\*\./, '.')
-  if (plain === '') return false
-  return plain.startsWith('.') ? host.endsWith(plain) : host === plain || host.endsWith(`.${plain}`)
+  const name = bare.replace(/^\[|\]$/g, '').replace(/^\*\./, '.')
+  const ruleAddress = addressOf(name)
+  if (ruleAddress !== undefined) return ruleAddress === address
+  if (name === '') return false
+  return name.startsWith('.') ? host.endsWith(name) : host === name || host.endsWith(`.${name}`)
 }
 
-/** IPv4 only. An IPv6 range exempts nothing. */
-function inCidr(host: string, rule: string): boolean {
-  const [base = '', bits = ''] = rule.split('/')
-  const [address, network, length] = [ipv4(host), ipv4(base), Number(bits)]
-  if (address === undefined || network === undefined || !(length >= 0 && length <= 32) || bits === '') return false
-  const size = 2 ** (32 - length)
-  return Math.floor(address / size) === Math.floor(network / size)
+/** A range has addresses of its own family only. */
+function inCidr(address: bigint, rule: string): boolean {
+  const [, base = '', bits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(rule) ?? []
+  const network = addressOf(base)
+  if (network === undefined || isIpv4(network) !== isIpv4(address)) return false
+  const hostBits = (base.includes(':') ? 128 : 32) - Number(bits)
+  return hostBits >= 0 && address >> BigInt(hostBits) === network >> BigInt(hostBits)
 }
 
-function ipv4(text: string): number | undefined {
-  const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text)?.slice(1).map(Number)
-  return parts?.every((part) => part < 256) ? parts.reduce((sum, part) => sum * 256 + part, 0) : undefined
+/** An address as a number of 128 bits, IPv4 within ::ffff:0:0/96. Undefined where the text is no address. */
+function addressOf(text: string): bigint | undefined {
+  if (!text.includes(':')) {
+    const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1)
+    if (!parts?.every((part) => Number(part) < 256 && String(Number(part)) === part)) return undefined
+    return parts.reduce((sum, part) => (sum << 8n) | BigInt(part), IPV4)
+  }
+  const url = `http://[${text}]`
+  if (!URL.canParse(url)) return undefined
+  // Written by the URL: groups without zeros in front, and no IPv4 at the end.
+  const [head = [], tail] = new URL(url).hostname.slice(1, -1).split('::').map((half) => half.split(':').filter(Boolean))
+  const groups = tail ? [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail] : head
+  return groups.reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n)
+}
+
+/** The 96 bits before an IPv4 address. */
+const IPV4 = 0xffffn
+/** The first 104 bits of 127.0.0.0/8. */
+const LOOPBACK = (IPV4 << 8n) | 127n
+
+function isIpv4(address: bigint): boolean {
+  return address >> 32n === IPV4
 }

@@ -48,6 +48,14 @@ test('a cluster field by field', async () => {
 test('a server without a scheme is https where TLS is spoken of, as in client-go', async () => {
   assert.equal((await load({ server: 'localhost:8080' })).server, 'http://localhost:8080')
   assert.equal((await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server, 'https://localhost:6443')
+  assert.equal((await load({ server: 'api:6443', 'certificate-authority-data': btoa(CA) })).server, 'https://api:6443')
+  const data = { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa(KEY), token: 'secret' }
+  assert.equal((await load({ server: 'api:6443' }, data)).server, 'https://api:6443')
+  const environment = fakeEnvironment({ files: { '/crt': CERT, '/key': KEY } })
+  assert.equal((await load({ server: 'api:6443' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)).server, 'https://api:6443')
+  assert.equal((await load({ server: 'api:6443' }, { token: 'secret' })).server, 'http://api:6443')
+  // What is stated stays.
+  assert.equal((await load({ server: 'http://api:6443' }, data)).server, 'http://api:6443')
 })
 
 test('a user with a certificate: data goes before a file, and relative files are seen from the kubeconfig', async () => {
@@ -174,6 +182,12 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     /Cannot read users\["u"\]\.user\.tokenFile of \/etc\/kube\/config: \/etc\/kube\/gone: there is no such file/,
   ],
   ['a SOCKS proxy', { 'proxy-url': 'socks5://u:secret@x' }, undefined, /proxy-url must be an http:\/\/ or https:\/\/ URL/],
+  [
+    'a proxy with a stray percent sign',
+    { 'proxy-url': 'http://u:secret%@x' },
+    undefined,
+    /clusters\["c"\]\.cluster\.proxy-url cannot be used: .*write %25 for a percent sign/,
+  ],
   [
     'an exec plugin of an old version',
     {},

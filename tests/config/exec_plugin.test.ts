@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
+import type { Log } from '../../lib/observe/log.ts'
 import type { ExecOptions } from '../../lib/runtime/exec.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
 
 const V1 = 'client.authentication.k8s.io/v1'
@@ -14,14 +16,14 @@ function answer(status: object, apiVersion = V1): { code: number; stdout: string
   return { code: 0, stdout: JSON.stringify({ kind: 'ExecCredential', apiVersion, status }), stderr: 'noise' }
 }
 
-async function load(environment: FakeEnvironment, exec: object = {}, cluster: object = {}): Promise<ClusterConfig> {
+async function load(environment: FakeEnvironment, exec: object = {}, cluster: object = {}, log?: Log): Promise<ClusterConfig> {
   environment.files['/k/config'] = JSON.stringify({
     'current-context': 'dev',
     contexts: [{ name: 'dev', context: { cluster: 'c', user: 'u' } }],
     clusters: [{ name: 'c', cluster: { server: 'https://api', ...cluster } }],
     users: [{ name: 'u', user: { exec: { apiVersion: V1, command: 'login', interactiveMode: 'IfAvailable', ...exec } } }],
   })
-  return (await loadConfig({ kubeconfig: '/k/config', environment })).cluster
+  return (await loadConfig({ kubeconfig: '/k/config', environment, log })).cluster
 }
 
 test('a plugin is told what the protocol says, and is not run before a request needs it', async () => {
@@ -118,14 +120,132 @@ test('credentials that live for a minute only are still kept for most of it', as
   assert.equal(environment.runs.length, 2)
 })
 
-test('after a 401 the plugin is run again; a failure is not kept', async () => {
+test('after a 401 the plugin is run again; a failure is kept for a second', async () => {
   const answers = [answer({ token: 'one' }), { code: 1, stdout: '', stderr: 'down' }, answer({ token: 'two' })]
   const environment = fakeEnvironment({ programs: { login: () => answers.shift()! } })
   const cluster = await load(environment)
   assert.equal((await cluster.credentials!()).token, 'one')
   cluster.invalidate!()
   await assert.rejects(cluster.credentials!(), /exit code 1: down/)
+  environment.advance(1000)
   assert.equal((await cluster.credentials!()).token, 'two')
+})
+
+/** A plugin of a cloud: tokens that live for 15 minutes, and a clock to move. */
+function cloud(): { clock: FakeClock; environment: FakeEnvironment; plugin: { fails: boolean; hangs: boolean; lifeMs: number; runs: number } } {
+  const clock = new FakeClock()
+  const plugin = { fails: false, hangs: false, lifeMs: 15 * 60_000, runs: 0 }
+  const login = (): Promise<ReturnType<typeof answer>> | ReturnType<typeof answer> => {
+    plugin.runs++
+    if (plugin.hangs) return new Promise(() => {})
+    if (plugin.fails) return { code: 1, stdout: '', stderr: `down ${plugin.runs}` }
+    return answer({ token: `t${plugin.runs}`, expirationTimestamp: new Date(clock.now() + plugin.lifeMs).toISOString() })
+  }
+  return { clock, plugin, environment: Object.assign(fakeEnvironment({ programs: { login } }), { clock }) }
+}
+
+test('a plugin that fails before the end of a token: it is used to its end, and the plugin asked at growing distances', async () => {
+  const { clock, environment, plugin } = cloud()
+  const warnings: string[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (message: string, fields?: object) => void warnings.push(`${message} ${JSON.stringify(fields)}`) }
+  const { credentials } = await load(environment, {}, {}, log)
+  await credentials!()
+  await clock.advance(14 * 60_000)
+  plugin.fails = true
+  const ranAt: number[] = []
+  for (let second = 0; second < 60; second++) {
+    const before = plugin.runs
+    for (let n = 0; n < 5; n++) assert.equal((await credentials!()).token, 't1')
+    if (plugin.runs > before) ranAt.push(second)
+    await clock.advance(1000)
+  }
+  assert.deepEqual(ranAt, [0, 1, 3, 7, 15, 31])
+  assert.equal(warnings.length, 6)
+  assert.match(warnings[0]!, /^Cannot renew credentials, using the last ones until they expire .*"secondsLeft":60.*exit code 1: down 2/)
+  // Its end: from here on requests fail, and still no process is started for each.
+  const runs = plugin.runs
+  for (let n = 0; n < 5; n++) await assert.rejects(credentials!(), /exit code 1: down 7/)
+  assert.equal(plugin.runs, runs)
+  // It works again at the next try, and the pauses begin anew.
+  plugin.fails = false
+  await clock.advance(30_000)
+  assert.equal((await credentials!()).token, `t${runs + 1}`)
+  await clock.advance(14 * 60_000)
+  plugin.fails = true
+  await credentials!()
+  plugin.fails = false
+  await clock.advance(1000)
+  assert.equal((await credentials!()).token, `t${runs + 3}`)
+})
+
+test('a plugin that hangs before the end of a token: requests wait for two seconds once, and go on with it', async () => {
+  const { clock, environment, plugin } = cloud()
+  const { credentials } = await load(environment)
+  await credentials!()
+  await clock.advance(14 * 60_000)
+  plugin.hangs = true
+  let done = 0
+  const waiting = Array.from({ length: 3 }, () => credentials!().then(({ token }) => (done++, token)))
+  await clock.advance(1999)
+  assert.equal(done, 0)
+  await clock.advance(1)
+  assert.deepEqual(await Promise.all(waiting), ['t1', 't1', 't1'])
+  assert.equal((await credentials!()).token, 't1')
+  assert.equal(plugin.runs, 2)
+})
+
+test('a plugin that answers in time is waited for, and leaves no timer', async () => {
+  const { clock, environment } = cloud()
+  const { credentials } = await load(environment)
+  assert.equal((await credentials!()).token, 't1')
+  await clock.advance(14 * 60_000)
+  assert.equal((await credentials!()).token, 't2')
+  assert.equal(clock.pending, 0)
+})
+
+test('a plugin that fails at first is not run for each request', async () => {
+  const { clock, environment, plugin } = cloud()
+  plugin.fails = true
+  const { credentials } = await load(environment)
+  for (let second = 0; second < 120; second++) {
+    for (let n = 0; n < 5; n++) await assert.rejects(credentials!(), /exit code 1: down/)
+    await clock.advance(1000)
+  }
+  // 1, 2, 4, 8 and 16 seconds apart, then 30.
+  assert.equal(plugin.runs, 8)
+  plugin.fails = false
+  await clock.advance(30_000)
+  assert.equal((await credentials!()).token, 't9')
+})
+
+test('credentials that the server keeps refusing are fetched anew every ten seconds, not for each request', async () => {
+  const { clock, environment, plugin } = cloud()
+  const { credentials, invalidate } = await load(environment)
+  for (let second = 0; second < 30; second++) {
+    await credentials!()
+    invalidate!()
+    await credentials!()
+    await clock.advance(1000)
+  }
+  assert.equal(plugin.runs, 1 + 3)
+})
+
+test('credentials that have expired by our clock alone are used, and fetched anew once a second', async () => {
+  const { clock, environment, plugin } = cloud()
+  plugin.lifeMs = -5000
+  const { credentials } = await load(environment)
+  for (let tenth = 0; tenth < 30; tenth++) {
+    assert.ok((await credentials!()).token)
+    await clock.advance(100)
+  }
+  assert.equal(plugin.runs, 3)
+})
+
+test('control characters of a plugin and of its hint do not reach a terminal', async () => {
+  const environment = fakeEnvironment({ programs: { login: () => ({ code: 1, stdout: '', stderr: '\x1b[31mno\x1b[0m session\x1b]0;title\x07\r\n\tlog in\x9b2J' }) } })
+  await assert.rejects((await load(environment)).credentials!(), /exit code 1: no session\\u001b\]0;title\\u0007\r\n\tlog in\\u009b2J$/)
+  const missing = await load(fakeEnvironment(), { installHint: 'run\x1b[2J this\nthen that' })
+  await assert.rejects(missing.credentials!(), /\nrun\\u001b\[2J this\nthen that$/)
 })
 
 test('a command with a slash is seen from the kubeconfig', async () => {

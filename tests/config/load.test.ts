@@ -124,8 +124,22 @@ test('in a pod: token and CA are read again after a minute, and at once after a 
   assert.equal(await valueOf(cluster.ca), `${CA}${CA}`)
   environment.files[`${SERVICE_ACCOUNT}/token`] = 'third'
   assert.equal(await valueOf(cluster.token), 'second')
+  environment.files[`${SERVICE_ACCOUNT}/ca.crt`] = `${CA}${CA}${CA}`
+  assert.equal(await valueOf(cluster.ca), `${CA}${CA}`)
   cluster.invalidate!()
   assert.equal(await valueOf(cluster.token), 'third')
+  assert.equal(await valueOf(cluster.ca), `${CA}${CA}${CA}`)
+})
+
+test('in a pod: the files are read once a minute, not for each request', async () => {
+  const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
+  const { cluster } = await loadConfig({ environment })
+  const before = environment.reads.length
+  for (let n = 0; n < 20; n++) await Promise.all([valueOf(cluster.token), valueOf(cluster.ca)])
+  assert.equal(environment.reads.length, before)
+  environment.advance(60_000)
+  for (let n = 0; n < 20; n++) await Promise.all([valueOf(cluster.token), valueOf(cluster.ca)])
+  assert.equal(environment.reads.length, before + 2)
 })
 
 test('in a pod: a token that cannot be read for a while is used on, with a warning', async () => {

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RotatingFile } from '../../lib/config/rotating_file.ts'
+import { ConfigError } from '../../lib/core/errors.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
+
+function rotating(environment: FakeEnvironment, parse = (text: string): string => text): RotatingFile {
+  return new RotatingFile({ environment, log: silentLog, file: '/f', what: 'token', parse })
+}
+
+test('a file is read once a minute, however often it is asked for', async () => {
+  const environment = fakeEnvironment({ files: { '/f': 'one' } })
+  const file = rotating(environment)
+  for (let n = 0; n < 100; n++) assert.equal(await file.read(), 'one')
+  environment.files['/f'] = 'two'
+  environment.advance(59_999)
+  assert.equal(await file.read(), 'one')
+  assert.equal(environment.reads.length, 1)
+  environment.advance(1)
+  assert.equal(await file.read(), 'two')
+  // The second time as the first.
+  environment.files['/f'] = 'three'
+  environment.advance(59_999)
+  assert.equal(await file.read(), 'two')
+  environment.advance(1)
+  assert.equal(await file.read(), 'three')
+  assert.equal(environment.reads.length, 3)
+})
+
+test('many that ask at once share one reading, and those after it begin another', async () => {
+  const environment = fakeEnvironment({ files: { '/f': 'one' } })
+  const file = rotating(environment)
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 50 }, () => file.read()))), new Set(['one']))
+  assert.equal(environment.reads.length, 1)
+  environment.files['/f'] = 'two'
+  file.invalidate()
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 50 }, () => file.read()))), new Set(['two']))
+  assert.equal(environment.reads.length, 2)
+  await file.read()
+  assert.equal(environment.reads.length, 2)
+})
+
+test('a file that is gone, or is garbled, is looked for once a minute, and its last text used meanwhile', async () => {
+  const environment = fakeEnvironment({ files: { '/f': 'one' } })
+  const file = rotating(environment, (text) => {
+    if (text === '') throw new ConfigError('it is empty')
+    return text
+  })
+  await file.read()
+  for (const broken of [undefined, '']) {
+    if (broken === undefined) delete environment.files['/f']
+    else environment.files['/f'] = broken
+    environment.advance(60_000)
+    const before = environment.reads.length
+    for (let n = 0; n < 10; n++) assert.equal(await file.read(), 'one')
+    assert.equal(environment.reads.length, before + 1)
+  }
+  environment.files['/f'] = 'two'
+  environment.advance(60_000)
+  assert.equal(await file.read(), 'two')
+})
+
+test('a file that was never read is looked for each time: there is nothing to use meanwhile', async () => {
+  const environment = fakeEnvironment()
+  const file = rotating(environment)
+  await assert.rejects(file.read(), /Cannot read token \/f: there is no such file/)
+  file.invalidate()
+  environment.files['/f'] = 'one'
+  assert.equal(await file.read(), 'one')
+})

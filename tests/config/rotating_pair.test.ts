@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { loadConfig } from '../../lib/config/load.ts'
+import type { Credentials } from '../../lib/core/cluster_config.ts'
+import { createAuthority, type IssuedCertificate } from '../../lib/runtime/certificates.ts'
+import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
+
+let [a, b]: IssuedCertificate[] = []
+before(async () => {
+  const authority = await createAuthority()
+  ;[a, b] = [await authority.issue({ commonName: 'a', usage: 'client' }), await authority.issue({ commonName: 'b', usage: 'client' })]
+})
+
+interface Setup {
+  readonly environment: FakeEnvironment
+  readonly warnings: string[]
+  put(cert: string, key: string): void
+  credentials(): Promise<Credentials>
+  /** Throws unless the pair that is used is this one. */
+  uses(pair: IssuedCertificate): Promise<void>
+  refused(): void
+}
+
+/** A user with certificate and key in files, which begin as the first pair. */
+async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
+  const environment = fakeEnvironment()
+  const warnings: string[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) }
+  const put = (cert: string, key: string): void => void Object.assign(environment.files, { '/crt': cert, '/key': key })
+  put(first.cert ?? a!.cert, first.key ?? a!.key)
+  environment.files['/k'] = JSON.stringify({
+    'current-context': 'x',
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://api' } }],
+    users: [{ name: 'u', user: { 'client-certificate': '/crt', 'client-key': '/key' } }],
+  })
+  const { cluster } = await loadConfig({ kubeconfig: '/k', environment, log })
+  const credentials = cluster.credentials!
+  return {
+    environment, warnings, put, credentials,
+    refused: () => cluster.invalidate!(),
+    uses: async ({ cert, key }) => assert.deepEqual(await credentials(), { token: undefined, headers: undefined, cert, key }),
+  }
+}
+
+test('half a rotation leaves the pair that worked, and the whole is used a second later', async () => {
+  for (const order of ['certificate first', 'key first']) {
+    const { environment, warnings, put, uses } = await setup()
+    await uses(a!)
+    environment.advance(60_000)
+    if (order === 'certificate first') put(b!.cert, a!.key)
+    else put(a!.cert, b!.key)
+    await uses(a!)
+    await uses(a!)
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!, /do not belong together, using the last two that did/)
+    put(b!.cert, b!.key)
+    environment.advance(1000)
+    await uses(b!)
+    // The second rotation as the first.
+    environment.advance(60_000)
+    put(a!.cert, b!.key)
+    await uses(b!)
+    put(a!.cert, a!.key)
+    environment.advance(1000)
+    await uses(a!)
+  }
+})
+
+test('a half that is written between the two readings costs nothing', async () => {
+  const { environment, warnings, put, uses } = await setup()
+  environment.advance(60_000)
+  put(b!.cert, a!.key)
+  const { readText } = environment
+  let reads = 0
+  environment.readText = (file) => {
+    if (++reads === 3) put(b!.cert, b!.key)
+    return readText(file)
+  }
+  await uses(b!)
+  assert.deepEqual(warnings, [])
+})
+
+test('a file that is half written is no pair either', async () => {
+  const { environment, put, uses } = await setup()
+  environment.advance(60_000)
+  put(b!.cert.slice(0, 100), b!.key)
+  await uses(a!)
+  put(b!.cert, b!.key)
+  environment.advance(1000)
+  await uses(b!)
+})
+
+test('a pair that stays torn is looked at once a second and reported once a minute; a request costs nothing', async () => {
+  const { environment, warnings, put, uses, credentials } = await setup()
+  environment.advance(60_000)
+  put(b!.cert, a!.key)
+  await uses(a!)
+  const before = environment.reads.length
+  for (let n = 0; n < 50; n++) await credentials()
+  assert.equal(environment.reads.length, before)
+  for (let second = 0; second < 119; second++) {
+    environment.advance(1000)
+    await uses(a!)
+  }
+  assert.ok(environment.reads.length - before <= 2 * 120, `${environment.reads.length - before} reads`)
+  assert.equal(warnings.length, 2)
+})
+
+test('a pair that never fitted is what the files have, for TLS to refuse with its reason, until it fits', async () => {
+  const { environment, warnings, put, uses } = await setup({ key: b!.key })
+  await uses({ cert: a!.cert, key: b!.key })
+  assert.deepEqual(warnings, [])
+  put(b!.cert, b!.key)
+  environment.advance(1000)
+  await uses(b!)
+})
+
+test('after a 401 both files are looked at at once', async () => {
+  const { environment, put, uses, refused } = await setup()
+  await uses(a!)
+  put(b!.cert, b!.key)
+  await uses(a!)
+  refused()
+  await uses(b!)
+  // Also in the middle of a rotation.
+  environment.advance(60_000)
+  put(a!.cert, b!.key)
+  await uses(b!)
+  put(a!.cert, a!.key)
+  refused()
+  await uses(a!)
+})
+
+test('a pair that does not change is read once a minute', async () => {
+  const { environment, uses } = await setup()
+  const before = environment.reads.length
+  for (let n = 0; n < 20; n++) await uses(a!)
+  assert.equal(environment.reads.length, before)
+  environment.advance(60_000)
+  for (let n = 0; n < 20; n++) await uses(a!)
+  assert.equal(environment.reads.length, before + 2)
+})
