@@ -67,5 +67,5 @@ function isExpired(error: unknown): boolean {
 
 function silence(what: string): NetworkError {
   const message = `Cannot list ${what}: nothing was heard for ${SILENCE_MS / 1000} s, so the connection is taken for dead`
-  return new NetworkError(message, { phase: 'response' })
+  return new NetworkError(message, { phase: 'response', code: 'ETIMEDOUT' })
 }

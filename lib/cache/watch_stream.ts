@@ -143,5 +143,5 @@ export async function watchOnce(
 
 function silence(what: string, ms: number): NetworkError {
   const message = `Cannot watch ${what}: nothing was heard for ${ms / 1000} s, so the connection is taken for dead`
-  return new NetworkError(message, { phase: 'body' })
+  return new NetworkError(message, { phase: 'body', code: 'ETIMEDOUT' })
 }

@@ -149,5 +149,5 @@ export class Follower {
 }
 
 function deaf(): NetworkError {
-  return new NetworkError('Cannot watch the lease: its watch did not tell of what happened', { phase: 'body' })
+  return new NetworkError('Cannot watch the lease: its watch did not tell of what happened', { phase: 'body', code: 'ETIMEDOUT' })
 }

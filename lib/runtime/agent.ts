@@ -32,8 +32,6 @@ const IDLE_MS = 55_000
 export class AgentPool {
   readonly #options: AgentPoolOptions
   #current: { readonly agent: Agent; readonly material: TlsMaterial } | undefined
-  /** Replaced agents that may still have connections in use. */
-  #retired: Agent[] = []
 
   constructor(options: AgentPoolOptions) {
     this.#options = options
@@ -52,29 +50,26 @@ export class AgentPool {
   }
 
   /**
-   * Gives an agent up whose kept connections turned out to be closed: requests from now on get new ones. Of many that find
-   * out at once, the first does it for all.
+   * Replaces an agent whose kept connections turned out to be closed or silent: requests from now on get new ones. Of many that
+   * find out at once, the first does it for all.
    */
   giveUp(agent: Agent): void {
     if (this.#current?.agent === agent) this.#retire()
   }
 
+  /** Forgets the agent. Its connections in use end with their requests, and keep nothing else alive. */
   #retire(): void {
-    this.#retired = this.#retired.filter((agent) => Object.keys(agent.sockets).length > 0)
     if (!this.#current) return
     const { agent } = this.#current
     this.#current = undefined
     closeIdle(agent)
     // Connections in use are not kept once they are free.
     agent.on('free', (socket: Duplex) => socket.destroy())
-    this.#retired.push(agent)
   }
 
-  /** Closes every connection, in use or not. */
+  /** Closes every connection that no request uses, now and later. Requests under way are ended by their own owner. */
   close(): void {
     this.#retire()
-    for (const agent of this.#retired) agent.destroy()
-    this.#retired = []
   }
 
   #tlsAgent({ ca, cert, key }: TlsMaterial): Agent {
@@ -120,10 +115,15 @@ function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.cert === b.cert && a.key === b.key
 }
 
-/** Makes an agent open its connections inside tunnels. */
+/** An option of a request that all three runtimes hand on to `createConnection`: what gives its tunnel up. */
+export interface TunnelRequest {
+  readonly onTunnel?: (giveUp: () => void) => void
+}
+
+/** Makes an agent open its connections inside tunnels. A request that ends before its tunnel stands must give that up. */
 function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }: TlsMaterial): void {
   agent.createConnection = (options, callback) => {
-    openTunnel({
+    const giveUp = openTunnel({
       proxy,
       target,
       ca,
@@ -131,6 +131,7 @@ function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }
       // A socket has to be named in Node's types, though there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
     })
+    ;(options as TunnelRequest).onTunnel?.(giveUp)
     return undefined
   }
 }

@@ -2,7 +2,7 @@
  * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
  * may still refuse it, and until then nothing of it can have reached the server.
  */
-import type { Agent, IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -10,6 +10,7 @@ import type { Clock } from '../async/clock.ts'
 import { deadline } from '../async/deadline.ts'
 import { NetworkError } from '../core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import type { TunnelRequest } from './agent.ts'
 import { builtins } from './builtins.ts'
 import { type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
@@ -25,6 +26,8 @@ export interface ExchangeOptions {
   readonly connectTimeoutMs: number
   /** How long the head of the answer may take, once the request is sent. */
   readonly answerTimeoutMs: number
+  /** Called at most once, when the server was silent on a connection that stood until a deadline, ours or the caller's. */
+  readonly onSilence: () => void
   /** Called once, when no more bytes can come or go. */
   readonly onEnd: () => void
 }
@@ -54,15 +57,19 @@ export function exchange(options: ExchangeOptions): Exchange {
   let isOver = false
   /** Whether the connection had served another request before. */
   let isKept = false
+  /** Set while a proxy is asked: an agent does not know that its request has ended. */
+  let giveUpTunnel: (() => void) | undefined
 
-  const client = (address.tls ? https : builtins.http()).request({
+  const target: RequestOptions & TunnelRequest = {
     host: address.host,
     port: address.port,
     method: request.method,
     path: address.prefix + request.path,
     headers,
     agent,
-  })
+    onTunnel: (giveUp) => (giveUpTunnel = giveUp),
+  }
+  const client = (address.tls ? https : builtins.http()).request(target)
   const due = deadline(clock, options.connectTimeoutMs, (ms) => {
     const error = new Error(`it took longer than ${ms / 1000} s`)
     fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
@@ -121,8 +128,11 @@ export function exchange(options: ExchangeOptions): Exchange {
 
   function fail(cause: unknown): void {
     if (isOver) return
+    // Also within a body: a watch or a page that its reader has taken for dead.
+    if (phase !== 'connect' && isTimeout(cause)) options.onSilence()
     if (body) return body.fail(cause)
     release()
+    giveUpTunnel?.()
     client.destroy()
     if (abortedBy) return reject(abortedBy.reason)
     const error = networkError(cause, phase, address.authority)
@@ -146,6 +156,11 @@ function whenConnected(socket: Socket, connected: () => void): void {
     else socket.once('secureConnect', connected)
   } else if (socket.connecting) socket.once('connect', connected)
   else connected()
+}
+
+/** Whether it is a deadline that has passed, as that of `AbortSignal.timeout` is. Other aborts say nothing about the connection. */
+function isTimeout(cause: unknown): boolean {
+  return codeOf(cause) === 'ETIMEDOUT' || (cause instanceof Error && cause.name === 'TimeoutError')
 }
 
 /** Whether the other side closed the connection. */

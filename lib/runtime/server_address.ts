@@ -15,10 +15,11 @@ export interface ServerAddress {
 }
 
 /** @throws ConfigError on what is not an http or https URL. It quotes neither user nor password. */
-export function parseServer(server: string, field = 'server'): ServerAddress {
+export function parseServer(server: string, field: 'server' | 'proxy' = 'server'): ServerAddress {
   const url = parseUrl(server)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw new ConfigError(`Cannot use ${field} "${withoutUser(server)}": it must be a URL such as https://127.0.0.1:6443`)
+    const example = field === 'proxy' ? 'http://127.0.0.1:3128; check proxy-url, HTTPS_PROXY and HTTP_PROXY' : 'https://127.0.0.1:6443'
+    throw new ConfigError(`Cannot use ${field} "${withoutUser(server)}": it must be a URL such as ${example}`)
   }
   const tls = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -38,6 +39,7 @@ export function parseUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }
 
-function withoutUser(url: string): string {
-  return url.replace(/\/\/[^/@]*@/, '//…@')
+/** For messages: all before the last `@` may be a password, in what is no URL, too. */
+export function withoutUser(url: string): string {
+  return url.replace(/^([a-z\d+.-]+:\/\/)?.*@/is, '$1…@')
 }

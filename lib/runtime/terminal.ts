@@ -2,14 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
+import { printable } from '../core/printable.ts'
 
 /** Asked of the descriptor: on Node `process.stdout` is made when it is first touched, and a start has nothing to write yet. */
 export function isTerminal(): boolean {
   return isatty(1)
 }
 
+/** Control characters in it are made visible: parts of it come from servers, plugins and files. */
 export function writeLine(line: string): void {
-  process.stdout.write(`${line}\n`)
+  process.stdout.write(`${printable(line)}\n`)
 }
 
 /** The line of source at `file:line:column`; undefined where it cannot be read, as in a bundle or without the right to. */

@@ -1,5 +1,6 @@
 /** What this process is run by, and where it runs. */
 import process from 'node:process'
+import { printable } from '../core/printable.ts'
 
 export type RuntimeName = 'node' | 'bun' | 'deno'
 
@@ -64,7 +65,7 @@ export function onOutputClosed(hear: () => void): void {
   })
 }
 
-/** A line for the user where output is data. */
+/** A line for the user where output is data. Control characters in it are made visible. */
 export function writeErrorLine(line: string): void {
-  process.stderr.write(`${line}\n`)
+  process.stderr.write(`${printable(line)}\n`)
 }

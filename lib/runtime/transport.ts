@@ -5,6 +5,7 @@
  * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, where there is one), and `--allow-sys=ca` where the system's CAs are
  * to be trusted because the cluster names none.
  */
+import type { Agent } from 'node:http'
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
@@ -44,6 +45,9 @@ export type ClosableTransport = Transport & {
  *
  * A request is sent a second time in two cases only: after a 401, with fresh credentials, if the config can `invalidate`;
  * and when a kept connection turns out to be closed, if the request is a GET or not a byte of it was sent.
+ *
+ * Where the server is silent until a deadline (ours, or an abort by a `TimeoutError` as of `AbortSignal.timeout`), all idle
+ * connections are closed: whoever tries again gets a new one. Any other abort leaves them alone.
  *
  * @throws ConfigError when the server or the proxy is not a URL.
  */
@@ -91,6 +95,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
       const started: Exchange = exchange({
         request, headers, address, agent, clock, connectTimeoutMs, answerTimeoutMs,
+        onSilence: () => abandon(agent),
         onEnd: () => open.delete(started),
       })
       open.add(started)
@@ -101,6 +106,12 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       // Its siblings have been idle as long, and a restart of the server closed them all.
       pool.giveUp(agent)
     }
+  }
+
+  /** Where the address has moved, or a firewall has forgotten us, the other idle connections are as dead: no retry may wait on each. */
+  function abandon(agent: Agent): void {
+    log.debug('The server was silent until a deadline, closing the connections that are idle', { server: address.authority })
+    pool.giveUp(agent)
   }
 
   function closedError(): NetworkError {

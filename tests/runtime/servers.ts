@@ -56,16 +56,23 @@ export function serveBytes(onSocket: (socket: net.Socket) => void): Promise<Test
   return listen(net.createServer(onSocket), 'http')
 }
 
-/** A proxy that knows CONNECT; it keeps what it was asked. `answer` decides the status. */
+/**
+ * A proxy that knows CONNECT; it keeps what it was asked. `answer` decides the status, 0 being no answer at all; `staysOpen`: a
+ * refusal leaves the connection open.
+ */
 export async function serveProxy(
-  options: { tls?: IssuedCertificate; answer?: (request: http.IncomingMessage) => number } = {},
+  options: { tls?: IssuedCertificate; answer?: (request: http.IncomingMessage) => number; staysOpen?: boolean } = {},
 ): Promise<TestServer & { asked: http.IncomingMessage[] }> {
   const asked: http.IncomingMessage[] = []
   const server = options.tls ? https.createServer(options.tls) : http.createServer()
   server.on('connect', (request: http.IncomingMessage, socket: net.Socket, head: Uint8Array) => {
     asked.push(request)
     const status = options.answer?.(request) ?? 200
-    if (status !== 200) return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`)
+    // What it does not read it would not see the end of.
+    if (options.staysOpen) socket.resume().on('end', () => socket.end())
+    if (status === 0) return
+    const refusal = `HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`
+    if (status !== 200) return void (options.staysOpen ? socket.write(refusal) : socket.end(refusal))
     const [host, port] = request.url!.split(':')
     const upstream = net.connect(Number(port), host, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { httpTransport } from '../../lib/runtime/transport.ts'
 import { certificates, ending, serveBytes, servePlain, serveProxy, serveTls, textOf, transportTo } from './servers.ts'
 
@@ -96,7 +97,99 @@ test('an abort while the proxy thinks', () => ending(async (keep) => {
   const reason = new Error('stop')
   controller.abort(reason)
   await assert.rejects(answer, (error) => error === reason)
+  await silent.closedConnections(1)
 }))
+
+test('a proxy that stays silent keeps no connection of a request that has given it up', () => ending(async (keep) => {
+  let asked = Promise.withResolvers<void>()
+  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+  const clock = new FakeClock()
+  const transport = keep(httpTransport({ server: 'https://api.test', proxy: silent.url }, { clock }))
+  for (let round = 1; round <= 3; round++) {
+    asked = Promise.withResolvers<void>()
+    const answer = textOf(transport)
+    await asked.promise
+    const refused = assert.rejects(answer, isConnectError(/ETIMEDOUT/))
+    await clock.advance(30_000)
+    await refused
+    await silent.closedConnections(round)
+  }
+}))
+
+test('closing the transport closes the tunnels that are asked for, and those that are idle', () => ending(async (keep) => {
+  const asked = Promise.withResolvers<void>()
+  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+  const waiting = httpTransport({ server: 'https://api.test', proxy: silent.url })
+  const refused = assert.rejects(textOf(waiting), isConnectError(/closed by this process/))
+  await asked.promise
+  waiting.close()
+  await refused
+  await silent.closedConnections(1)
+  const server = keep(await serveTls((_, response) => response.end('ok')))
+  const proxy = keep(await serveProxy())
+  const idle = await transportTo(server, { proxy: proxy.url })
+  await textOf(idle)
+  idle.close()
+  await proxy.closedConnections(1)
+}))
+
+test('a handshake inside a tunnel that is given up closes the tunnel', () => ending(async (keep) => {
+  const greeted = Promise.withResolvers<void>()
+  const mute = keep(await serveBytes((socket) => socket.once('data', () => greeted.resolve())))
+  const proxy = keep(await serveProxy())
+  const transport = keep(await transportTo(mute, { server: `https://127.0.0.1:${mute.port}`, proxy: proxy.url }))
+  const controller = new AbortController()
+  const answer = textOf(transport, { signal: controller.signal })
+  await greeted.promise
+  controller.abort(new Error('stop'))
+  await assert.rejects(answer, /stop/)
+  await proxy.closedConnections(1)
+  await mute.closedConnections(1)
+}))
+
+test('a proxy that refuses and leaves the connection open does not gather them', () => ending(async (keep) => {
+  const { server: leaf } = await certificates()
+  for (const tls of [undefined, leaf]) {
+    const proxy = keep(await serveProxy({ answer: () => 407, staysOpen: true, ...(tls && { tls }) }))
+    const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
+    for (let round = 1; round <= 3; round++) {
+      await assert.rejects(textOf(transport), isConnectError(/answered CONNECT with 407/))
+      await proxy.closedConnections(round)
+    }
+  }
+}))
+
+test('a silent proxy with TLS is given up, too', () => ending(async (keep) => {
+  const { server: leaf } = await certificates()
+  const asked = Promise.withResolvers<void>()
+  const proxy = keep(await serveProxy({ tls: leaf, answer: () => (asked.resolve(), 0), staysOpen: true }))
+  const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
+  const controller = new AbortController()
+  const answer = textOf(transport, { signal: controller.signal })
+  await asked.promise
+  controller.abort(new Error('stop'))
+  await assert.rejects(answer, /stop/)
+  await proxy.closedConnections(1)
+}))
+
+test('a user or password with a stray percent sign is a ConfigError that says how to write it, and quotes neither', () => {
+  for (const user of ['jane:100%', 'ja%ne:hunter2', 'jane:%ff', 'jane:hunter2@100%']) {
+    assert.throws(() => httpTransport({ server: 'https://x', proxy: `http://${user}@proxy.test:3128` }), (error) => {
+      assert.ok(error instanceof ConfigError, String(error))
+      assert.match(error.message, /^Cannot use proxy "http:\/\/…@proxy\.test:3128": .*write %25 for a percent sign$/)
+      assert.doesNotMatch(`${error.message} ${String(error.cause)}`, /100|ja%ne|hunter2|%ff/)
+      return true
+    })
+  }
+})
+
+test('what is no URL is not quoted with what may be its password', () => {
+  for (const proxy of ['http://u:hunter/2@x y', 'u:hunter2@x', 'socks5://u:hunter@2@x', 'http://u:hunter2@[x']) {
+    assert.throws(() => httpTransport({ server: 'https://x', proxy }), (error) => {
+      return error instanceof ConfigError && !/hunter|2@/.test(error.message) && /check proxy-url, HTTPS_PROXY and HTTP_PROXY/.test(error.message)
+    }, proxy)
+  }
+})
 
 test('servers and proxies that are no URL are refused at once, without their password', () => {
   for (const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, { server: 'https://x', proxy: 'socks5://u:hunter2@x' }]) {
