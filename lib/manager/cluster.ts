@@ -77,12 +77,17 @@ export class Cluster implements Runnable {
   readonly api: Api
   /** Reads kinds that the cache has from there, and all others from the server. `client.live` reads from the server only. */
   readonly client: KubeClient
+  /**
+   * The API for a LeaderElector: over a connection of its own, so that no renewal waits on a socket that others have left. Not
+   * fenced. The same as `api` where the cluster was given a transport.
+   */
+  readonly leaseApi: Api
   readonly cache: Cache
   /** Which kinds the server serves. */
   readonly kinds: KindMap
   /** Tells about objects by Events in this cluster. It runs by itself: whoever uses it adds it to the manager, too. */
   readonly recorder: EventRecorder
-  readonly #connection: ClosableTransport | undefined
+  readonly #connections: readonly ClosableTransport[]
   readonly #options: ClusterOptions & { readonly log: Log }
 
   /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
@@ -94,11 +99,15 @@ export class Cluster implements Runnable {
     this.config = config
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = `cluster ${host}`
-    this.#connection = options.transport ? undefined : httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
-    const base = options.transport ?? this.#connection!
-    const counted = meter ? countingRequests(base, { meter, host }) : base
-    this.transport = retrying(loggingWarnings(counted, log), { clock, random, log })
+    const open = (): ClosableTransport => httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
+    this.#connections = options.transport ? [] : [open(), open()]
+    const [base = options.transport!, own]: readonly Transport[] = this.#connections
+    const counting = (connection: Transport): Transport => (meter ? countingRequests(connection, { meter, host }) : connection)
+    const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
+    const counted = counting(base)
+    this.transport = around(counted)
     this.api = new Api({ transport: this.transport })
+    this.leaseApi = own ? new Api({ transport: around(counting(own)) }) : this.api
     this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live)
     this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation })
@@ -159,8 +168,8 @@ export class Cluster implements Runnable {
     return this.cache.declare(resource, options)
   }
 
-  /** Closes the connection, if this cluster made it. For when all that spoke to the cluster has ended, an elector and a recorder too. */
+  /** Closes the connections, if this cluster made them. For when all that spoke to the cluster has ended, an elector and a recorder too. */
   close(): void {
-    this.#connection?.close()
+    for (const connection of this.#connections) connection.close()
   }
 }

@@ -39,7 +39,8 @@ export function clockTime(timeMs: number): string {
 /** What a person can do without in a terminal: the message names it, or nobody asked. */
 const OBVIOUS: ReadonlySet<string> = new Set(['reconcileID', 'controller', 'kind'])
 
-function fill(message: string, fields: LogFields): string {
+/** Puts the values of fields in the place of their names in braces. */
+export function fill(message: string, fields: LogFields): string {
   return message.replace(/\{(\w+)\}/g, (whole, name: string) => {
     if (!Object.hasOwn(fields, name)) return whole
     const value = fields[name]

@@ -1,10 +1,26 @@
-/** The log that kubeloop writes to. pino, LogTape and console fit it behind a few lines; see README, "Logs". */
+/** The log that kubeloop writes to. */
 
 import { messageOf } from '../core/errors.ts'
 
 /** Values beside a message, printed as key=value or as JSON fields. */
 export type LogFields = Readonly<Record<string, unknown>>
 
+/**
+ * Four methods, called with a message and fields beside it; the message may name fields in braces, as `{count}`. A log must not
+ * throw. Which lines are kept is its own decision. What fits, as `operator({ log })` and everywhere else:
+ *
+ * - `console`: prints the fields as an object behind the message.
+ * - LogTape: `getLogger('my-operator')`; the same calls, and it fills in the braces.
+ * - winston, tslog: the same calls.
+ * - pino: takes the fields first. `operator({ log: pino() })` knows it by its `bindings` and turns each call around, with `error` as
+ *   `err`, which pino's serializers look for. Elsewhere write `{ info: (message, fields) => log.info(fields ?? {}, message), … }`.
+ *
+ * @example
+ * ```ts
+ * import { operator } from 'kubeloop'
+ * const app = operator({ name: 'greeter', log: console })
+ * ```
+ */
 export interface Log {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
@@ -15,6 +31,12 @@ export interface Log {
 export type LogLevel = keyof Log
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+/** The level that a setting names, in any case; undefined where it names none. */
+export function levelOf(text: string): LogLevel | undefined {
+  const wanted = text.trim().toLowerCase()
+  return LOG_LEVELS.find((level) => level === wanted)
+}
 
 /** A log that adds the same fields to every line. */
 export function withFields(log: Log, fields: LogFields): Log {

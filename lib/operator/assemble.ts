@@ -114,10 +114,10 @@ export function hasElection(own: OperatorOptions['leaderElection'], start: { rea
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
   if (!hasElection(leaderElection, setup)) return undefined
   const { clusters, instance, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
-  const { config, api } = clusters.main
+  const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   return new LeaderElector({
-    api, clock, log, meter, random,
+    api: leaseApi, clock, log, meter, random,
     lease: own.lease ?? name,
     namespace: own.namespace ?? config?.namespace ?? 'default',
     identity: own.identity ?? `${instance}_${uuid()}`,

@@ -1,5 +1,5 @@
 /** The clusters of one start, and the clients through which its work reads and writes. */
-import { messageOf } from '../core/errors.ts'
+import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
@@ -13,6 +13,7 @@ import { describeConfig, loadConfig } from '../config/load.ts'
 import { Cluster } from '../manager/cluster.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
+import { describeFlags, type ClusterFlags } from './flags.ts'
 
 export interface ClusterSetup {
   /** Of the operator's own cluster; found as kubectl finds it where neither is given. */
@@ -79,8 +80,12 @@ async function configOf({ name, config }: ClusterDescription): Promise<ClusterCo
   }
 }
 
-async function findCluster(log: Log): Promise<ClusterConfig> {
-  const found = await loadConfig({ log })
+/** The operator's own cluster: that of the flags, where there are some, else as kubectl finds it. Errors name the flags. */
+export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<ClusterConfig> {
+  const stated = describeFlags(flags)
+  const found = await loadConfig({ log, ...flags }).catch((error: unknown) => {
+    throw stated && error instanceof ConfigError ? new ConfigError(`Cannot follow ${stated}: ${error.message}`, { cause: error }) : error
+  })
   log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)
   return found.cluster
 }

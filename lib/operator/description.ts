@@ -6,6 +6,7 @@ import type { KubeObject, ObjectKey, Thawed } from '../core/objects.ts'
 import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
 import { parseAddress } from '../manager/address.ts'
 import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions } from '../cache/cache_options.ts'
+import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
@@ -59,6 +60,11 @@ export interface CacheDefaults extends CacheSelection<KubeObject> {
 export interface OperatorOptions {
   /** Who writes: field manager, Lease, User-Agent. */
   name: string
+  /**
+   * Where lines go, instead of to standard output: `console`, LogTape's logger, pino's; see {@link Log}. It decides itself which
+   * levels it keeps, so `KUBELOOP_LOG` has no effect on it.
+   */
+  log?: Log
   /** Let one replica work at a time. Default: false. */
   leaderElection?: boolean | LeaderElectionOptions
   /** What is watched. Default: all namespaces. */

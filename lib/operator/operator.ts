@@ -14,6 +14,7 @@ import {
   checkCache, checkCacheDefaults, checkDescription,
   type CacheDescription, type CacheNamespaces, type CacheSelection, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task,
 } from './description.ts'
+import { checkLog } from './own_log.ts'
 import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
@@ -61,7 +62,8 @@ export interface Operator {
   extend(extension: (parts: Parts) => void | Promise<void>): Operator
   /**
    * For processes: signals, logging, one line and an exit code instead of a rejection. Never rejects.
-   * With `import.meta`, does nothing when the file was imported rather than run.
+   * With `import.meta`, does nothing when the file was imported rather than run. `--kubeconfig FILE` and `--context NAME` on the
+   * command line go before `KUBECONFIG`, except under `kubeloop dev`, which has a cluster of its own.
    */
   run(module?: ImportMeta): Promise<void>
   /** For embedding: settles when all it began has ended; rejects with what ended it. Only `cluster` is for everyday use. */
@@ -94,6 +96,7 @@ export function operator(options: OperatorOptions): Operator {
     throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`)
   }
   checkCacheDefaults(options, callerFrame())
+  checkLog(options)
   const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
   const app: Operator = {
     description,

@@ -3,7 +3,7 @@ import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '
 import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { formatJson, formatPretty } from '../observe/format_log.ts'
-import { LOG_LEVELS, silentLog, type Log, type LogLevel } from '../observe/log.ts'
+import { levelOf, LOG_LEVELS, silentLog, type Log, type LogLevel } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
 import { optionalEnv } from '../runtime/env.ts'
@@ -12,12 +12,17 @@ import { exitProcess, onSignals } from '../runtime/process.ts'
 import { onUnawaited } from '../runtime/process_end.ts'
 import { shortPath } from '../runtime/short_path.ts'
 import { isTerminal, sourceLine, writeLine } from '../runtime/terminal.ts'
+import { programArguments } from '../runtime/this_runtime.ts'
 import { httpTransport } from '../runtime/transport.ts'
+import { findCluster } from './clusters.ts'
 import { checkDescription, type OperatorDescription } from './description.ts'
 import { devHook, type DevHook, type DevStart } from './dev_hook.ts'
+import { clusterFlags } from './flags.ts'
+import { ownLog } from './own_log.ts'
 import { startOperator } from './start.ts'
 
 const LEVEL = 'KUBELOOP_LOG'
+const DEFAULT_LEVEL: LogLevel = 'info'
 
 /** How long an operator under `kubeloop dev` may take to stop: whoever changed a file waits for it. */
 const DEV_STOP_MS = 1000
@@ -26,8 +31,9 @@ export async function runOperator(description: OperatorDescription, module: Impo
   if (module && !isMain(module)) return
   const dev = devHook()
   dev?.operatorRuns()
-  const pretty = dev?.pretty ?? isTerminal()
-  const log = processLog(pretty)
+  const { options } = description
+  const pretty = !options.log && (dev?.pretty ?? isTerminal())
+  const log = ownLog(options) ?? processLog(pretty)
   const scope = abortScope()
   const release = onSignals(['SIGINT', 'SIGTERM'], (signal, count) => {
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
@@ -49,8 +55,10 @@ export async function runOperator(description: OperatorDescription, module: Impo
   try {
     checkDescription(description)
     started = dev && (await prepareDev(dev, description, log))
-    await startOperator(description, scope.signal, { log, ...started?.options })
-    if (!dev) log.info(`Operator "${description.options.name}" has stopped`)
+    const flags = dev ? {} : clusterFlags(programArguments())
+    const cluster = Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
+    await startOperator(description, scope.signal, { log, ...cluster, ...started?.options })
+    if (!dev) log.info(`Operator "${options.name}" has stopped`)
   } catch (error) {
     failed = true
     started?.flush()
@@ -77,11 +85,15 @@ function saysItAll(error: unknown): boolean {
 
 /** Lines on standard output, or JSON where nobody looks on. */
 function processLog(pretty: boolean): Log {
-  const least = LOG_LEVELS.indexOf((optionalEnv(LEVEL) ?? 'info') as LogLevel)
+  const stated = optionalEnv(LEVEL)
+  const named = stated === undefined ? DEFAULT_LEVEL : levelOf(stated)
+  const least = LOG_LEVELS.indexOf(named ?? DEFAULT_LEVEL)
   const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < least) return
     const line = { level, message, fields, timeMs: systemClock.now() }
     writeLine(pretty ? formatPretty(line) : formatJson(line))
   }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  if (!named) log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
+  return log
 }

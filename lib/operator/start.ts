@@ -16,6 +16,7 @@ import { openClusters, type Clusters } from './clusters.ts'
 import { createCrds, installCrds, verifyCrds } from './crds.ts'
 import { watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { meterOf } from './endpoints.ts'
+import { ownLog } from './own_log.ts'
 import type { Parts } from './parts.ts'
 
 /** What a start may be given. Only `cluster` is for everyday use; the rest is for tests and tools. */
@@ -32,6 +33,7 @@ export interface StartOptions {
   random?: () => number
   /** Makes what must be unique: who this is among the candidates, and the ids of reconciles. Default: crypto.randomUUID. */
   uuid?: () => string
+  /** Instead of the operator's own. Default: none. */
   log?: Log
   /** Instead of the operator's own. */
   crds?: OperatorOptions['crds']
@@ -52,7 +54,7 @@ export interface StartOptions {
 /** Runs an operator until the signal is aborted. */
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
   const { clock = systemClock, serves = true, instance = hostName() } = options
-  const log = safeLog(options.log)
+  const log = safeLog(options.log ?? ownLog(description.options))
   const setup = { clock, log, instance, random: options.random, uuid: options.uuid, meter: serves ? await meterOf(description.options) : undefined }
   const clusters = await openClusters(description, {
     ...setup,
@@ -114,7 +116,7 @@ async function forEachCluster(
   fence?: Fence,
 ): Promise<void> {
   const { clock = systemClock } = options
-  const log = safeLog(options.definitionLog ?? options.log)
+  const log = safeLog(options.definitionLog ?? options.log ?? ownLog(description.options))
   const { narrow } = crdsOf(description, options)
   for (const cluster of [undefined, ...description.clusters]) {
     const ours = new Map<string, AnyResource>()

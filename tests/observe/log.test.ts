@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOG_LEVELS, rarely, safeLog, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
+import { levelOf, LOG_LEVELS, rarely, safeLog, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
@@ -79,4 +79,9 @@ test('what fails again and again is reported ever more rarely', () => {
   const report = rarely({ ...silentLog, error: (message, fields) => void reported.push([message, fields]) }, 'It broke')
   for (let i = 1; i <= 1000; i++) report(i)
   assert.deepEqual(reported, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((i) => [`It broke: ${i} (failure ${i})`, { error: i }]))
+})
+
+test('a level is known in any case, and nothing else is one', () => {
+  for (const level of LOG_LEVELS) for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
+  for (const text of ['', 'verbose', 'inf', 'warning', 'info debug']) assert.equal(levelOf(text), undefined)
 })

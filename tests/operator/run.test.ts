@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -30,15 +30,15 @@ interface Started {
   /** Settles with the first line whose message matches. */
   line(pattern: RegExp): Promise<Line>
   kill(signal: 'SIGTERM' | 'SIGINT'): void
-  readonly ended: Promise<{ code: number | null; lines: Line[]; errors: string }>
+  readonly ended: Promise<{ code: number | null; lines: Line[]; output: string; errors: string }>
 }
 
 /** Runs a file of ./files with nothing in its environment but what is given. */
-function start(file: string, env: Record<string, string>): Started {
+function start(file: string, env: Record<string, string>, own: readonly string[] = []): Started {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
   const name = basename(process.execPath)
   const args = name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []
-  const child = spawn(process.execPath, [...args, path], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...args, path, ...own], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [output, errors] = ['', '']
   const waiting: { pattern: RegExp; resolve: (line: Line) => void }[] = []
   const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
@@ -50,7 +50,7 @@ function start(file: string, env: Record<string, string>): Started {
       if (line) resolve(line)
     }
   })
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, lines: lines(), errors }))
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, lines: lines(), output, errors }))
   return {
     ended,
     // Not child.kill(): after it, Deno says that the signal ended the child, however it really ended.
@@ -79,8 +79,8 @@ function kubeconfig(cluster: { server?: string; ca?: string; token?: string } = 
 }
 
 /** The process ends with 1 and says why in one line of its log, and nothing else. */
-async function endsWith(file: string, env: Record<string, string>, message: RegExp): Promise<void> {
-  const { code, lines, errors } = await start(file, env).ended
+async function endsWith(file: string, env: Record<string, string>, message: RegExp, own: readonly string[] = []): Promise<void> {
+  const { code, lines, errors } = await start(file, env, own).ended
   assert.equal(errors, '')
   assert.deepEqual(lines.map(({ level }) => level), ['error'], JSON.stringify(lines))
   assert.match(lines[0]!.message, message)
@@ -121,6 +121,64 @@ test('a signal stops it in order, with 0', async () => {
   const { code, lines, errors } = await operator.ended
   assert.equal(code, 0, errors)
   assert.match(lines.at(-1)!.message, /Operator "plain" has stopped/)
+})
+
+test('a level in any case is one; without it or with a typo the default holds, and the typo is one line', async () => {
+  await createMap(served, 'seen')
+  for (const [level, warnings, debugs] of [['INFO', 0, 0], ['Debug', 0, 1], ['verbose', 1, 0], [undefined, 0, 0]] as const) {
+    const operator = start('plain.ts', { KUBECONFIG: kubeconfig(), ...(level && { KUBELOOP_LOG: level }) })
+    await operator.line(/saw seen/)
+    operator.kill('SIGTERM')
+    const { code, lines, errors } = await operator.ended
+    assert.equal(code, 0, errors)
+    const warned = lines.filter((line) => line.level === 'warn')
+    assert.equal(warned.length, warnings, JSON.stringify(lines))
+    assert.equal(lines.some((line) => line.level === 'debug'), debugs > 0, JSON.stringify(lines))
+    if (warnings > 0) assert.equal(warned[0]!.message, 'Cannot use KUBELOOP_LOG="verbose": the levels are debug, info, warn, error; "info" is used')
+  }
+})
+
+test('control characters from outside are written out on standard output, and a line of JSON stays one', async () => {
+  const { code, lines, output } = await start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'a\u009b2J\u007f' }).ended
+  assert.equal(code, 1)
+  assert.match(lines[0]!.message, /KUBELOOP_LOG="a\u009b2J\u007f"/)
+  assert.match(output, /KUBELOOP_LOG=\\"a\\u009b2J\\u007f/)
+})
+
+test('--kubeconfig and --context choose the cluster, before KUBECONFIG; other arguments are left alone', async () => {
+  const file = kubeconfig()
+  const config = JSON.parse(readFileSync(file, 'utf8')) as { 'current-context': string; contexts: object[]; clusters: object[] }
+  config['current-context'] = 'dead'
+  config.contexts.push({ name: 'dead', context: { cluster: 'dead', user: 'test' } })
+  config.clusters.push({ name: 'dead', cluster: { server: 'https://127.0.0.1:1' } })
+  writeFileSync(file, JSON.stringify(config))
+  const operator = start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'debug' }, ['--own', 'x', '--kubeconfig', file, '--context=test', '-v'])
+  await operator.line(/Controller "configmap" runs/)
+  operator.kill('SIGTERM')
+  const { code, lines, errors } = await operator.ended
+  assert.equal(code, 0, errors)
+  assert.ok(lines.some(({ message }) => message.includes(`kubeconfig ${file}, context "test"`)), JSON.stringify(lines))
+})
+
+test('what is wrong with a flag is said with its name', async () => {
+  await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot follow --kubeconfig \/nowhere: Cannot read kubeconfig \/nowhere: there is no such file$/, ['--kubeconfig=/nowhere'])
+  await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot follow --context nope: .*there is no such context; it has "test"$/, ['--context', 'nope'])
+  await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot use --context: its value is missing/, ['--context'])
+})
+
+test('an operator with a log of its own writes every line to that, whatever KUBELOOP_LOG says', async () => {
+  const operator = start('own_log.ts', { KUBECONFIG: kubeconfig(), KUBELOOP_LOG: 'nonsense' })
+  await operator.line(/Controller "configmap" runs/)
+  operator.kill('SIGTERM')
+  const { code, lines, errors } = await operator.ended
+  assert.equal(code, 0, errors)
+  assert.equal(errors, '')
+  assert.ok(lines.every((line) => (line as { own?: boolean }).own), JSON.stringify(lines))
+  assert.match(lines.at(-1)!.message, /Operator "own-log" has stopped/)
+  // Its failure, too, and once.
+  const failed = await start('own_log.ts', { KUBECONFIG: '/nowhere' }).ended
+  assert.deepEqual([failed.code, failed.errors, failed.lines.map(({ level }) => level)], [1, '', ['error']])
+  assert.ok((failed.lines[0] as { own?: boolean }).own)
 })
 
 test('a second signal ends it at once, with 1', async () => {

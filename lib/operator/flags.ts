@@ -1,0 +1,35 @@
+/** The flags of an operator's process that choose its cluster, as controller-runtime and client-go's tools name them. Pure. */
+import { ConfigError } from '../core/errors.ts'
+
+export interface ClusterFlags {
+  /** The kubeconfig to read, instead of looking for one. */
+  readonly kubeconfig?: string
+  /** The context to use, instead of the current one. */
+  readonly context?: string
+}
+
+/**
+ * Finds `--kubeconfig FILE` and `--context NAME` (also `--kubeconfig=FILE`, and with one dash as Go's flags) among a program's
+ * arguments, up to `--`. An empty value is as none; of several the last counts. All other arguments are the operator's own.
+ *
+ * @throws ConfigError for a flag without its value.
+ */
+export function clusterFlags(args: readonly string[]): ClusterFlags {
+  const flags: { kubeconfig?: string; context?: string } = {}
+  for (let at = 0; at < args.length && args[at] !== '--'; at++) {
+    const [, name, stated] = /^--?(kubeconfig|context)(?:=([^]*))?$/.exec(args[at]!) ?? []
+    if (name !== 'kubeconfig' && name !== 'context') continue
+    const value = stated ?? args[++at]
+    if (value === undefined || (stated === undefined && value.startsWith('-'))) {
+      throw new ConfigError(`Cannot use --${name}: its value is missing; write --${name} ${name === 'context' ? 'NAME' : 'FILE'}`)
+    }
+    if (value === '') delete flags[name]
+    else flags[name] = value
+  }
+  return flags
+}
+
+/** The flags as they were meant, for messages; empty where there are none. */
+export function describeFlags(flags: ClusterFlags): string {
+  return Object.entries(flags).map(([name, value]) => `--${name} ${value}`).join(' ')
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { clusterFlags, describeFlags, type ClusterFlags } from '../../lib/operator/flags.ts'
+
+const CASES: readonly [args: string, flags: ClusterFlags][] = [
+  ['', {}],
+  ['--kubeconfig /a --context dev', { kubeconfig: '/a', context: 'dev' }],
+  ['--kubeconfig=/a=b --context=dev', { kubeconfig: '/a=b', context: 'dev' }],
+  ['-kubeconfig /a', { kubeconfig: '/a' }],
+  ['--context one --context two', { context: 'two' }],
+  ['--kubeconfig=', {}],
+  ['--kubeconfig /a --kubeconfig=', {}],
+  ['--replicas 3 serve --verbose --context dev -x', { context: 'dev' }],
+  ['--kubeconfigs /a --my-context dev context kubeconfig=/a', {}],
+  ['--kubeconfig /a -- --context dev', { kubeconfig: '/a' }],
+  ['--context=-dev', { context: '-dev' }],
+]
+
+for (const [args, flags] of CASES) {
+  test(`the flags of "${args}"`, () => assert.deepEqual(clusterFlags(args.split(' ')), flags))
+}
+
+test('an empty value is as none, and a flag without one is refused by its name', () => {
+  assert.deepEqual(clusterFlags(['--kubeconfig', '']), {})
+  for (const args of [['--kubeconfig'], ['--kubeconfig', '--context', 'x'], ['--kubeconfig', '--']]) {
+    assert.throws(() => clusterFlags(args), /^ConfigError: Cannot use --kubeconfig: its value is missing; write --kubeconfig FILE$/)
+  }
+  assert.throws(() => clusterFlags(['--context']), /write --context NAME$/)
+})
+
+test('flags as they were meant', () => {
+  assert.equal(describeFlags({}), '')
+  assert.equal(describeFlags({ kubeconfig: '/a', context: 'dev' }), '--kubeconfig /a --context dev')
+})
