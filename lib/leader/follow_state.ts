@@ -4,7 +4,8 @@
  * Without a watch it asks as client-go does, every one to 2.2 periods, and also when the record it saw expires. While a watch
  * of the Lease is open it does not ask at all: the watch tells of a release and of each renewal, and the follower wakes at the first,
  * or when a record has not changed for as long as it says itself. What a watch tells decides only when to try;
- * whether the lease may be taken is decided by the record that the try reads.
+ * whether the lease may be taken is decided by the record that the try reads. So it is safe to ask early for a record that has
+ * our own name (the answer to our write was lost): the term begins with the next write that is answered, counted from its send time.
  *
  * A watch is opened after a try, so that there is a version to begin at. One that breaks off early is opened again after 1 s,
  * doubling to 60 s, and one that is refused after 10 minutes; until then it is asked as before. So there are never more requests
@@ -92,7 +93,9 @@ function pauseMs(retryPeriodMs: number, random: () => number): number {
 }
 
 /** When to try next; the past means at once. */
-export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowState, observed: Observation | undefined): number {
+export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowState, observed: Observation | undefined, identity: string): number {
+  // A record with our own name is a write of ours whose answer was lost: nothing more will change it, and its expiry is not to be waited for.
+  if (observed?.record.holderIdentity === identity) return pollAtMs
   const pollMs = watch.kind === 'open' ? Infinity : pollAtMs
   if (freeMs !== undefined) return Math.min(pollMs, freeMs + jitterMs)
   // What had expired, or was free, before the last try says nothing about the next one: that was lost, or failed.

@@ -15,6 +15,8 @@ import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
 export interface FollowerOptions {
   readonly api: Api
   readonly lock: LeaseLock
+  /** The name under which the lock writes. */
+  readonly identity: string
   readonly timings: LeaseTimings
   readonly clock: Clock
   readonly log: Log
@@ -54,7 +56,7 @@ export class Follower {
     for (;;) {
       const nowMs = clock.monotonic()
       if (this.#version !== undefined && this.#reopenMs() <= nowMs) this.#open(this.#version)
-      const tryMs = nextTryMs(this.#state, lock.observed)
+      const tryMs = nextTryMs(this.#state, lock.observed, this.#options.identity)
       if (tryMs <= nowMs) return
       // What a rounding left over is no reason to spin.
       await this.#sleep(Math.max(1, Math.min(tryMs, this.#reopenMs()) - nowMs))

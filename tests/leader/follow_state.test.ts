@@ -7,6 +7,7 @@ import {
 import { DEFAULT_TIMINGS, type Observation } from '../../lib/leader/lease_state.ts'
 
 const held: Observation = { record: { holderIdentity: 'b', leaseDurationSeconds: 15 }, sinceMs: 1000 }
+const ours: Observation = { record: { holderIdentity: 'a', leaseDurationSeconds: 15 }, sinceMs: 2000 }
 const free: Observation = { record: { holderIdentity: '', leaseDurationSeconds: 1 }, sinceMs: 1000 }
 const refused = new ApiError('no', { reason: 'Forbidden' }, { code: 403 })
 const broken = new NetworkError('broke', { phase: 'body' })
@@ -36,8 +37,11 @@ test('the next try comes with the next question, the record\'s end, or what the 
     ['and the next one too: not at once', after(lostRace, { kind: 'tried', nowMs: 3000, lostRace: true }), undefined, 6200],
     ['released, tried, and lost', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }), free, 12_400],
     ['the watch has broken: asked again', after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 7000, error: broken }), held, 12_200],
+    ['it is ours, for the answer to our write was lost: asked, whatever the watch does', watched, ours, 5200],
+    ['ours, without a watch', tried, ours, 5200],
+    ['ours, told after the time of the next question: at once', watched, { ...ours, sinceMs: 9000 }, 5200],
   ]
-  for (const [what, state, observed, expected] of rows) assert.equal(nextTryMs(state, observed), expected, what)
+  for (const [what, state, observed, expected] of rows) assert.equal(nextTryMs(state, observed, 'a'), expected, what)
 })
 
 test('a watch that lasted is opened again at once; one that did not, later and later; one that is refused, much later', () => {

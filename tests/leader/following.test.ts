@@ -96,6 +96,81 @@ test('a leader that dies is followed as soon as its lease has expired, counted f
   assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
 })
 
+/** A network on which the answers to the first `times` updates are lost, after the server has carried them out. */
+function losing(times: number): NonNullable<Candidate['network']['intercept']> {
+  return (request, next) => (request.method === 'PUT' && times-- > 0 ? through('answer lost', request, next, new FakeClock(), 0) : next(request))
+}
+
+test('the answer to the winning write is lost: the follower asks again within a pause, not when its own record expires', async () => {
+  for (const watches of [true, false]) {
+    const { clock, server } = setup()
+    const { a, b } = await pair(server, clock, { random: () => 0.999 })
+    const lose = losing(1)
+    b.network.intercept = (request, next) => (isWatch(request) && !watches ? Promise.resolve(refusal(403, 'Forbidden')) : lose(request, next))
+    await clock.advance(100)
+    a.network.intercept = silence
+    await clock.advance(15_250)
+    assert.deepEqual([await holderOn(server), b.leads, b.elector.isLeader], ['b', 0, false], 'it does not lead by a write that was not answered')
+    await clock.advance(4400)
+    const { spec } = await leaseOn(server)
+    assert.deepEqual([b.leads, b.elector.isLeader, spec.leaseTransitions], [1, true, 1], `watches: ${watches}`)
+    b.stop()
+    await clock.advance(0)
+    assert.equal(await holderOn(server), '')
+  }
+})
+
+test('while every answer is lost, the record that has our own name is asked for once a pause', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  b.network.intercept = losing(Infinity)
+  a.stop()
+  await clock.advance(0)
+  assert.equal(await holderOn(server), 'b')
+  b.network.take()
+  await clock.advance(20_000)
+  assert.deepEqual(b.network.take(), Array.from({ length: 10 }, () => [GET, PUT]).flat())
+  assert.deepEqual([b.leads, b.elector.isLeader], [0, false])
+  b.network.intercept = undefined
+  await clock.advance(2000)
+  assert.equal(b.leads, 1)
+})
+
+test('a follower that is told to stop after the answer to its winning write was lost gives the lease back', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  b.network.intercept = losing(1)
+  a.stop()
+  await clock.advance(0)
+  assert.equal(await holderOn(server), 'b')
+  b.stop()
+  await clock.advance(0)
+  assert.deepEqual([await holderOn(server), b.leads, b.outcome], ['', 0, 'resolved'])
+})
+
+test('a process that comes back under its fixed name leads at once, though the answer to its first write is lost', async () => {
+  const { clock, server } = setup()
+  const { b: other } = await pair(server, clock)
+  const again = candidate(server, clock, 'a')
+  again.network.intercept = losing(1)
+  again.start()
+  await clock.advance(2000)
+  assert.deepEqual([again.leads, other.leads], [1, 0])
+})
+
+test('an elector that lost its lease by answers that never came has it back with its next start', async () => {
+  const { clock, server } = setup()
+  const { a, b } = await pair(server, clock)
+  a.network.intercept = losing(Infinity)
+  await clock.advance(12_000)
+  assert.ok(a.outcome instanceof Error)
+  assert.equal(await holderOn(server), 'a')
+  a.network.intercept = losing(1)
+  a.start()
+  await clock.advance(2000)
+  assert.deepEqual([a.leads, a.elector.isLeader, b.leads], [2, true, 0])
+})
+
 test('who annotates the Lease does not keep a dead leader\'s alive, though the watch tells of it', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { Api } from '../../lib/client/api.ts'
-import { LeadershipLost } from '../../lib/core/errors.ts'
+import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import { LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
@@ -136,6 +136,33 @@ test('a release is followed within a second, by a watch, and by one follower alo
     await each.ended
   }
   assert.equal((await leaseOf('release')).spec.leaseTransitions! >= 1, true)
+})
+
+test('a winner that does not get its answer leads soon all the same, and is not followed by another', { skip }, async () => {
+  const timings = { ...TIMINGS, durationMs: 60_000 }
+  const a = campaign('lost-answer', 'a', { timings })
+  await a.led
+  const [b, c] = ['b', 'c'].map((identity) => campaign('lost-answer', identity, { timings }))
+  let lost = 0
+  for (const { network } of [b!, c!]) {
+    network.intercept = async (request, next) => {
+      const answer = await next(request)
+      if (request.method !== 'PUT' || answer.status !== 200 || lost++ > 0) return answer
+      await answer.body.text()
+      throw new NetworkError('the answer was lost', { phase: 'response' })
+    }
+  }
+  await Promise.all([b!.follows, c!.follows])
+  a.stop()
+  await a.ended
+  const releasedMs = systemClock.monotonic()
+  const tookMs = (await Promise.race([b!.led, c!.led])) - releasedMs
+  assert.ok(tookMs <= 1000 + 2.2 * TIMINGS.retryPeriodMs + 1000, `it took ${tookMs} ms`)
+  assert.ok(lost >= 2)
+  assert.equal([b!, c!].filter(({ elector }) => elector.isLeader).length, 1)
+  assert.equal((await leaseOf('lost-answer')).spec.leaseTransitions, 1)
+  for (const each of [b!, c!]) each.stop()
+  await Promise.all([b!.ended, c!.ended])
 })
 
 test('a leader that is cut off is followed within the lease and a second, and knows before that it has lost', { skip }, async () => {
