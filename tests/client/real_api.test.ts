@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { systemClock } from '../../lib/async/clock.ts'
+import { Informer } from '../../lib/cache/informer.ts'
 import { Api } from '../../lib/client/api.ts'
 import { discoverKinds } from '../../lib/client/discovery.ts'
 import { isReason, LeadershipLost, messageOf } from '../../lib/core/errors.ts'
@@ -30,7 +31,7 @@ test('client and elector do on a real API server what they do on the embedded on
   const connection = httpTransport(envtest.config, { clock: systemClock, log: silentLog, userAgent: 'kubeloop-cases' })
   try {
     const api = new Api({ transport: connection })
-    await serveFoo(connection, api)
+    await serveFoo(api)
     const failures: string[] = []
     const attempt = async (name: string, run: () => Promise<void>): Promise<void> => {
       await run().catch((error: unknown) => void failures.push(`${name}: ${messageOf(error)}`))
@@ -53,20 +54,15 @@ test('client and elector do on a real API server what they do on the embedded on
   }
 })
 
-/** Installs Foo and waits until it is served, by watching the definition and then asking for the kind. */
-async function serveFoo(transport: Transport, api: Api): Promise<void> {
-  const { object } = await api.create({ resource: CRD }, FOO_CRD, {})
-  await until(transport, { resource: CRD }, object.metadata.resourceVersion, ({ status }) =>
-    (status as { conditions?: { type: string; status: string }[] } | undefined)?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ?? false)
-  // "Established" comes a moment before every handler knows it; each answer is awaited, so this is no spinning on a clock.
-  for (let asked = 0; ; asked++) {
-    try {
-      await api.patch({ resource: FOO, namespace: 'default', name: 'probe' }, 'apply', { apiVersion: 'cases.dev/v1', kind: 'Foo', metadata: { name: 'probe' }, spec: { size: 1 } }, { fieldManager: 'cases', dryRun: true })
-      return
-    } catch (error) {
-      if (asked > 5000 || !(isReason(error, 'NotFound') || isReason(error, 'TooManyRequests') || isReason(error, 'ServiceUnavailable'))) throw error
-    }
-  }
+/** Installs Foo and waits until it is served: until an informer of it, which lists until that works, is in sync. */
+async function serveFoo(api: Api): Promise<void> {
+  await api.create({ resource: CRD }, FOO_CRD, {})
+  const stop = new AbortController()
+  const informer = new Informer({ api, resource: FOO, clock: systemClock, log: silentLog })
+  const running = informer.start(stop.signal)
+  await informer.synced(stop.signal)
+  stop.abort()
+  await running
 }
 
 /** Watches from a version until an object is as it should be. */

@@ -6,6 +6,7 @@ import { Deployment } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import app, { Foo } from '../../examples/sample_controller.ts'
 import { DENO_ENV } from '../e2e/operator_process.ts'
+import { failures, replicas, works } from '../operator/starting.ts'
 
 const SOURCE = readFileSync(new URL('../../examples/sample_controller.ts', import.meta.url), 'utf8')
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
@@ -111,14 +112,22 @@ test('refused writes are tried again until they succeed', async () => {
   await w.stop()
 })
 
-test('of two replicas one works', async () => {
-  const w = await world(app, { replicas: 2 })
-  await w.client.create(Foo, foo)
-  await w.advance('5s')
-  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
+test('of two replicas one works, and the other one when that has ended', async () => {
+  const [first, second] = await replicas(app, 2)
+  await first!.client.create(Foo, foo)
+  await first!.clock.advance(5000)
+  assert.equal((await first!.client.get(Deployment, owned))?.spec?.replicas, 1)
+  assert.deepEqual([works(first!), works(second!)], [true, false])
+  assert.deepEqual(failures(second!), [], 'it does not try and fail at the fence')
   const lease = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
-  const spec = (await w.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as { holderIdentity: string; leaseTransitions: number }
-  assert.match(spec.holderIdentity, /_[0-9a-f-]{36}$/)
+  const spec = (await first!.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as { holderIdentity: string; leaseTransitions: number }
+  assert.match(spec.holderIdentity, /^replica-0_[0-9a-f-]{36}$/)
   assert.equal(spec.leaseTransitions, 0)
-  await w.stop()
+  await first!.stop()
+  await first!.client.edit(Foo, key, (draft) => void (draft.spec.replicas = 3))
+  await first!.clock.advance(5000)
+  assert.equal((await first!.client.get(Deployment, owned))?.spec?.replicas, 3)
+  assert.deepEqual([works(first!), works(second!)], [false, true])
+  await second!.stop()
+  assert.deepEqual([first!.outcome(), second!.outcome()], ['resolved', 'resolved'])
 })

@@ -109,6 +109,38 @@ test('a check that does not answer has failed after 5 s, and hears of it', async
   assert.deepEqual(lines, ['warn The check "hanging" of /readyz fails: it did not answer within 5 s'])
 })
 
+test('a check whose caller has gone is aborted, and says nothing about what it checks', async () => {
+  const { health, clock, lines } = setup()
+  let isHanging = false
+  const seen: AbortSignal[] = []
+  health.addReadiness('a', (signal) => (seen.push(signal), isHanging ? new Promise(() => {}) : undefined))
+  const ask = async (signal?: AbortSignal): Promise<number> => (await health.fetch(new Request('http://localhost/readyz', signal ? { signal } : {}))).status
+  assert.equal(await ask(), 200)
+  isHanging = true
+  const gone = new AbortController()
+  const answer = ask(gone.signal)
+  await clock.advance(1000)
+  gone.abort()
+  assert.equal(await answer, 500)
+  assert.deepEqual([seen.at(-1)!.aborted, lines, clock.pending], [true, [], 0])
+  isHanging = false
+  assert.equal(await ask(), 200)
+  assert.deepEqual(lines, [], 'what had not failed is not well again')
+  isHanging = true
+  const late = ask()
+  await clock.advance(5000)
+  assert.equal(await late, 500)
+  assert.equal(lines.length, 1)
+  const again = new AbortController()
+  const other = ask(again.signal)
+  await clock.advance(0)
+  again.abort()
+  await other
+  isHanging = false
+  assert.equal(await ask(), 200)
+  assert.deepEqual(lines.slice(1), ['info The check "a" of /readyz is well again'], 'what had failed is still known to have')
+})
+
 test('a failure is told to the log when it is new, with its causes, and its end too', async () => {
   const { health, get, lines } = setup()
   let failure: Error | undefined = new Error('not synced: foos', { cause: new Error('forbidden') })
@@ -164,6 +196,10 @@ test('caches are synced when every first list is in and nothing is refused; the 
   }
   assert.equal(check(cache(informer('foos', true)), cache()), undefined)
   assert.equal(check(cache(informer('foos', true, broken))), undefined) // it mends itself, and what there is is served
+  for (const [reason, code, isIll] of [['Forbidden', 403, true], ['Unauthorized', 401, true], ['NotFound', 404, true], ['InternalError', 500, false]] as const) {
+    const refused = check(cache(informer('foos', true, new ApiError('Cannot watch foos', { reason }, { code }))))
+    assert.equal(refused instanceof Error, isIll, reason)
+  }
   const error = check(cache(informer('foos', true), informer('bars', false, forbidden, 'a')), cache(informer('bazes', false), informer('quxes', true, forbidden))) as Error
   assert.equal(error.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
   assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)

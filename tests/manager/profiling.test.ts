@@ -1,23 +1,34 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Latch } from '../../lib/async/latch.ts'
 import { profilingHandler } from '../../lib/manager/profiling.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 const ask = (handler: ReturnType<typeof profilingHandler>, path: string, signal: AbortSignal | null = null): Promise<Response> =>
   Promise.resolve(handler(new Request(`http://localhost/debug/pprof/${path}`, { signal })))
 
-/** A profiler begins in its own time; the clock has nothing to do with that. */
-async function untilTimer(clock: FakeClock): Promise<void> {
-  while (clock.pending === 0) await nextTurn()
+/** A profiler begins in its own time: a clock that says when it is asked for a timer. */
+class AskedClock extends FakeClock {
+  #asked = new Latch()
+
+  override after(ms: number, fire: () => void): () => void {
+    this.#asked.open()
+    return super.after(ms, fire)
+  }
+
+  /** Settles at the next timer, or when there was one since the last call. */
+  async asked(): Promise<void> {
+    await this.#asked.opened
+    this.#asked = new Latch()
+  }
 }
 
 test('a CPU profile is recorded for as long as it is asked for; one at a time', async () => {
-  const clock = new FakeClock()
+  const clock = new AskedClock()
   const handler = profilingHandler({ clock })
   let response: Response | undefined
   const profile = ask(handler, 'profile?seconds=2').then((answer) => (response = answer))
-  await untilTimer(clock)
+  await clock.asked()
   assert.equal((await ask(handler, 'profile?seconds=1')).status, 409)
   await clock.advance(1999)
   assert.equal(response, undefined)
@@ -30,16 +41,16 @@ test('a CPU profile is recorded for as long as it is asked for; one at a time', 
 })
 
 test('a profile ends when whoever asked has gone, and another may begin', async () => {
-  const clock = new FakeClock()
+  const clock = new AskedClock()
   const handler = profilingHandler({ clock })
   const gone = new AbortController()
   const profile = ask(handler, 'profile', gone.signal)
-  await untilTimer(clock)
+  await clock.asked()
   gone.abort()
   await profile
   assert.equal(clock.pending, 0)
   const next = ask(handler, 'profile?seconds=1')
-  await untilTimer(clock)
+  await clock.asked()
   await clock.advance(1000)
   assert.equal((await next).status, 200)
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
+import { Latch } from '../../lib/async/latch.ts'
 import { HealthServer } from '../../lib/manager/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
 import { MetricsServer } from '../../lib/manager/metrics_server.ts'
@@ -102,6 +103,64 @@ test('a request that does not end is aborted after the shutdown timeout', async 
   await running
   assert.equal(signal.aborted, true)
   assert.ok((await open) instanceof Error)
+})
+
+test('by default a request has 10 s after the stop, by the server\'s clock', async () => {
+  const asked = new Latch<AbortSignal>()
+  const timed = new Latch<number>()
+  const clock = new class extends FakeClock {
+    override after(ms: number, fire: () => void): () => void {
+      timed.open(ms)
+      return super.after(ms, fire)
+    }
+  }()
+  const server = hello({ clock, fetch: ({ signal }) => (asked.open(signal), new Promise(() => {})) })
+  const stop = new AbortController()
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  const open = text(server.port).catch((error: unknown) => error)
+  const signal = await asked.opened
+  stop.abort()
+  assert.equal(await timed.opened, 10_000)
+  await clock.advance(9999)
+  assert.equal(signal.aborted, false)
+  await clock.advance(1)
+  await running
+  assert.equal(signal.aborted, true)
+  await open
+})
+
+test('a body that is longer than the server takes is refused before its handler hears of it', async () => {
+  const lengths: number[] = []
+  const stop = new AbortController()
+  const server = hello({ mostBodyBytes: 10, fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')) })
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  const codes: number[] = []
+  for (const size of [10, 11]) {
+    const response = await fetch(`http://127.0.0.1:${server.port}/`, { method: 'POST', body: 'x'.repeat(size) })
+    await response.text()
+    codes.push(response.status)
+  }
+  assert.deepEqual([codes, lengths], [[200, 413], [10]])
+  stop.abort()
+  await running
+})
+
+test('a server of the leader listens when the leader begins, others before', async () => {
+  const clock = new FakeClock()
+  const manager = new Manager({ clock, log: silentLog })
+  const [everywhere, leaders] = [hello({ name: 'everywhere' }), hello({ name: 'leaders', leaderOnly: true })]
+  assert.deepEqual([everywhere.leaderOnly, leaders.leaderOnly], [false, true])
+  const seen: unknown[] = []
+  manager.add({ name: 'other', leaderOnly: false, start: async () => void seen.push(everywhere.port !== undefined, leaders.port) })
+  for (const each of [everywhere, leaders]) manager.add(each)
+  const stop = new AbortController()
+  const running = manager.start(stop.signal)
+  await manager.elected
+  assert.deepEqual([seen, leaders.port !== undefined], [[true, undefined], true])
+  stop.abort()
+  await running
 })
 
 test('a server that has ended leaves no timer', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Namespace, Secret } from 'kubeloop/kinds'
 import { world, type World } from 'kubeloop/testing'
+import { failures, replicas, works } from '../operator/starting.ts'
 import app from '../types/operators/secret_replicator.ts'
 
 const source = { namespace: 'vault', name: 'tls' }
@@ -19,7 +20,7 @@ async function replicating(to: string, namespaces: readonly string[]): Promise<W
 }
 
 /** `namespace=value` of every copy. */
-async function copies({ client }: World): Promise<string[]> {
+async function copies({ client }: Pick<World, 'client'>): Promise<string[]> {
   const found = await client.list(Secret, { labels: { 'replicator.dev/role': 'copy' } })
   return found.map(({ metadata, data }) => `${metadata.namespace}=${atob(data?.['tls.crt'] ?? '')}`).toSorted()
 }
@@ -73,14 +74,23 @@ test('a source that is deleted stays until its copies are gone', async () => {
 })
 
 test('one of two replicas does it, and Secrets that are none of ours are not touched', async () => {
-  const w = await world(app, { replicas: 2, objects: [namespace('team-a')] })
-  await w.client.create(Secret, { metadata: { namespace: 'default', name: 'mine' }, data: {} })
-  await w.client.create(Secret, {
+  const [first, second] = await replicas(app, 2)
+  const { client, clock } = first!
+  await client.create(Namespace, { metadata: { name: 'team-a' } })
+  await client.create(Secret, { metadata: { namespace: 'default', name: 'mine' }, data: {} })
+  await client.create(Secret, {
     metadata: { namespace: 'default', name: 'tls', labels: { 'replicator.dev/role': 'source' }, annotations: { 'replicator.dev/to': 'team-a' } },
     data: { 'tls.crt': btoa('one') },
   })
-  await w.advance('1s')
-  assert.deepEqual(await copies(w), ['team-a=one'])
-  assert.equal((await w.client.get(Secret, { namespace: 'default', name: 'mine' }))?.metadata.finalizers, undefined)
-  await w.stop()
+  await clock.advance(1000)
+  assert.deepEqual(await copies(first!), ['team-a=one'])
+  assert.equal((await client.get(Secret, { namespace: 'default', name: 'mine' }))?.metadata.finalizers, undefined)
+  assert.deepEqual([works(first!), works(second!)], [true, false])
+  assert.deepEqual(failures(second!), [], 'it does not try and fail at the fence')
+  await first!.stop()
+  await client.delete(Secret, { namespace: 'default', name: 'tls' })
+  await clock.advance(5000)
+  assert.deepEqual(await copies(first!), [])
+  assert.deepEqual([works(first!), works(second!)], [false, true])
+  await second!.stop()
 })

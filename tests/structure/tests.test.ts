@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import ts from 'typescript'
 import { readTree } from '../tools/tree.ts'
 
 const files = readTree(['tests'], /\.test\.ts$/)
@@ -14,7 +15,31 @@ test('every test file has a test, and all use node:test', () => {
 })
 
 test('no test sleeps or polls by the real clock', () => {
-  assert.deepEqual(lines(/\b(setTimeout|setInterval|sleep\(systemClock)\b|timers\/promises/, (path) => !REAL.test(path)), [])
+  assert.deepEqual(lines(/\b(setTimeout|setInterval|setImmediate|sleep\(systemClock)\b|timers\/promises/, (path) => !REAL.test(path)), [])
+})
+
+test('no test asks again and again, each time a turn later: what it waits for says so itself', () => {
+  const found = [...readTree(['tests'], /\.ts$/)].filter(([path]) => !REAL.test(path) && !path.startsWith('tests/tools/')).flatMap(([path, text]) => polls(path, text))
+  assert.deepEqual(found, [])
+})
+
+test('a loop that polls is known by what it awaits, one that counts is none', () => {
+  const loops: readonly (readonly [string, boolean])[] = [
+    ['while (!done) await nextTurn()', true],
+    ['while (!(await done())) {\n  await new Promise((resolve) => setImmediate(resolve))\n}', true],
+    ['do { await Promise.resolve() } while (!done)', true],
+    ['for (;;) { if (done) break; await nextTurn() }', true],
+    ['for (; !done;) await sleep(clock, 10)', true],
+    ['for (let asked = 0; ; asked++) { await null }', true],
+    ['while (await untilDone()) await turn(1)\nasync function turn() { await nextTurn() }', true],
+    ['const turn = async () => { await nextTurn() }\nwhile (!done) await turn()', true],
+    ['for (let turn = 0; turn < 20; turn++) await nextTurn()', false],
+    ['for (const each of all) await nextTurn()', false],
+    ['while (queue.length > 0) await queue.get()', false],
+    ['while (waiting) await new Promise((resolve) => void listeners.push(resolve))', false],
+    ['while (!done) { later(async () => { await nextTurn() }) }', false],
+  ]
+  for (const [text, isPoll] of loops) assert.equal(polls('a.ts', text).length > 0, isPoll, text)
 })
 
 test('a skip is an option with a reason: Deno takes a call of t.skip() for a pass', () => {
@@ -24,6 +49,38 @@ test('a skip is an option with a reason: Deno takes a call of t.skip() for a pas
 test('no test is left out by accident, or alone, and mock timers are not used', () => {
   assert.deepEqual(lines(/\b(test|it|describe)\.(only|todo)\b|only: true|mock\.timers/, () => true), [])
 })
+
+/** The loops of a file that have no count and await nothing but another turn, directly or by a function of the file. */
+function polls(path: string, text: string): string[] {
+  if (!/\bwhile \(|\bdo \{|\bfor \([^)\n]*;[^)\n]*;/.test(text) || !/\b(nextTurn|sleep|setImmediate|setTimeout|null|undefined|resolve)\b/.test(text)) return []
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const passing = new Set(['nextTurn', 'sleep', 'setImmediate', 'setTimeout'])
+  /** Whether what is awaited comes by itself. */
+  const passes = (awaited: ts.Expression): boolean => {
+    if (['null', 'undefined', 'Promise.resolve()'].includes(awaited.getText())) return true
+    if (ts.isCallExpression(awaited)) return passing.has(awaited.expression.getText())
+    return ts.isNewExpression(awaited) && /\bset(Immediate|Timeout)\b/.test(awaited.getText())
+  }
+  const awaits = (node: ts.Node): boolean =>
+    (ts.isAwaitExpression(node) && passes(node.expression)) || (ts.forEachChild(node, (child) => !ts.isFunctionLike(child) && awaits(child)) ?? false)
+  const functions = (node: ts.Node): void => {
+    const made = ts.isVariableDeclaration(node) ? node.initializer : node
+    if (made && ts.isFunctionLike(made) && 'body' in made && made.body && awaits(made.body)) {
+      const { name } = node as ts.NamedDeclaration
+      if (name) passing.add(name.getText())
+    }
+    ts.forEachChild(node, functions)
+  }
+  functions(source)
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    const isOpen = ts.isWhileStatement(node) || ts.isDoStatement(node) || (ts.isForStatement(node) && !(node.condition && node.incrementor))
+    if (isOpen && awaits(node)) found.push(`${path}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
 
 function lines(pattern: RegExp, of: (path: string) => boolean): string[] {
   return [...files].filter(([path]) => of(path) && path !== 'tests/structure/tests.test.ts').flatMap(([path, text]) =>
