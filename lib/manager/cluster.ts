@@ -1,6 +1,7 @@
 /** One cluster and all that speaks to it: the connection, the client, the cache, and which kinds there are. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { formatMs } from '../core/duration.ts'
+import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -16,10 +17,10 @@ import { retrying } from '../client/retry.ts'
 import { loggingWarnings } from '../client/warnings.ts'
 import { parseServer } from '../runtime/server_address.ts'
 import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
-import { Cache } from '../cache/cache.ts'
+import { Cache, describeUnsynced } from '../cache/cache.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
-import type { Informer } from '../cache/informer.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
+import type { Informer } from '../cache/informer.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 
 export interface ClusterOptions {
@@ -47,8 +48,11 @@ export interface ClusterOptions {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   /** Counts requests. Default: nobody. */
   readonly meter?: Meter | undefined
-  /** How long the first lists may take, Infinity for ever. Default: 2 minutes, as a controller's sources have in controller-runtime. */
-  readonly syncTimeoutMs?: number | undefined
+  /**
+   * How long the first list of a kind may take, Infinity for ever; where it depends on the kind, a function. Default: 2 minutes, as a
+   * controller's sources have in controller-runtime.
+   */
+  readonly syncTimeoutMs?: number | ((resource: AnyResource) => number | undefined) | undefined
 }
 
 /** What a transport leads to that nobody said anything about. */
@@ -56,6 +60,8 @@ const IN_MEMORY = 'in-memory'
 
 /** When it is said for the first time that the caches are waited for, and twice as long after that each time. */
 const FIRST_NOTE_MS = 10_000
+
+const SYNC_TIMEOUT_MS = 120_000
 
 /**
  * A cluster as a runnable: it runs the cache, and is ready when the cache has synced. Nothing is opened before the first
@@ -126,7 +132,7 @@ export class Cluster implements Runnable {
    * and why. Rejects after the sync timeout with an error that says the same: a kind that RBAC refuses would be waited for in vain.
    */
   async ready(signal: AbortSignal): Promise<void> {
-    const { clock = systemClock, log, syncTimeoutMs = 120_000 } = this.#options
+    const { clock = systemClock, log } = this.#options
     const scope = abortScope(signal)
     const beganMs = clock.monotonic()
     const note = (): void => {
@@ -134,14 +140,17 @@ export class Cluster implements Runnable {
       stopNotes = clock.after(clock.monotonic() - beganMs, note)
     }
     let stopNotes = clock.after(FIRST_NOTE_MS, note)
-    const giveUp = (): void => {
-      scope.abort(new Error(`Cannot sync the cache of ${this.name} within ${formatMs(syncTimeoutMs)}: ${this.cache.unsynced().join(', ')}`))
+    const giveUp = (ms: number): void => {
+      const late = [...this.cache.informers()].filter((informer) => !informer.isSynced && this.#syncTimeoutMs(informer) <= ms)
+      if (late.length > 0) scope.abort(new Error(`Cannot sync the cache of ${this.name} within ${formatMs(ms)}: ${late.map(describeUnsynced).join(', ')}`))
     }
-    const stopTimer = syncTimeoutMs === Infinity ? undefined : clock.after(syncTimeoutMs, giveUp)
+    const timeouts = new Set([...this.cache.informers()].map((informer) => this.#syncTimeoutMs(informer)))
+    timeouts.delete(Infinity)
+    const stopTimers = [...timeouts].map((ms) => clock.after(ms, () => giveUp(ms)))
     try {
       await untilAborted(this.cache.synced(scope.signal), scope.signal)
     } finally {
-      stopTimer?.()
+      for (const stopTimer of stopTimers) stopTimer()
       stopNotes()
       scope[Symbol.dispose]()
     }
@@ -171,5 +180,10 @@ export class Cluster implements Runnable {
   /** Closes the connections, if this cluster made them. For when all that spoke to the cluster has ended, an elector and a recorder too. */
   close(): void {
     for (const connection of this.#connections) connection.close()
+  }
+
+  #syncTimeoutMs({ resource }: Informer): number {
+    const { syncTimeoutMs } = this.#options
+    return (typeof syncTimeoutMs === 'function' ? syncTimeoutMs(resource) : syncTimeoutMs) ?? SYNC_TIMEOUT_MS
   }
 }

@@ -4,12 +4,14 @@ import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { withFields, type Log } from '../observe/log.ts'
 import type { PrometheusMeter } from '../observe/prometheus.ts'
+import type { Recorder } from '../events/recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
 import { boundTo, clientsOf, type Clusters } from './clusters.ts'
+import type { OtherCluster } from './context.ts'
 import { controllerName, finalizerOf, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints } from './endpoints.ts'
 import type { Parts } from './parts.ts'
@@ -37,10 +39,10 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const elector = electorOf(options, setup)
   const manager = new Manager({ clock, log, elector, graceMs: graceOf(options) })
   for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
-  const controllers = description.controllers.map((controller) => controllerOf(controller, options.name, manager, setup))
+  const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
   const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
   for (const cluster of clusters.all) manager.add(cluster)
-  manager.add(clusters.main.recorder)
+  for (const { recorder } of clusters.all) manager.add(recorder)
   for (const controller of controllers) manager.add(controller)
   addTasks(description, manager, setup)
   return {
@@ -51,13 +53,14 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   }
 }
 
-function controllerOf(description: ControllerDescription, operator: string, manager: Manager, setup: AssemblySetup): Controller {
+function controllerOf(description: ControllerDescription, operator: OperatorOptions, manager: Manager, setup: AssemblySetup): Controller {
   const { clusters, meter, clock, log, uuid, onReconcile } = setup
-  const { concurrency, timeout, backoff, limiter, filter, syncTimeout, everyReplica = false, warmup } = description.options
+  const { concurrency, timeout, backoff, limiter, filter, syncTimeout, everyReplica = false, warmup, cluster } = description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
-  const events = clusters.main.recorder.as(`${operator}/${name}`)
-  const finalizer = finalizerOf(description, operator)
+  const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
+  const events = eventsOf(cluster)
+  const finalizer = finalizerOf(description, operator.name)
   const step = stepOf(description, finalizer)
   return new Controller({
     name,
@@ -72,7 +75,7 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     leaderOnly: !everyReplica,
     warmup,
     timeoutMs: optionalMs(timeout),
-    syncTimeoutMs: optionalMs(syncTimeout),
+    syncTimeoutMs: optionalMs(syncTimeout ?? operator.syncTimeout),
     backoff: { firstMs: optionalMs(backoff?.first), mostMs: optionalMs(backoff?.most) },
     limiter: limiter?.(),
     abandon: manager.abandon,
@@ -81,7 +84,7 @@ function controllerOf(description: ControllerDescription, operator: string, mana
     reconcile: (run) => {
       const { key, log, attempt, onWrite } = run
       const { client, clientOf } = boundTo(clients, run, onWrite)
-      return step({ key, log, attempt, events, client, clientOf, get signal() { return run.signal } })
+      return step({ key, log, attempt, events, eventsOf, client, clientOf, get signal() { return run.signal } })
     },
   })
 }
@@ -116,10 +119,15 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
   const { clusters, instance, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
+  const lease = own.lease ?? name
+  const namespace = own.namespace ?? (config?.namespace || undefined)
+  if (namespace === undefined) {
+    const hint = 'set leaderElection.namespace to that of the other replicas: those elsewhere do not see this one, and lead beside it'
+    log.warn(`The configuration names no namespace for the lease "${lease}", so it is in "default"; ${hint}`)
+  }
   return new LeaderElector({
-    api: leaseApi, clock, log, meter, random,
-    lease: own.lease ?? name,
-    namespace: own.namespace ?? config?.namespace ?? 'default',
+    api: leaseApi, clock, log, meter, random, lease,
+    namespace: namespace ?? 'default',
     identity: own.identity ?? `${instance}_${uuid()}`,
     labels: own.labels,
     callbacks: { onNewLeader: own.onNewLeader },

@@ -12,7 +12,7 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { Cluster } from '../manager/cluster.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
-import type { ClusterDescription, OperatorDescription } from './description.ts'
+import { syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
 import { describeFlags, type ClusterFlags } from './flags.ts'
 
 export interface ClusterSetup {
@@ -59,14 +59,24 @@ export class Clusters {
 }
 
 /** Asks for every configuration; connects to nothing. */
-export async function openClusters({ options, clusters }: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
+export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
+  const { options, clusters } = description
   const { config, transport, transports = {}, ...common } = setup
   const { name, namespaces } = options
-  const main = new Cluster({ ...common, name, namespaces, transport, config: config ?? (transport ? undefined : await findCluster(setup.log)) })
+  const main = new Cluster({
+    ...common, name, namespaces, transport,
+    config: config ?? (transport ? undefined : await findCluster(setup.log)),
+    syncTimeoutMs: syncTimeoutsOf(description),
+  })
   const others = new Map<OtherCluster, Cluster>()
   for (const other of clusters) {
     const instead = transports[other.name]
-    others.set(other, new Cluster({ ...common, name, transport: instead, config: instead ? undefined : await configOf(other) }))
+    others.set(other, new Cluster({
+      ...common, name, transport: instead,
+      namespaces: other.namespaces ?? namespaces,
+      config: instead ? undefined : await configOf(other),
+      syncTimeoutMs: syncTimeoutsOf(description, other),
+    }))
   }
   return new Clusters(main, others)
 }

@@ -34,8 +34,13 @@ export interface Context extends WorkContext {
   readonly client: Client
   /** Every line has the controller, the key and the run's id. */
   readonly log: Log
-  /** Tells about an object, for `kubectl describe`; never waits, never fails. Its source is `operator/controller`. */
+  /**
+   * Records Events about objects of the cluster where the controller's own kind lives, for `kubectl describe`; never waits, never
+   * fails. Their source is `operator/controller`.
+   */
   readonly events: Recorder
+  /** The same for objects of another cluster of the operator; without an argument, of the operator's own. */
+  eventsOf(cluster?: OtherCluster): Recorder
   /** Aborted when the run times out, has ended, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
   /** 1 at first, and one more after each failure or `{ requeue: true }` in a row. */
@@ -73,7 +78,10 @@ export interface ControllerOptions<T extends KubeObject> {
   backoff?: { first?: Duration; most?: Duration }
   /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
   limiter?: () => RateLimiter<string>
-  /** How long the first lists may take. Default: 2 minutes. */
+  /**
+   * How long the first list of each kind that it watches may take before the start of the operator fails. Of two controllers that
+   * watch a kind and state a timeout, the shorter one counts for it. Default: the operator's own, 2 minutes.
+   */
   syncTimeout?: Duration
   /** Where its own kind lives. Default: the operator's own cluster. */
   cluster?: OtherCluster

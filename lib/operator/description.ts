@@ -1,5 +1,5 @@
 /** An operator as data: what `operator()` gathers and each start assembles a manager from. */
-import type { Duration } from '../core/duration.ts'
+import { toMs, type Duration } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicate.ts'
 import { messageOf } from '../core/errors.ts'
 import type { KubeObject, ObjectKey, Thawed } from '../core/objects.ts'
@@ -16,7 +16,10 @@ import type { Parts } from './parts.ts'
 export interface LeaderElectionOptions {
   /** The Lease's name. Default: the operator's. */
   lease?: string
-  /** The Lease's namespace. Default: the one this process runs in, or that of the kubeconfig's context. */
+  /**
+   * The Lease's namespace. Default: the one this process runs in, or that of the kubeconfig's context; `default`, with a warning,
+   * where there is neither. Candidates in different namespaces do not see each other, and lead at the same time.
+   */
   namespace?: string
   /** How long others wait after the last renewal. Whole seconds. Default: 15 s. */
   duration?: Duration
@@ -67,7 +70,7 @@ export interface OperatorOptions {
   log?: Log
   /** Let one replica work at a time. Default: false. */
   leaderElection?: boolean | LeaderElectionOptions
-  /** What is watched. Default: all namespaces. */
+  /** What is watched, in other clusters too unless `app.cluster` names others for one. Default, and when empty: all namespaces. */
   namespaces?: string[]
   /**
    * What the caches keep of every kind that is watched, in all clusters. What `app.cache(Kind, …)` says of a kind goes before it,
@@ -91,6 +94,11 @@ export interface OperatorOptions {
    * `{ mode: 'install', narrow: true }` it is installed, and the objects are named in a warning.
    */
   crds?: 'install' | 'verify' | 'ignore' | { readonly mode: 'install'; readonly narrow?: boolean }
+  /**
+   * How long the first list of a kind may take before the start fails. The `syncTimeout` of a controller goes before it, for the
+   * kinds that the controller watches. Default: 2 minutes.
+   */
+  syncTimeout?: Duration
   /** How long to wait for running reconciles when told to stop. Default: 30 s. */
   grace?: Duration | 'forever'
   /** Where `/healthz` and `/readyz` are served, with `?verbose` and each check by its name below. Default: nowhere. */
@@ -145,6 +153,8 @@ export type StepDescription =
 
 export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
+  /** Default: the operator's own. */
+  readonly namespaces?: readonly string[] | undefined
 }
 
 export interface CacheDescription {
@@ -180,12 +190,15 @@ export function finalizerOf(controller: ControllerDescription, operator: string)
 /** Every kind that the operator watches in one of its clusters; undefined is its own. */
 export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)
-  for (const { resource, options, sources } of description.controllers) {
-    if (options.cluster === cluster) kinds.push(resource)
-    for (const source of sources) {
-      if (source.kind === 'owns' && options.cluster === cluster) kinds.push(source.resource)
-      if (source.kind === 'watches' && source.cluster === cluster) kinds.push(source.resource)
-    }
+  return kinds.concat(description.controllers.flatMap((controller) => watchedBy(controller, cluster)))
+}
+
+/** The same of one controller. */
+function watchedBy({ resource, options, sources }: ControllerDescription, cluster: OtherCluster | undefined): AnyResource[] {
+  const kinds = options.cluster === cluster ? [resource] : []
+  for (const source of sources) {
+    if (source.kind === 'owns' && options.cluster === cluster) kinds.push(source.resource)
+    if (source.kind === 'watches' && source.cluster === cluster) kinds.push(source.resource)
   }
   return kinds
 }
@@ -222,6 +235,21 @@ function at(declaredAt: () => string | undefined, check: () => void): void {
     const place = declaredAt()
     throw new TypeError(`${messageOf(cause)}${place ? ` (${place})` : ''}`, { cause })
   }
+}
+
+/**
+ * How long the first list of a kind may take in one of the clusters, in milliseconds: the shortest `syncTimeout` that is stated by
+ * the controllers that watch it there, else the operator's own, else undefined.
+ */
+export function syncTimeoutsOf(description: OperatorDescription, cluster?: OtherCluster): (resource: AnyResource) => number | undefined {
+  const common = description.options.syncTimeout === undefined ? undefined : toMs(description.options.syncTimeout)
+  const stated = new Map<string, number>()
+  for (const controller of description.controllers) {
+    const { syncTimeout } = controller.options
+    if (syncTimeout === undefined) continue
+    for (const id of watchedBy(controller, cluster).map(resourceId)) stated.set(id, Math.min(stated.get(id) ?? Infinity, toMs(syncTimeout)))
+  }
+  return (resource) => stated.get(resourceId(resource)) ?? common
 }
 
 /** Throws an error that names what is missing, before anything is connected. */

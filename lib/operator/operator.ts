@@ -21,7 +21,7 @@ import { runOperator } from './run.ts'
 
 export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
   /**
-   * Instead of the operator's own.
+   * Instead of the operator's own, or of those of the `cluster`.
    *
    * @example
    * ```ts
@@ -51,10 +51,11 @@ export interface Operator {
   /** Runs beside the controllers; on the leader only, unless `everyReplica`. */
   add(name: string, task: Task, options?: { everyReplica?: boolean }): Operator
   /**
-   * Names another cluster to work with, in `controllerFor`, `watches`, `cache` and `clientOf`. The lease, and with it the fence
-   * around all writes, stays in the operator's own.
+   * Names another cluster to work with, in `controllerFor`, `watches`, `cache`, `clientOf` and `eventsOf`. The lease, and with it
+   * the fence around all writes, stays in the operator's own. `namespaces` are those that are watched there: the operator's own
+   * by default, all of them for `[]`.
    */
-  cluster(name: string, config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)): OtherCluster
+  cluster(name: string, config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>), options?: { namespaces?: string[] }): OtherCluster
   /**
    * Called at each start with its parts, before anything of it begins: for servers, health checks, handlers beside the
    * metrics, controllers and runnables of one's own. What it adds to the manager is stopped with it.
@@ -115,10 +116,10 @@ export function operator(options: OperatorOptions): Operator {
       description.tasks.push({ name, task, everyReplica })
       return app
     },
-    cluster(name, config) {
+    cluster(name, config, { namespaces } = {}) {
       if (!isName(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
       if (description.clusters.some((known) => known.name === name)) throw new TypeError(`Cannot name two clusters "${name}"`)
-      const cluster: ClusterDescription = { name, config }
+      const cluster: ClusterDescription = { name, config, namespaces }
       description.clusters.push(cluster)
       return cluster
     },

@@ -11,11 +11,13 @@ import { cachesSynced } from '../../lib/manager/checks.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { HealthServer } from '../../lib/manager/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
+import { serveHttp } from '../../lib/runtime/http_server.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { recorder, refusal, silence, type Recorder } from '../client/transports.ts'
+import { answer, bodyOf, recorder, refusal, silence, type Recorder } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { recordingLog, watchOutcome } from './parts.ts'
 
+const SERVICE = { group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced' } as const
 const never = new AbortController().signal
 
 interface Setup {
@@ -67,6 +69,78 @@ test('it reads from the cache what that has, by index too, and all else from the
   stop.abort()
   await clock.advance(0)
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+})
+
+test('what the server puts off is sent again by the cluster\'s clock and chance, and what it warns of is told once', async () => {
+  for (const [random, waitMs] of [[0, 2000], [0.5, 2100]] as const) {
+    const { clock, cluster, network, lines } = setup({ random: () => random })
+    const times: number[] = []
+    network.intercept = async (request, next) => {
+      times.push(clock.monotonic())
+      if (times.length === 1) return answer(429, {}, { 'retry-after': '2' })
+      return { ...await next(request), headers: { 'content-type': 'application/json', warning: '299 - "v1 is old"' } }
+    }
+    const listed = cluster.client.list(ConfigMap)
+    await clock.advance(waitMs)
+    await listed
+    await cluster.client.list(ConfigMap)
+    assert.deepEqual(times, [0, waitMs, waitMs])
+    assert.deepEqual(lines, ['debug The server is busy, the request is sent again later', 'warn The API server warns: v1 is old'])
+  }
+})
+
+test('what was written is read at once, though the watch is late', async () => {
+  const { clock, cluster, network } = setup()
+  const stop = new AbortController()
+  cluster.cache.declare(ConfigMap)
+  network.intercept = (request, next) => (request.path.includes('watch=') ? silence(request) : next(request))
+  const running = watchOutcome(cluster.start(stop.signal))
+  await clock.advance(0)
+  const { metadata } = await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
+  assert.equal((await cluster.client.get(ConfigMap, metadata))?.metadata.uid, metadata.uid)
+  stop.abort()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})
+
+test('its recorder has a patience, a log and a meter of its own, and its instance is the name where none is given', async () => {
+  const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }
+  for (const [random, pauses, instance] of [[0, [0, 3000, 5000], undefined], [0.8, [0, 3000, 5400], 'pod-1']] as const) {
+    const meter = memoryMeter()
+    const { clock, cluster, network, lines } = setup({ random: () => random, meter, instance })
+    const [times, told]: [number[], unknown[]] = [[], []]
+    network.intercept = (request) => {
+      times.push(clock.monotonic())
+      told.push((bodyOf(request) as { reportingInstance: string }).reportingInstance)
+      const busy = refusal(429, 'TooManyRequests')
+      return Promise.resolve(times.length === 1 ? { ...busy, headers: { 'retry-after': '3' } } : times.length === 2 ? busy : refusal(403, 'Forbidden'))
+    }
+    const stop = new AbortController()
+    const running = watchOutcome(cluster.recorder.start(stop.signal))
+    cluster.recorder.normal(about, 'Told', 'hello')
+    await clock.advance(8000)
+    assert.deepEqual([times, [...new Set(told)]], [pauses, [instance ?? 'test']])
+    assert.ok(!lines.some((line) => line.includes('the request is sent again later')), 'a request of its own is not put off within itself')
+    assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'forbidden' }), 1)
+    assert.equal(meter.value('rest_client_requests_total', { code: '403', host: 'in-memory', method: 'POST' }), 1)
+    assert.ok(lines.some((line) => line.startsWith('warn ') && line.includes('events')), lines.join())
+    stop.abort()
+    await clock.advance(10_000)
+    assert.equal(running.outcome, 'resolved')
+  }
+})
+
+test('what is sent over a connection of its own says by whom', async () => {
+  const agents: (string | null)[] = []
+  const server = await serveHttp({
+    host: '127.0.0.1', port: 0, mostBodyBytes: 1000, onError: () => {},
+    fetch: (request) => (agents.push(request.headers.get('user-agent')), Response.json({ kind: 'List', metadata: {}, items: [] })),
+  })
+  const cluster = new Cluster({ name: 'my-operator', config: { server: `http://127.0.0.1:${server.port}` } })
+  await cluster.client.list(ConfigMap)
+  cluster.close()
+  await server.close(AbortSignal.abort())
+  assert.deepEqual(agents, ['my-operator kubeloop'])
 })
 
 test('requests are counted, with the host that they go to', async () => {
@@ -166,6 +240,7 @@ test('a kind that is refused is waited for loudly, then ends the start with an e
   const notes = lines.filter((line) => line.startsWith('warn Still waiting'))
   assert.equal(notes.length, 4) // after 10, 20, 40 and 80 s
   assert.match(notes[0]!, /^warn Still waiting for the cache of cluster in-memory: secrets \(.*user "secret" cannot list\)$/)
+  assert.equal(lines.filter((line) => line.startsWith('warn Cannot list secrets')).length, 1, 'the cache says it, too')
   const readyz = await health.fetch(new Request('http://localhost/readyz/caches-synced'))
   assert.deepEqual([readyz.status, await readyz.text()], [500, 'internal server error: not synced: secrets\n'])
   await clock.advance(1000)
@@ -184,6 +259,55 @@ test('what is refused at first and allowed in time is no failure, and a cluster 
   assert.equal(ready.outcome, undefined)
   network.intercept = undefined
   await clock.advance(120_000)
+  assert.equal(ready.outcome, 'resolved')
+  stop.abort()
+  await clock.advance(0)
+  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+})
+
+/** A timer of the runtime that shall never fire fires at once. */
+class FiniteClock extends FakeClock {
+  override after(ms: number, fire: () => void): () => void {
+    assert.ok(Number.isFinite(ms), `a timer of ${ms} ms`)
+    return super.after(ms, fire)
+  }
+}
+
+test('each kind may take as long as is said of it, and what is late is named without what is not', async () => {
+  const limits: Record<string, number | undefined> = { ConfigMap: Infinity, Secret: 200_000 }
+  for (const [kinds, endMs, text] of [
+    [[ConfigMap, Secret, SERVICE], 120_000, /within 2 m: services \(Cannot list services: [^;]*refused\)$/],
+    [[ConfigMap, Secret], 200_000, /within 3\.3 m: secrets \(Cannot list secrets: [^;]*refused\)$/],
+    [[ConfigMap], Infinity, undefined],
+  ] as const) {
+    const { clock, cluster, network } = setup({ syncTimeoutMs: ({ kind }) => limits[kind] }, new FiniteClock())
+    network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, 'refused'))
+    for (const kind of kinds) cluster.cache.declare(kind)
+    const stop = new AbortController()
+    const running = watchOutcome(cluster.start(stop.signal))
+    const ready = watchOutcome(cluster.ready(stop.signal))
+    await clock.advance(Math.min(endMs, 3_600_000) - 1)
+    assert.equal(ready.outcome, undefined)
+    await clock.advance(1)
+    if (text) assert.match(String(ready.outcome), text)
+    stop.abort()
+    await clock.advance(0)
+    assert.ok(running.outcome === 'resolved' && ready.outcome !== undefined)
+    assert.equal(clock.pending, 0)
+  }
+})
+
+test('a kind that came in time is no reason to give up, when another has its own time', async () => {
+  const { clock, cluster, network } = setup({ syncTimeoutMs: ({ kind }) => (kind === 'Secret' ? 60_000 : 5000) })
+  network.intercept = refuseSecrets
+  cluster.cache.declare(ConfigMap)
+  cluster.cache.declare(Secret)
+  const stop = new AbortController()
+  const running = watchOutcome(cluster.start(stop.signal))
+  const ready = watchOutcome(cluster.ready(stop.signal))
+  await clock.advance(30_000)
+  network.intercept = undefined
+  await clock.advance(29_000)
   assert.equal(ready.outcome, 'resolved')
   stop.abort()
   await clock.advance(0)

@@ -1,26 +1,27 @@
 /** What an operator serves, and what else its user adds to it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Controller, EventChannel, KindSource, operator, predicates, Server, type Operator, type Parts } from 'kubeloop'
+import { Controller, EventChannel, KindSource, operator, predicates, Server, type Clock, type Log, type Operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
-import { world } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import { Counter, Registry } from 'prom-client'
 import { Latch } from '../../lib/async/latch.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
+import { freePort } from '../../lib/runtime/free_port.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
 /** Runs an operator on an API in memory, with its sockets, until the work is done. */
-async function serving(app: Operator, work: (parts: Parts, api: ApiServer) => Promise<void>): Promise<void> {
+async function serving(app: Operator, work: (parts: Parts, api: ApiServer) => Promise<void>, options: Parameters<Operator['start']>[1] = {}): Promise<void> {
   const api = new ApiServer()
   const stopping = new AbortController()
   const assembled = new Latch<Parts>()
   app.extend((parts) => assembled.open(parts))
-  const running = app.start(stopping.signal, { transport: api.handle })
+  const running = app.start(stopping.signal, { ...options, transport: api.handle })
   const parts = await Promise.race([assembled.opened, running.then(() => assert.fail('it ended before it began'))])
   try {
     await Promise.race([parts.manager.elected, running])
@@ -90,9 +91,10 @@ test('metrics have the names that dashboards for controller-runtime ask for, and
   const app = operator({ name: 'x', metrics: { address: 0, registry }, leaderElection: true })
   app.controllerFor(ConfigMap, { concurrency: 3, when: ours }).reconcile(async () => void own.inc())
   app.extend(({ metrics }) => metrics!.handle('/hello', () => new Response('hi')))
-  await serving(app, async ({ metrics, controllers, cluster }) => {
+  const ran = new Latch()
+  await serving(app, async ({ metrics, cluster }) => {
     await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-    await untilIdle(controllers.get('configmap')!, () => own.get().then(({ values }) => values[0]?.value === 1))
+    await ran.opened
     const { text } = await get(metrics!.port, '/metrics')
     const line = (pattern: RegExp): string => text.split('\n').find((each) => pattern.test(each)) ?? assert.fail(`${pattern} is not in\n${text}`)
     line(/^widgets_total 1$/)
@@ -113,17 +115,84 @@ test('metrics have the names that dashboards for controller-runtime ask for, and
     line(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} \d+$/)
     assert.deepEqual(await get(metrics!.port, '/hello'), { status: 200, text: 'hi' })
     assert.equal((await get(metrics!.port, '/debug/pprof/')).status, 404)
-  })
+  }, { onReconcile: () => ran.open() })
 })
 
-async function untilIdle(controller: Controller, done: () => Promise<boolean>): Promise<void> {
-  while (!(await done()) || !controller.idle) await new Promise((resolve) => setImmediate(resolve))
+/** A log, and the ports that servers say they listen on, by their names. */
+function listening(): { ports: Map<string, number>; log: Log } {
+  const ports = new Map<string, number>()
+  const info = (line: string): void => {
+    const [, name, port] = /^Serving (.+) on 127\.0\.0\.1:(\d+)$/.exec(line) ?? []
+    if (name) ports.set(name, Number(port))
+  }
+  return { ports, log: { debug() {}, info, warn() {}, error() {} } }
 }
 
-test('profiles are served where they are asked for', async () => {
-  const app = operator({ name: 'x', profiling: 0, health: 0 })
+test('profiles are served where they are asked for, and nowhere else', async () => {
+  const app = operator({ name: 'x', profiling: 0, health: 0, metrics: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
-  await serving(app, async ({ health }) => assert.equal((await get(health!.port, '/debug/pprof/')).status, 404))
+  const { ports, log } = listening()
+  await serving(app, async ({ health, metrics }) => {
+    assert.deepEqual([...ports.keys()].toSorted(), ['health', 'metrics', 'profiling'])
+    const { status, text } = await get(ports.get('profiling'), '/debug/pprof/')
+    assert.equal(status, 200)
+    assert.match(text, /^profile\?seconds=30/)
+    assert.deepEqual([ports.get('health'), ports.get('metrics')], [health!.port, metrics!.port])
+    for (const { port } of [health!, metrics!]) assert.equal((await get(port, '/debug/pprof/')).status, 404)
+  }, { log })
+})
+
+test('a profile takes its time by the operator\'s clock', async () => {
+  const app = operator({ name: 'x', profiling: 0 })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const { ports, log } = listening()
+  const fake = new FakeClock()
+  const asked = new Latch()
+  const clock: Clock = {
+    now: () => fake.now(),
+    monotonic: () => fake.monotonic(),
+    after(ms, fire) {
+      if (ms === 300_000) asked.open()
+      return fake.after(ms, fire)
+    },
+  }
+  await serving(app, async () => {
+    const profile = get(ports.get('profiling'), '/debug/pprof/profile?seconds=300')
+    await asked.opened
+    await fake.advance(300_000)
+    assert.equal((await profile).status, 200)
+  }, { log, clock })
+})
+
+test('each server listens where it was told to', async () => {
+  for (const nested of [false, true]) {
+    const [health, metrics, profiling] = [await freePort(), await freePort(), await freePort()]
+    const app = operator({ name: 'x', health, metrics: nested ? { address: metrics } : metrics, profiling: `127.0.0.1:${profiling}` })
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    await serving(app, async () => {
+      assert.equal((await get(health, '/healthz')).text, 'ok')
+      assert.match((await get(metrics, '/metrics')).text, /^controller_runtime_reconcile_total/m)
+      assert.equal((await get(profiling, '/debug/pprof/')).status, 200)
+    })
+  }
+})
+
+test('what is served elsewhere, or not asked for, is not listened for', async () => {
+  for (const [options, serves, expected] of [
+    [{}, true, []],
+    [{ metrics: { registry: new Registry() } }, true, []],
+    [{ health: 0, metrics: 0, profiling: 0 }, true, ['health', 'metrics', 'profiling']],
+    [{ health: 0, metrics: 0, profiling: 0 }, false, []],
+  ] as const) {
+    const app = operator({ name: 'x', ...options })
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    const { ports, log } = listening()
+    await serving(app, async ({ health, metrics, meter }) => {
+      assert.deepEqual([...ports.keys()].toSorted(), expected)
+      assert.deepEqual([health !== undefined, metrics !== undefined], [expected.length > 0, expected.length > 0])
+      assert.equal(meter !== undefined, serves && 'metrics' in options)
+    }, { log, serves })
+  }
 })
 
 test('addresses that cannot be meant are refused before anything is connected', async () => {
@@ -143,7 +212,7 @@ test('a port that is in use ends the start, and names the server', async () => {
 })
 
 test('a server, a controller and a runnable of the user\'s own live and end with the operator', async () => {
-  const runs: string[] = []
+  const ran = new Latch<string>()
   const app = operator({ name: 'x' })
   const greeter = new Server({ name: 'greeter', fetch: (request) => new Response(`hello ${new URL(request.url).pathname.slice(1)}`) })
   let ended = false
@@ -151,7 +220,7 @@ test('a server, a controller and a runnable of the user\'s own live and end with
   app.extend(({ manager, cluster, clock, log }) => {
     manager.add(greeter)
     const source = new KindSource({ informers: cluster.cache.declare(ConfigMap), map: ownKey, own: true, when: ours, clock, log })
-    manager.add(new Controller({ name: 'bare', kind: 'ConfigMap', sources: [source], clock, log, reconcile: async ({ key }) => void runs.push(key.name) }))
+    manager.add(new Controller({ name: 'bare', kind: 'ConfigMap', sources: [source], clock, log, reconcile: async ({ key }) => ran.open(key.name) }))
     manager.add(async (signal) => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       ended = true
@@ -160,8 +229,7 @@ test('a server, a controller and a runnable of the user\'s own live and end with
   await serving(app, async ({ cluster }) => {
     assert.deepEqual(await get(greeter.port, '/you'), { status: 200, text: 'hello you' })
     await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-    while (runs.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual(runs, ['a'])
+    assert.equal(await ran.opened, 'a')
   })
   assert.equal(ended, true)
   await assert.rejects(get(greeter.port, '/you'))

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { httpTransport } from 'kubeloop'
+import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { ConfigMap } from 'kubeloop/kinds'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
@@ -121,6 +122,9 @@ test('a signal stops it in order, with 0', async () => {
   const { code, lines, errors } = await operator.ended
   assert.equal(code, 0, errors)
   assert.match(lines.at(-1)!.message, /Operator "plain" has stopped/)
+  const { host } = new URL(served.url)
+  assert.ok(lines.some(({ level, message }) => level === 'debug' && message.startsWith('Found the cluster ') && message.includes(host)), 'how the cluster was found')
+  assert.ok(lines.some(({ level, message }) => level === 'info' && message === 'SIGTERM: stopping; once more ends the process at once'))
 })
 
 test('a level in any case is one; without it or with a typo the default holds, and the typo is one line', async () => {
@@ -181,15 +185,37 @@ test('an operator with a log of its own writes every line to that, whatever KUBE
   assert.ok((failed.lines[0] as { own?: boolean }).own)
 })
 
-test('a second signal ends it at once, with 1', async () => {
+test('a rejection that nothing awaits is told, and ends nothing', async () => {
+  const api = await serve(new ApiServer())
+  const operator = start('unawaited.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
+  await createMap(api, 'first')
+  const { level } = await operator.line(/^A promise was rejected and nobody awaited it, is an await missing\? forgotten$/)
+  assert.equal(level, 'error')
+  await createMap(api, 'second')
+  await operator.line(/saw second/)
+  operator.kill('SIGTERM')
+  const { code, errors } = await operator.ended
+  assert.deepEqual([code, errors], [0, ''])
+  await api.close()
+})
+
+/** Half of the grace period, at whose end a process that waits for its reconcile ends with 1, too. */
+const AT_ONCE_MS = 15_000
+
+for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) test(`a second signal ends it at once, with 1: ${first}, ${second}`, async () => {
   const api = await serve(new ApiServer())
   const operator = start('stuck.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
   await createMap(api, 'held')
   await operator.line(/stuck at held/)
-  operator.kill('SIGINT')
-  await operator.line(/stopping/)
-  operator.kill('SIGINT')
-  assert.equal((await operator.ended).code, 1)
+  operator.kill(first)
+  await operator.line(new RegExp(`^${first}: stopping`))
+  const began = systemClock.monotonic()
+  operator.kill(second)
+  const { code, lines } = await operator.ended
+  const tookMs = systemClock.monotonic() - began
+  assert.equal(code, 1)
+  assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
+  assert.equal(lines.filter(({ message }) => message.includes('stopping')).length, 1)
   await api.close()
 })
 

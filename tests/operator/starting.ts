@@ -1,0 +1,148 @@
+/** One start of an operator on APIs in memory, under a clock of the test's own: what it sends, what it logs, and how it ends. */
+import { Cluster, type Client, type Clock, type Operator, type OtherCluster, type Parts } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap } from 'kubeloop/kinds'
+import { FakeClock } from 'kubeloop/testing'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { recorder, type Recorder } from '../client/transports.ts'
+
+/** What a start may be given; of the operator's own types, which are not all public. */
+type StartOptions = NonNullable<Parameters<Operator['start']>[1]>
+
+export interface Entry {
+  readonly level: LogLevel
+  readonly message: string
+  readonly fields: LogFields
+}
+
+export interface Started {
+  readonly clock: FakeClock
+  /** An administrator's, past what a test puts in the way of the operator. */
+  readonly client: Client
+  clientOf(cluster: OtherCluster): Client
+  /** What the operator sends to its own cluster. */
+  readonly network: Recorder
+  networkOf(cluster: OtherCluster): Recorder
+  readonly log: Entry[]
+  /** Undefined when the start failed before the parts were made. */
+  readonly parts: Parts | undefined
+  /** How it ended; undefined while it runs. */
+  outcome(): 'resolved' | Error | undefined
+  /** Tells it to stop; settles when all has come to rest, which may be before it has ended. */
+  stop(): Promise<void>
+}
+
+/** Turns of the event loop after which nothing moves any more but by time. */
+const TURNS = 40
+
+export function restingClock(): FakeClock {
+  return new FakeClock({
+    settle: async () => {
+      for (let turn = 0; turn < TURNS; turn++) await nextTurn()
+    },
+  })
+}
+
+export interface StartingOptions extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'log' | 'onAssembled'> {
+  /** Default: one of its own. The operator's own may run ahead of it. */
+  readonly clock?: FakeClock
+  readonly ahead?: Clock
+  /** The operator's own cluster, for several starts on one. Default: one of its own. */
+  readonly server?: ApiServer
+  /** Prepares the operator's own cluster before the start. */
+  readonly before?: (client: Client) => Promise<unknown>
+  readonly intercept?: Recorder['intercept']
+}
+
+/** Starts an operator, and settles when it has come to rest. */
+export async function starting(app: Operator, options: StartingOptions = {}): Promise<Started> {
+  const { clock = restingClock(), ahead = clock, server = new ApiServer({ clock }), before, intercept, ...over } = options
+  const admin = (transport: Transport): Client => new Cluster({ name: 'test', transport, clock }).client
+  const own = server.handle
+  const network = recorder(own)
+  const others = new Map(app.description.clusters.map(({ name }) => {
+    const { handle } = new ApiServer({ clock })
+    return [name, { handle, network: recorder(handle) }]
+  }))
+  const log: Entry[] = []
+  const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void log.push({ level, message, fields })
+  await before?.(admin(own))
+  network.intercept = intercept
+  const stopping = new AbortController()
+  let parts: Parts | undefined
+  let outcome: 'resolved' | Error | undefined
+  app.start(stopping.signal, {
+    serves: false,
+    ...over,
+    transport: network.transport,
+    transports: Object.fromEntries([...others].map(([name, each]) => [name, each.network.transport])),
+    clock: ahead,
+    log: { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') },
+    onAssembled: (made) => void (parts = made),
+  }).then(() => (outcome = 'resolved'), (error: Error) => (outcome = error))
+  await clock.advance(0)
+  return {
+    clock, network, log,
+    client: admin(own),
+    clientOf: ({ name }) => admin(others.get(name)!.handle),
+    networkOf: ({ name }) => others.get(name)!.network,
+    get parts() {
+      return parts
+    },
+    outcome: () => outcome,
+    async stop() {
+      stopping.abort(new DOMException('The test has ended', 'AbortError'))
+      await clock.advance(0)
+    },
+  }
+}
+
+/** Starts an operator so often on one cluster, under one clock; the first to start wins the election. */
+export async function replicas(app: Operator, count: number): Promise<Started[]> {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const started: Started[] = []
+  for (let at = 0; at < count; at++) {
+    const replica = await starting(app, { clock, server, instance: `replica-${at}`, crds: 'install' })
+    // The definitions may take a moment.
+    await clock.advance(1000)
+    works(replica)
+    started.push(replica)
+  }
+  return started
+}
+
+/** Whether a replica has written anything but its lease since the last look. */
+export function works({ network }: Started): boolean {
+  return network.take().some((line) => !line.startsWith('GET ') && !line.includes('/leases'))
+}
+
+/** What a replica could not do, as it says itself. */
+export function failures({ log }: Started): string[] {
+  return log.filter(({ level }) => level === 'error').map(({ message }) => message)
+}
+
+/** The key of a config map of the tests, which the cluster itself has none of. */
+export function ref(name: string): { namespace: string; name: string } {
+  return { namespace: 'default', name }
+}
+
+/** What of the config maps is a test's. */
+export const ours = ({ metadata }: { readonly metadata: { readonly namespace?: string; readonly name: string } }): boolean =>
+  metadata.namespace === 'default' && !metadata.name.startsWith('kube-')
+
+export async function create(client: Client, ...names: readonly string[]): Promise<void> {
+  for (const name of names) await client.create(ConfigMap, { metadata: ref(name) })
+}
+
+/** The writes of a kind among what was sent, as `POST name` or `PUT name`, in order. */
+export function writes({ requests }: Recorder, plural: string): string[] {
+  return requests.filter(({ method, path }) => method !== 'GET' && path.includes(`/${plural}`)).map((request) => `${request.method} ${nameIn(request)}`)
+}
+
+function nameIn({ path, body }: HttpRequest): string {
+  const [, name] = /\/(?:configmaps|leases)\/([^/?]+)/.exec(path) ?? []
+  return name ?? (JSON.parse(body as string) as { metadata: { name: string } }).metadata.name
+}

@@ -1,0 +1,958 @@
+/** That the parts of an operator are connected: each option arrives where it has its effect, and each part has what it works with. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Cluster, defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type Operator } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { Registry } from 'prom-client'
+import * as z from 'zod'
+import { aborted } from '../../lib/async/abort.ts'
+import { backoffMs } from '../../lib/async/backoff.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import type { ReconcileReport } from '../../lib/controller/controller.ts'
+import { StopTimeout } from '../../lib/manager/stopping.ts'
+import { hostName } from '../../lib/runtime/files.ts'
+import { refusal, silence } from '../client/transports.ts'
+import { create, ours, ref, restingClock, starting, writes, type Started } from './starting.ts'
+
+const nowhere = { server: 'http://127.0.0.1:1' }
+const LEASE = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
+const EVENT = dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })
+type Works = { readonly client: Client; clientOf(cluster: { readonly name: string }): Client }
+
+/** Another process holds the lease of `x`, for an hour. */
+const heldByAnother = (client: Client) =>
+  client.create(LEASE, { metadata: ref('x'), spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 } })
+
+async function leaseOf({ client }: Started, name = 'x', namespace = 'default') {
+  const lease = await client.get(LEASE, { namespace, name }) as { metadata: object; spec?: Record<string, unknown> } | undefined
+  return lease && { metadata: lease.metadata as { labels?: object }, spec: lease.spec ?? {} }
+}
+
+/** How an operator comes to do something, for each of the places that have a client. */
+const PLACES: Readonly<Record<string, (app: Operator, work: (context: Works) => Promise<void>, everyReplica: boolean) => void>> = {
+  reconcile: (app, work, everyReplica) => app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcile((_, context) => work(context)),
+  reconcileKey: (app, work, everyReplica) => app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcileKey((_, context) => work(context)),
+  map: (app, work, everyReplica) =>
+    app.controllerFor(Secret, { everyReplica })
+      .watches(ConfigMap, async (_, context) => (await work(context), []), { when: ours })
+      .reconcile(async () => {}),
+  stream: (app, work, everyReplica) =>
+    app.controllerFor(Secret, { everyReplica })
+      // deno-lint-ignore require-yield -- nothing is to be reconciled
+      .from('stream', async function* (context): AsyncGenerator<{ namespace: string; name: string }> {
+        await work(context)
+      })
+      .reconcile(async () => {}),
+  ticker: (app, work, everyReplica) =>
+    app.controllerFor(Secret, { everyReplica }).every('1s', async (context) => (await work(context), [])).reconcile(async () => {}),
+  task: (app, work, everyReplica) => app.add('task', work, { everyReplica }),
+}
+
+for (const [place, add] of Object.entries(PLACES)) {
+  test(`${place}: on the leader only, and fenced by its lease in every cluster`, async () => {
+    let skipMs = 0
+    const clock = restingClock()
+    // A process that stood still for a minute: no timer has told it so yet.
+    const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+    const app = operator({ name: 'x', leaderElection: true })
+    const west = app.cluster('west', nowhere)
+    const ends: unknown[] = []
+    let worked = false
+    add(app, async ({ client, clientOf }) => {
+      if (worked) return
+      worked = true
+      await create(client, 'kube-before')
+      await create(clientOf(west), 'kube-before')
+      skipMs = 60_000
+      for (const each of [client, clientOf(west)]) await create(each, 'kube-after').catch((error: unknown) => ends.push(error))
+    }, false)
+    const follower = await starting(app, { before: heldByAnother })
+    await create(follower.client, 'a')
+    await follower.clock.advance(5000)
+    assert.equal(worked, false)
+    await follower.stop()
+    const leader = await starting(app, { clock, ahead, before: (client) => create(client, 'a') })
+    await clock.advance(1000)
+    assert.equal(worked, true)
+    assert.deepEqual([writes(leader.network, 'configmaps'), writes(leader.networkOf(west), 'configmaps')], [['POST kube-before'], ['POST kube-before']])
+    assert.equal(ends.length, 2)
+    for (const end of ends) assert.ok(end instanceof LeadershipLost, String(end))
+    await leader.stop()
+  })
+
+  test(`${place}: with everyReplica beside a leader, without its fence`, async () => {
+    const app = operator({ name: 'x', leaderElection: true })
+    const west = app.cluster('west', nowhere)
+    let worked = false
+    add(app, async ({ client, clientOf }) => {
+      if (worked) return
+      worked = true
+      for (const each of [client, clientOf(west)]) await create(each, 'kube-mine')
+    }, true)
+    const follower = await starting(app, { before: async (client) => (await heldByAnother(client), await create(client, 'a')) })
+    await follower.clock.advance(1000)
+    assert.deepEqual([writes(follower.network, 'configmaps'), writes(follower.networkOf(west), 'configmaps')], [['POST kube-mine'], ['POST kube-mine']])
+    await follower.stop()
+    assert.equal(follower.outcome(), 'resolved')
+  })
+}
+
+test('a cleanup is fenced by the lease, too', async () => {
+  let skipMs = 0
+  const clock = restingClock()
+  const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+  let end: unknown
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: ours })
+    .finalize(async (_, { client }) => {
+      skipMs = 60_000
+      await create(client, 'kube-after').catch((error: unknown) => (end = error))
+    })
+    .reconcile(async () => {})
+  const s = await starting(app, { clock, ahead, before: (client) => create(client, 'a') })
+  await s.client.delete(ConfigMap, ref('a'))
+  await clock.advance(0)
+  assert.ok(end instanceof LeadershipLost)
+  assert.deepEqual(writes(s.network, 'configmaps'), ['PATCH a'])
+  await s.stop()
+})
+
+test('the leader works until its lease is lost, and the start then fails with that', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  let signal: AbortSignal | undefined
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, context) => {
+    signal = context.signal
+    await aborted(signal)
+  })
+  const s = await starting(app, { before: (client) => create(client, 'a') })
+  assert.equal(signal?.aborted, false)
+  s.network.intercept = (request, next) => (request.path.includes('/leases') ? silence(request) : next(request))
+  await s.clock.advance(12_000)
+  assert.equal(signal?.aborted, true, 'the running reconcile is abandoned')
+  assert.ok(s.outcome() instanceof LeadershipLost, String(s.outcome()))
+})
+
+test('the election is as its options say: lease, namespace, identity, labels, times, and who hears of the leader', async () => {
+  const leaders: string[] = []
+  const app = operator({
+    name: 'x',
+    leaderElection: {
+      lease: 'own-lease', namespace: 'kube-system', identity: 'me', labels: { team: 'a' }, duration: '40s', renewDeadline: '30s', retryPeriod: '7s',
+      onNewLeader: (identity) => void leaders.push(identity),
+    },
+  })
+  app.add('task', ({ signal }) => aborted(signal))
+  const s = await starting(app)
+  const puts = (): number => writes(s.network, 'leases').filter((each) => each === 'PUT own-lease').length
+  const { metadata, spec } = (await leaseOf(s, 'own-lease', 'kube-system'))!
+  assert.deepEqual([metadata.labels, spec['holderIdentity'], spec['leaseDurationSeconds'], leaders], [{ team: 'a' }, 'me', 40, ['me']])
+  assert.deepEqual(s.log.filter(({ level }) => level === 'warn'), [])
+  assert.ok(s.log.some(({ message }) => message === 'Leading: the lease "kube-system/own-lease" is ours'))
+  await s.clock.advance(6999)
+  assert.equal(puts(), 0)
+  await s.clock.advance(1)
+  assert.equal(puts(), 1)
+  s.network.intercept = (request, next) => (request.path.includes('/leases') ? silence(request) : next(request))
+  await s.clock.advance(29_999)
+  assert.equal(s.outcome(), undefined)
+  await s.clock.advance(1)
+  assert.match(String(s.outcome()), /^LeadershipLost: Cannot renew lease "kube-system\/own-lease" for 30 s/)
+})
+
+test('without options the lease has the operator\'s name, this process\'s, and client-go\'s times', async () => {
+  const holders = new Set<string>()
+  for (const instance of ['pod-1', 'pod-1', undefined]) {
+    const app = operator({ name: 'x', leaderElection: true })
+    app.add('task', ({ signal }) => aborted(signal))
+    const s = await starting(app, instance === undefined ? {} : { instance })
+    const { spec } = (await leaseOf(s))!
+    const [, host] = /^(.+)_[0-9a-f-]{36}$/.exec(String(spec['holderIdentity'])) ?? []
+    assert.deepEqual([host, spec['leaseDurationSeconds']], [instance ?? hostName(), 15])
+    holders.add(String(spec['holderIdentity']))
+    await s.clock.advance(2000)
+    assert.deepEqual(writes(s.network, 'leases'), ['POST x', 'PUT x'])
+    s.network.intercept = (request, next) => (request.path.includes('/leases') ? silence(request) : next(request))
+    await s.clock.advance(9999)
+    assert.equal(s.outcome(), undefined)
+    await s.clock.advance(1)
+    assert.ok(s.outcome() instanceof LeadershipLost)
+  }
+  assert.equal(holders.size, 3, 'no two processes have one name')
+})
+
+test('the lease is in the namespace of the configuration; without one it is in default, which is said once', async () => {
+  const told = ({ log }: Started): string[] => log.filter(({ level }) => level === 'warn').map(({ message }) => message)
+  for (const [config, leaderElection, namespace, warns] of [
+    [{ ...nowhere, namespace: 'team-a' }, true, 'team-a', false],
+    [{ ...nowhere, namespace: 'team-a' }, { namespace: 'kube-system' }, 'kube-system', false],
+    [nowhere, true, 'default', true],
+    [{ ...nowhere, namespace: '' }, true, 'default', true],
+    [undefined, { lease: 'x' }, 'default', true],
+    [undefined, { namespace: 'default' }, 'default', false],
+  ] as const) {
+    const app = operator({ name: 'x', leaderElection })
+    app.add('task', ({ signal }) => aborted(signal))
+    const before = (client: Client) => client.create(Namespace, { metadata: { name: 'team-a' } })
+    const s = await starting(app, { before, ...(config && { cluster: config }) })
+    await s.clock.advance(60_000)
+    assert.ok(await leaseOf(s, 'x', namespace), namespace)
+    assert.equal(told(s).length, warns ? 1 : 0, JSON.stringify(config))
+    if (warns) assert.match(told(s)[0]!, /^The configuration names no namespace for the lease "x", so it is in "default"; set leaderElection\.namespace/)
+    await s.stop()
+  }
+  const without = operator({ name: 'x' })
+  without.add('task', ({ signal }) => aborted(signal))
+  const s = await starting(without)
+  assert.deepEqual(told(s), [], 'no election, no lease')
+  await s.stop()
+})
+
+test('a start may have an election that the operator has not, and the other way round', async () => {
+  for (const [own, instead, elects] of [[false, undefined, false], [true, undefined, true], [true, false, false], [false, true, true], [undefined, undefined, false]] as const) {
+    let ran = false
+    const app = operator({ name: 'x', ...(own !== undefined && { leaderElection: own }) })
+    app.add('task', async () => void (ran = true))
+    const s = await starting(app, instead === undefined ? {} : { leaderElection: instead })
+    assert.deepEqual([(await leaseOf(s)) !== undefined, ran], [elects, true])
+    await s.stop()
+  }
+})
+
+test('candidates that may not watch ask after pauses as random as they are told', async () => {
+  const asked: number[] = []
+  for (const random of [0, 0.999]) {
+    const app = operator({ name: 'x', leaderElection: true })
+    app.add('task', async () => {})
+    const intercept: Started['network']['intercept'] = (request, next) => (request.path.includes('watch=true') ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+    const s = await starting(app, { random: () => random, before: heldByAnother, intercept })
+    await s.clock.advance(60_000)
+    asked.push(s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases/x')).length)
+    await s.stop()
+  }
+  assert.deepEqual(asked, [31, 14])
+})
+
+test('a warm-up fills the queue before there is a lease, where it is asked for', async () => {
+  for (const warmup of [true, false]) {
+    const mapped: string[] = []
+    const app = operator({ name: 'x', leaderElection: true })
+    app.controllerFor(Secret, { warmup }).watches(ConfigMap, ({ metadata }) => (mapped.push(metadata.name), []), { when: ours }).reconcile(async () => {})
+    const s = await starting(app, { before: async (client) => (await heldByAnother(client), await create(client, 'a')) })
+    await s.clock.advance(1000)
+    assert.deepEqual(mapped, warmup ? ['a'] : [])
+    await s.stop()
+  }
+})
+
+test('as many keys are worked on at once as the controller says', async () => {
+  for (const [concurrency, most] of [[undefined, 1], [2, 2]] as const) {
+    let [now, seen] = [0, 0]
+    const app = operator({ name: 'x' })
+    app.controllerFor(ConfigMap, { when: ours, ...(concurrency && { concurrency }) }).reconcile(async (_, { signal }) => {
+      seen = Math.max(seen, ++now)
+      await aborted(signal)
+    })
+    const s = await starting(app, { before: (client) => create(client, 'a', 'b', 'c') })
+    assert.equal(seen, most)
+    await s.stop()
+    await s.clock.advance(30_000)
+  }
+})
+
+test('a run has its time, and its client ends with it', async () => {
+  const ends: unknown[] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: ours, timeout: '5s' }).reconcile(async (_, { signal, client, clientOf }) => {
+    await aborted(signal)
+    for (const each of [client, clientOf(west)]) await create(each, 'kube-late').catch((error: unknown) => ends.push(error))
+  })
+  const s = await starting(app, { before: (client) => create(client, 'a') })
+  await s.clock.advance(4999)
+  assert.equal(ends.length, 0)
+  await s.clock.advance(1)
+  assert.equal(ends.length, 2)
+  assert.deepEqual([writes(s.network, 'configmaps'), writes(s.networkOf(west), 'configmaps')], [[], []])
+  await s.stop()
+})
+
+test('a failing key waits as the controller says, and its failures are logged with what they are about', async () => {
+  const tries: number[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { first: '1s', most: '3s' } }).reconcile(async (_, { attempt, key, log }) => {
+    tries.push(s.clock.monotonic())
+    log.info(`try ${attempt} of ${key.namespace}/${key.name}`)
+    throw new Error('no luck')
+  })
+  const s = await starting(app)
+  await create(s.client, 'a')
+  await s.clock.advance(10_000)
+  assert.deepEqual(tries, [0, 1000, 3000, 6000, 9000])
+  const about = { controller: 'failing', kind: 'ConfigMap', namespace: 'default', name: 'a' }
+  const said = s.log.filter(({ message }) => /^try |no luck/.test(message))
+  assert.deepEqual(said.filter(({ level }) => level === 'info').map(({ message }) => message).slice(0, 2), ['try 1 of default/a', 'try 2 of default/a'])
+  assert.ok(said.some(({ level }) => level === 'error'))
+  for (const { fields } of said) assert.deepEqual({ ...about, ...fields }, fields)
+  await s.stop()
+})
+
+test('reports of runs have the controller, the key, why, and every write to any cluster', async () => {
+  const reports: ReconcileReport[] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'copier', when: ours })
+    .watches(Secret, () => [ref('from a secret')], { when: ours })
+    .reconcileKey(async ({ name }, { client, clientOf }) => {
+      await create(client, `kube-${name.length}`)
+      await create(clientOf(west), `kube-${name.length}`)
+    })
+  const s = await starting(app, { onReconcile: (report) => void reports.push(report) })
+  await create(s.client, 'a')
+  await s.client.create(Secret, { metadata: ref('s') })
+  await s.clock.advance(0)
+  assert.deepEqual(reports.map(({ controller, kind, key, causes, writes }) => ({ controller, kind, key, causes, writes: writes.length })), [
+    { controller: 'copier', kind: 'ConfigMap', key: 'default/a', causes: ['added'], writes: 2 },
+    { controller: 'copier', kind: 'ConfigMap', key: 'default/from a secret', causes: ['Secret added'], writes: 2 },
+  ])
+  await s.stop()
+})
+
+test('Events are recorded in the cluster of the controller\'s own kind, or where it says', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  const east = app.cluster('east', nowhere)
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async (map, { events, eventsOf }) => {
+    events.normal(map, 'Own', 'its own cluster')
+    eventsOf().normal(map, 'Main', 'the operator\'s own')
+    eventsOf(west).warning(map, 'Other', 'another one')
+  })
+  app.controllerFor(ConfigMap, { name: 'there', when: ours, cluster: west }).reconcile(async (map, { events, eventsOf }) => {
+    events.warning(map, 'Own', 'its own cluster')
+    eventsOf().normal(map, 'Main', 'the operator\'s own')
+    eventsOf(east).normal(map, 'Other', 'another one')
+    assert.throws(() => eventsOf({ name: 'west' }), /Cannot use the cluster "west"/)
+  })
+  app.extend(({ clusterOf }) => clusterOf(east).recorder.normal(object('early'), 'Assembled', 'before the start'))
+  const s = await starting(app, { instance: 'pod-1' })
+  const recorded = async (client: Client): Promise<string[]> =>
+    (await client.list(EVENT) as unknown as Record<string, unknown>[]).map((event) => {
+      const { name } = event['regarding'] as { name: string }
+      return `${event['reportingInstance']} ${event['reportingController']}: ${event['type']} ${event['reason']} ${name}`
+    }).toSorted()
+  await create(s.client, 'a')
+  await create(s.clientOf(west), 'b')
+  await s.clock.advance(0)
+  assert.deepEqual(await recorded(s.client), ['pod-1 x/here: Normal Main a', 'pod-1 x/here: Normal Own a', 'pod-1 x/there: Normal Main b'])
+  assert.deepEqual(await recorded(s.clientOf(west)), ['pod-1 x/here: Warning Other a', 'pod-1 x/there: Warning Own b'])
+  assert.deepEqual(await recorded(s.clientOf(east)), ['pod-1 x/there: Normal Other b', 'pod-1 x: Normal Assembled early'].toSorted())
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+})
+
+const object = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref(name) })
+
+test('what is told while everything drains is still written, in every cluster, before the connections end', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.add('task', ({ signal }) => aborted(signal))
+  let tell = (): void => {}
+  app.extend(({ cluster, clusterOf, manager }) => {
+    tell = () => [cluster, clusterOf(west)].forEach(({ recorder }) => recorder.normal(object('a'), 'Stopping', 'bye'))
+    manager.add({
+      name: 'last', leaderOnly: false,
+      async start(signal) {
+        await aborted(signal)
+        tell()
+      },
+    })
+  })
+  const s = await starting(app)
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+  for (const client of [s.client, s.clientOf(west)]) assert.equal((await client.list(EVENT)).length, 1)
+})
+
+test('a task may finish what it writes when it is told to stop; its client ends with it', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  const west = app.cluster('west', nowhere)
+  let kept: readonly Client[] = []
+  app.add('writer', async ({ signal, log, client, clientOf }) => {
+    kept = [client, clientOf(west)]
+    log.info('at work')
+    await aborted(signal)
+    for (const each of kept) await create(each, 'last')
+  })
+  const s = await starting(app)
+  assert.deepEqual(s.log.find(({ message }) => message === 'at work')?.fields, { task: 'writer' })
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+  for (const client of [s.client, s.clientOf(west)]) assert.ok(await client.get(ConfigMap, ref('last')))
+  assert.equal((await leaseOf(s))?.spec['holderIdentity'], '', 'nothing is under way, so the lease is given back')
+  for (const each of kept) await assert.rejects(create(each, 'too-late'), /The task "writer" has ended/)
+})
+
+test('a lease is not given back over a write of its name that was not answered', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.add('writer', async ({ signal, client }) => {
+    await aborted(signal)
+    await create(client, 'kube-lost').catch(() => {})
+  })
+  const s = await starting(app)
+  s.network.intercept = async (request, next) => {
+    const answer = await next(request)
+    if (request.method === 'POST' && request.path.includes('/configmaps')) throw new NetworkError('the answer was lost', { phase: 'response' })
+    return answer
+  }
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+  assert.match(String((await leaseOf(s))?.spec['holderIdentity']), /_/)
+  assert.ok(s.log.some(({ message }) => message.startsWith('Keeping the lease "default/x" until it expires')))
+})
+
+test('a write that is open when the lease is lost ends with that', async () => {
+  const ends: unknown[] = []
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, { client }) => {
+    s.network.intercept = (request, next) => (request.method === 'GET' ? next(request) : silence(request))
+    await create(client, 'kube-open').catch((error: unknown) => ends.push(error))
+  })
+  const s = await starting(app)
+  await create(s.client, 'a')
+  await s.clock.advance(10_000)
+  assert.equal(ends.length, 1)
+  assert.ok(ends[0] instanceof LeadershipLost, String(ends[0]))
+  assert.ok(s.outcome() instanceof LeadershipLost)
+})
+
+test('the client of a task that fails ends, too', async () => {
+  let kept: Client | undefined
+  const app = operator({ name: 'x' })
+  app.add('failing', async ({ client }) => {
+    kept = client
+    throw new Error('no disk')
+  }, { everyReplica: true })
+  const s = await starting(app)
+  assert.match(String(s.outcome()), /no disk/)
+  await assert.rejects(create(kept!, 'too-late'), /The task "failing" has ended/)
+})
+
+test('when the grace period is over, nothing that still runs can write: a task, a reconcile, on every replica or the leader', async () => {
+  for (const everyReplica of [true, false]) {
+    const go = new Latch()
+    const ends: string[] = []
+    const app = operator({ name: 'x', grace: '5s' })
+    const stuck = async ({ client }: Works): Promise<void> => {
+      await go.opened
+      await create(client, 'kube-late').then(() => ends.push('written'), () => ends.push('refused'))
+    }
+    app.add('stuck', stuck, { everyReplica })
+    app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcile((_, context) => stuck(context))
+    const s = await starting(app, { before: (client) => create(client, 'a') })
+    await s.stop()
+    await s.clock.advance(4999)
+    assert.equal(s.outcome(), undefined)
+    await s.clock.advance(1)
+    assert.ok(s.outcome() instanceof StopTimeout, String(s.outcome()))
+    assert.deepEqual((s.outcome() as StopTimeout).running.toSorted(), ['configmap', 'stuck'])
+    go.open()
+    await s.clock.advance(0)
+    assert.deepEqual([ends, writes(s.network, 'configmaps')], [['refused', 'refused'], []])
+  }
+})
+
+test('the grace period is 30 s, or as the operator says: none, or for ever', async () => {
+  for (const [grace, endMs] of [[undefined, 30_000], ['90s', 90_000], [0, 0], ['forever', Infinity]] as const) {
+    const end = new Latch()
+    const app = operator({ name: 'x', ...(grace !== undefined && { grace }) })
+    app.add('stuck', () => end.opened)
+    const s = await starting(app)
+    await s.stop()
+    if (endMs > 0) {
+      await s.clock.advance(Math.min(endMs, 86_400_000) - 1)
+      assert.equal(s.outcome(), undefined, String(grace))
+      await s.clock.advance(1)
+    }
+    if (endMs === Infinity) {
+      assert.equal(s.outcome(), undefined)
+      end.open()
+      await s.clock.advance(0)
+      assert.equal(s.outcome(), 'resolved')
+    } else if (endMs === 0) {
+      assert.equal(s.outcome(), 'resolved')
+      assert.ok(s.log.some(({ level, message }) => level === 'warn' && message.includes('"stuck"')), 'what was left alone is said')
+    } else {
+      assert.ok(s.outcome() instanceof StopTimeout, String(grace))
+    }
+  }
+})
+
+test('what fails after a stop is not swallowed: by a runnable it is logged, else the start rejects with it', async () => {
+  const app = operator({ name: 'x' })
+  app.add('clumsy', async ({ signal }) => {
+    await aborted(signal)
+    throw new Error('fell on its way out')
+  })
+  const s = await starting(app)
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+  assert.ok(s.log.some(({ level, message }) => level === 'error' && message.includes('fell on its way out')))
+
+  const extended = operator({ name: 'x' })
+  extended.add('task', async () => {})
+  const go = new Latch()
+  extended.extend(async () => {
+    await go.opened
+    throw new Error('the extension failed')
+  })
+  const late = await starting(extended)
+  await late.stop()
+  go.open()
+  await late.clock.advance(0)
+  assert.match(String(late.outcome()), /the extension failed/)
+})
+
+test('what fails without saying why is a failure, too', async () => {
+  const app = operator({ name: 'x' })
+  app.add('task', async () => {})
+  app.extend(() => Promise.reject(undefined))
+  const run = app.start(new AbortController().signal, { transport: new ApiServer().handle })
+  assert.equal(await run.then(() => 'resolved', () => 'rejected'), 'rejected')
+})
+
+test('a stop before or during the start is no failure', async () => {
+  const app = operator({ name: 'x' })
+  const started: string[] = []
+  app.add('task', async () => void started.push('task'))
+  await app.start(AbortSignal.abort(), { transport: new ApiServer().handle })
+  const waiting = operator({ name: 'x', crds: 'install' })
+  const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+  waiting.controllerFor(Thing).reconcile(async () => {})
+  const s = await starting(waiting, { intercept: silence })
+  await s.stop()
+  assert.deepEqual([s.outcome(), started], ['resolved', []])
+})
+
+test('the connections of all clusters end with the start, however it ends', async () => {
+  for (const fails of [false, true]) {
+    const app = operator({ name: 'x', crds: 'ignore' })
+    const west = app.cluster('west', nowhere)
+    app.add('task', async () => {})
+    let clusters: Cluster[] = []
+    app.extend(({ cluster, clusterOf }) => {
+      clusters = [cluster, clusterOf(west)]
+      if (fails) throw new Error('not today')
+    })
+    const run = app.start(AbortSignal.abort(), { cluster: nowhere })
+    await (fails ? assert.rejects(run, /not today/) : run)
+    assert.equal(clusters.length, 2)
+    for (const { client } of clusters) await assert.rejects(client.live.get(ConfigMap, ref('a')), /it was closed by this process/)
+  }
+})
+
+test('extensions are called one after the other, with the parts that then start', async () => {
+  const order: string[] = []
+  const app = operator({ name: 'x' })
+  app.add('task', async () => void order.push('task'), { everyReplica: true })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'mine', when: ours }).reconcile(async () => {})
+  const go = new Latch()
+  app.extend(async () => {
+    order.push('first')
+    await go.opened
+  })
+  app.extend(({ controllers, health, metrics, meter, clock, cluster, clusterOf, log }) => {
+    order.push('second')
+    assert.deepEqual([[...controllers.keys()], health, metrics, meter], [['mine'], undefined, undefined, undefined])
+    assert.equal(controllers.get('mine')!.name, 'mine')
+    assert.equal(clock.now(), Date.UTC(2026, 0, 1))
+    assert.ok(cluster !== clusterOf(west))
+    assert.throws(() => clusterOf({ name: 'west' }), /Cannot use the cluster "west"/)
+    log.info('from an extension')
+  })
+  const s = await starting(app)
+  assert.deepEqual([order, s.parts], [['first'], undefined])
+  go.open()
+  await s.clock.advance(0)
+  assert.deepEqual(order, ['first', 'second', 'task'])
+  assert.ok(s.parts)
+  assert.ok(s.log.some(({ message }) => message === 'from an extension'))
+  await s.stop()
+})
+
+test('each cluster is spoken to as the start says: manager of fields, validation, frozen objects, namespaces', async () => {
+  for (const [options, expected] of [[{}, [null, false]], [{ freeze: true, fieldValidation: 'Strict' }, ['Strict', true]]] as const) {
+    const app = operator({ name: 'writer' })
+    const west = app.cluster('west', nowhere)
+    app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
+    const seen: unknown[] = []
+    app.add('task', async ({ client, clientOf }) => {
+      for (const each of [client, clientOf(west)]) {
+        await create(each, 'made')
+        seen.push(Object.isFrozen(await each.get(ConfigMap, ref('made'))))
+      }
+    })
+    const s = await starting(app, options)
+    for (const [at, { requests }] of [s.network, s.networkOf(west)].entries()) {
+      const post = requests.find(({ method }) => method === 'POST')!
+      const query = new URL(post.path, 'http://localhost').searchParams
+      assert.deepEqual([query.get('fieldManager'), query.get('fieldValidation'), seen[at]], ['writer', ...expected])
+    }
+    await s.stop()
+  }
+})
+
+test('what is watched are the operator\'s namespaces, in another cluster those that are named for it', async () => {
+  const lists = ({ requests }: Started['network']): string[] =>
+    requests.map(({ path }) => path.split('?', 1)[0]!).filter((path) => path.endsWith('/configmaps')).filter((path, at, all) => all.indexOf(path) === at).toSorted()
+  const app = operator({ name: 'x', namespaces: ['a', 'b'] })
+  const same = app.cluster('same', nowhere)
+  const some = app.cluster('some', nowhere, { namespaces: ['c'] })
+  const all = app.cluster('all', nowhere, { namespaces: [] })
+  for (const [name, cluster] of Object.entries({ own: undefined, same, some, all })) {
+    app.controllerFor(ConfigMap, { name, ...(cluster && { cluster }) }).reconcile(async () => {})
+  }
+  const s = await starting(app)
+  assert.deepEqual(lists(s.network), ['/api/v1/namespaces/a/configmaps', '/api/v1/namespaces/b/configmaps'])
+  assert.deepEqual(lists(s.networkOf(same)), ['/api/v1/namespaces/a/configmaps', '/api/v1/namespaces/b/configmaps'])
+  assert.deepEqual(lists(s.networkOf(some)), ['/api/v1/namespaces/c/configmaps'])
+  assert.deepEqual(lists(s.networkOf(all)), ['/api/v1/configmaps'])
+  await s.stop()
+})
+
+test('a kind is kept as its declaration says, in the cluster that it names', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.cache(ConfigMap, { cluster: west, labels: 'keep=yes', strip: (draft) => void delete draft.data })
+  app.add('task', ({ signal }) => aborted(signal))
+  const s = await starting(app)
+  for (const client of [s.client, s.clientOf(west)]) {
+    await client.create(ConfigMap, { metadata: { ...ref('a'), labels: { keep: 'yes' } }, data: { b: 'c' } })
+    await create(client, 'b')
+  }
+  await s.clock.advance(0)
+  const { cluster, clusterOf } = s.parts!
+  const [here, there] = [s.network.take(), s.networkOf(west).take()]
+  assert.deepEqual([here.length > 0, there.length > 0], [false, true])
+  const kept = await clusterOf(west).client.list(ConfigMap, { namespace: 'default', labels: 'keep=yes' })
+  assert.deepEqual(kept.map(({ metadata, data }) => [metadata.name, data]), [['a', undefined]])
+  assert.deepEqual(s.networkOf(west).take(), [], 'from the cache')
+  assert.deepEqual((await cluster.client.get(ConfigMap, ref('a')))?.data, { b: 'c' })
+  assert.equal(s.network.take().length, 1, 'from the server')
+  await s.stop()
+})
+
+/** An operator of which one kind never comes, started with what its options say. */
+async function waiting(describe: (app: Operator, west: { readonly name: string }) => void, options: { syncTimeout?: '45s' | '10m' } = {}): Promise<Started> {
+  const app = operator({ name: 'x', ...options })
+  const west = app.cluster('west', nowhere)
+  describe(app, west)
+  const deaf: Started['network']['intercept'] = (request, next) => (/\/(secrets|configmaps)\?/.test(request.path) ? silence(request) : next(request))
+  return await starting(app, { intercept: deaf })
+}
+
+test('the first lists may take as long as the controllers say that need them', async () => {
+  const rows: readonly (readonly [string, Parameters<typeof waiting>[0], Parameters<typeof waiting>[1], number, RegExp])[] = [
+    ['the default', (app) => app.controllerFor(ConfigMap).reconcile(async () => {}), {}, 120_000, /within 2 m: configmaps/],
+    ['longer', (app) => app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {}), {}, 600_000, /within 10 m: configmaps/],
+    ['shorter', (app) => app.controllerFor(ConfigMap, { syncTimeout: '30s' }).reconcile(async () => {}), {}, 30_000, /within 30 s: configmaps/],
+    ['what it owns', (app) => app.controllerFor(Namespace, { syncTimeout: '30s' }).owns(Secret).reconcile(async () => {}), {}, 30_000, /within 30 s: secrets/],
+    ['what it watches', (app) => app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => []).reconcile(async () => {}), {}, 30_000, /within 30 s: secrets/],
+    ['of two the shorter, for what each of them needs', (app) => {
+      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+      app.controllerFor(Secret, { name: 'b', syncTimeout: '5m' }).watches(ConfigMap, () => []).reconcile(async () => {})
+      app.controllerFor(Secret, { name: 'c', syncTimeout: '7m' }).reconcile(async () => {})
+    }, {}, 300_000, /within 5 m: configmaps \(.*\), secrets/],
+    ['one that says nothing does not cut short one that does', (app) => {
+      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+      app.controllerFor(Namespace).watches(ConfigMap, () => []).reconcile(async () => {})
+    }, {}, 600_000, /within 10 m: configmaps/],
+    ['a kind of its own time is not held up by another', (app) => {
+      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+      app.controllerFor(Secret).reconcile(async () => {})
+    }, {}, 120_000, /within 2 m: secrets \([^)]*\)$/],
+    ['the operator\'s own, for controllers', (app) => app.controllerFor(ConfigMap).reconcile(async () => {}), { syncTimeout: '10m' }, 600_000, /within 10 m: configmaps/],
+    ['the operator\'s own, for what is only kept', (app) => app.cache(ConfigMap).add('task', async () => {}), { syncTimeout: '45s' }, 45_000, /within 45 s: configmaps/],
+    ['a controller\'s goes before the operator\'s', (app) => app.controllerFor(ConfigMap, { syncTimeout: '1m' }).reconcile(async () => {}), { syncTimeout: '45s' }, 60_000, /within 1 m: configmaps/],
+    ['what is said of another cluster does not count here', (app, west) => {
+      app.controllerFor(ConfigMap, { syncTimeout: '30s', cluster: west }).reconcile(async () => {})
+      app.controllerFor(ConfigMap, { name: 'here' }).reconcile(async () => {})
+    }, {}, 120_000, /within 2 m: configmaps/],
+  ]
+  for (const [what, describe, options, endMs, text] of rows) {
+    const s = await waiting(describe, options)
+    await s.clock.advance(endMs - 1)
+    assert.equal(s.outcome(), undefined, what)
+    await s.clock.advance(1)
+    assert.match(String(s.outcome()), text, what)
+  }
+})
+
+test('in another cluster it is the same', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
+  const clock = restingClock()
+  const api = new ApiServer({ clock })
+  let end: unknown
+  const deaf = (request: Parameters<typeof silence>[0]) => (request.path.includes('/secrets') ? silence(request) : api.handle(request))
+  app.start(new AbortController().signal, { serves: false, clock, transport: api.handle, transports: { west: deaf } }).catch((error: unknown) => (end = error))
+  await clock.advance(29_999)
+  assert.equal(end, undefined)
+  await clock.advance(1)
+  assert.match(String(end), /within 30 s: secrets/)
+})
+
+test('a duration that cannot be meant is refused before anything is sent', async () => {
+  const app = operator({ name: 'x', syncTimeout: 'soon' as never })
+  app.add('task', async () => {})
+  const s = await starting(app)
+  assert.match(String(s.outcome()), /Cannot read duration "soon"/)
+  assert.deepEqual(s.network.requests, [])
+})
+
+test('the first keys may take as long, too, and what else is missing is named', async () => {
+  for (const [own, common, endMs, text] of [['30s', undefined, 30_000, /within 30 s/], [undefined, '45s', 45_000, /within 45 s/], ['30s', '45s', 30_000, /within 30 s/]] as const) {
+    const app = operator({ name: 'x', ...(common && { syncTimeout: common }) })
+    const west = app.cluster('west', nowhere)
+    app.controllerFor(Namespace, { name: 'mapper', ...(own && { syncTimeout: own }) })
+      .watches(ConfigMap, (_, { signal }) => {
+        // A kind that is declared only now, and never comes.
+        s.parts!.clusterOf(west).cache.declare(Secret)
+        return aborted(signal).then(() => [])
+      }, { when: ours })
+      .reconcile(async () => {})
+    const go = new Latch()
+    app.extend(() => go.opened)
+    const s = await starting(app, { before: (client) => create(client, 'a') })
+    s.networkOf(west).intercept = (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request))
+    go.open()
+    await s.clock.advance(0)
+    await s.clock.advance(endMs - 1)
+    assert.equal(s.outcome(), undefined)
+    await s.clock.advance(1)
+    assert.match(String(s.outcome()), /Cannot start controller "mapper": its sources were not in sync/)
+    assert.match(String(s.outcome()), text)
+    assert.match(String(s.outcome()), /secrets/)
+  }
+})
+
+test('sources have the operator\'s clock, log, and chance', async () => {
+  for (const random of [0, 0.5]) {
+    const opened: number[] = []
+    const app = operator({ name: 'x' })
+    app.controllerFor(ConfigMap, { name: 'mine', when: ours })
+      // deno-lint-ignore require-yield -- it breaks before it has anything
+      .from('broken', async function* (context): AsyncGenerator<{ namespace: string; name: string }> {
+        opened.push(s?.clock.monotonic() ?? 0)
+        context.log.info('opened')
+        assert.equal(context.signal.aborted, false)
+        throw new Error('the line is dead')
+      })
+      .every('10s', () => Promise.reject(new Error('no answer')))
+      .reconcile(async () => {})
+    let s: Started | undefined = undefined
+    s = await starting(app, { random: () => random })
+    await s.clock.advance(10_000)
+    const pauses = opened.slice(1, 4).map((at, i) => Math.round(at - opened[i]!))
+    assert.deepEqual(pauses, [0, 1, 2].map((attempt) => backoffMs(attempt, { firstMs: 100, mostMs: 30_000, jitter: 0.2 }, () => random)).map(Math.round))
+    for (const text of [/^opened$/, /^Cannot read on in the source "broken": the line is dead/, /^Cannot tick in the source "mine every 10 s": no answer/]) {
+      assert.ok(s.log.some(({ message }) => text.test(message)), String(text))
+    }
+    await s.stop()
+  }
+})
+
+test('a list that fails is asked for again after a pause as random as it is told, and the log says what is waited for', async () => {
+  const times: Record<string, number[][]> = { own: [], west: [] }
+  for (const random of [0, 0, 0.999]) {
+    const app = operator({ name: 'x' })
+    const west = app.cluster('west', nowhere)
+    app.cache(ConfigMap).cache(ConfigMap, { cluster: west }).add('task', async () => {})
+    const clock = restingClock()
+    const asked: Record<string, number[]> = { own: [], west: [] }
+    const broken = (name: string): Started['network']['intercept'] => (request, next) => {
+      if (!request.path.includes('/configmaps')) return next(request)
+      asked[name]!.push(clock.monotonic())
+      return Promise.reject(new NetworkError(`reset in ${name}`, { phase: 'response' }))
+    }
+    const go = new Latch()
+    app.extend(() => go.opened)
+    const s = await starting(app, { clock, random: () => random })
+    s.network.intercept = broken('own')
+    s.networkOf(west).intercept = broken('west')
+    go.open()
+    await clock.advance(60_000)
+    for (const name of ['own', 'west']) {
+      times[name]!.push(asked[name]!)
+      assert.ok(s.log.some(({ message }) => message.startsWith('Still waiting for the cache of cluster in-memory: configmaps') && message.includes(`reset in ${name}`)), name)
+    }
+    await s.stop()
+  }
+  for (const [once, again, later] of Object.values(times)) {
+    assert.deepEqual(once, again)
+    assert.notDeepEqual(once, later)
+  }
+})
+
+test('a controller that lives in another cluster owns, ticks and works there', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(Namespace, { cluster: west, when: ({ metadata }) => metadata.name.startsWith('team-') })
+    .owns(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-theirs' })
+    .every('1m')
+    .reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const s = await starting(app)
+  const { metadata } = await s.clientOf(west).create(Namespace, { metadata: { name: 'team-a' } })
+  await s.clock.advance(0)
+  assert.deepEqual(runs.splice(0), ['team-a'])
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'team-a', uid: metadata.uid, controller: true }]
+  for (const name of ['owned', 'kube-theirs']) {
+    await s.clientOf(west).create(ConfigMap, { metadata: { ...ref(name), ownerReferences } as never })
+    await s.client.create(ConfigMap, { metadata: { ...ref(name), ownerReferences } as never })
+  }
+  await s.clock.advance(0)
+  assert.deepEqual(runs.splice(0), ['team-a'], 'one of its own there changed')
+  await s.client.create(Namespace, { metadata: { name: 'team-here' } })
+  await s.clock.advance(60_000)
+  assert.deepEqual(runs.filter((name) => name.startsWith('team-')), ['team-a'])
+  await s.stop()
+})
+
+test('clients, caches and events of all clusters are measured where the operator measures', async () => {
+  const registry = new Registry()
+  const app = operator({ name: 'x', metrics: { registry } })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'counted', when: ours }).reconcile(async (_, { clientOf }) => create(clientOf(west), 'there'))
+  const s = await starting(app, { serves: true })
+  assert.deepEqual([s.parts?.metrics, s.parts?.health, s.parts?.meter !== undefined], [undefined, undefined, true])
+  const post = async (): Promise<number> => {
+    const text = await registry.metrics()
+    return Number(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+  }
+  const before = await post()
+  await create(s.client, 'a')
+  await s.clock.advance(0)
+  assert.equal(await post() - before, 1)
+  assert.match(await registry.metrics(), /^controller_runtime_reconcile_total\{controller="counted",result="success"\} 1$/m)
+  await s.stop()
+  const unserved = await starting(app, { serves: false })
+  assert.equal(unserved.parts?.meter, undefined)
+  await unserved.stop()
+})
+
+test('the health server asks about the caches of every cluster and the lease, by the operator\'s clock and log', async () => {
+  const app = operator({ name: 'x', health: 0, leaderElection: true })
+  const west = app.cluster('west', nowhere)
+  app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
+  app.add('task', ({ signal }) => aborted(signal))
+  app.extend(({ health }) => health!.addReadiness('slow', () => new Promise(() => {})))
+  const s = await starting(app, { serves: true })
+  const { health, clusterOf, manager } = s.parts!
+  await health!.ready(new AbortController().signal)
+  await manager.elected
+  try {
+    const get = async (path: string): Promise<string> => {
+      let text: string | undefined
+      const answer = health!.fetch(new Request(`http://localhost${path}`)).then(async (response) => (text = await response.text()))
+      await s.clock.advance(5000)
+      assert.ok(text !== undefined, 'a check has its time by the operator\'s clock')
+      return await answer
+    }
+    assert.match(await get('/healthz?verbose'), /^\[\+\]leader ok\n\[\+\]ping ok\n/)
+    assert.match(await get('/readyz?exclude=slow&verbose'), /\[\+\]caches-synced ok/)
+    assert.match(await get('/readyz'), /\[-\]slow failed/)
+    assert.ok(s.log.some(({ message }) => message === 'The check "slow" of /readyz fails: it did not answer within 5 s'))
+    assert.ok(s.log.some(({ message }) => /^Serving health on 127\.0\.0\.1:\d+$/.test(message)))
+    s.networkOf(west).intercept = silence
+    clusterOf(west).cache.declare(Secret)
+    assert.match(await get('/readyz/caches-synced'), /not synced: secrets/)
+  } finally {
+    await s.stop()
+    await s.clock.advance(10_000)
+  }
+  assert.equal(s.outcome(), 'resolved')
+})
+
+test('definitions are looked for, installed or ignored as the start says, else the operator, and in the operator\'s name', async () => {
+  const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+  for (const [own, instead, expected] of [
+    [undefined, undefined, 'refused'], ['verify', undefined, 'refused'], ['install', undefined, 'installed'], ['ignore', undefined, 'ignored'],
+    ['install', 'verify', 'refused'], ['verify', 'install', 'installed'], ['install', 'ignore', 'ignored'],
+  ] as const) {
+    const app = operator({ name: 'installer', ...(own && { crds: own }) })
+    app.controllerFor(Thing).reconcile(async () => {})
+    const s = await starting(app, instead ? { crds: instead } : {})
+    await s.clock.advance(1000)
+    const written = s.network.requests.filter(({ method, path }) => method !== 'GET' && path.includes('/customresourcedefinitions'))
+    const got = written.length > 0 ? 'installed' : s.outcome() instanceof Error ? 'refused' : 'ignored'
+    assert.equal(got, expected, `${own} ${instead}`)
+    for (const { path } of written) assert.match(path, /fieldManager=installer/)
+    if (expected === 'refused') assert.match(String(s.outcome()), /is not installed/)
+    await s.stop()
+  }
+})
+
+test('definitions are installed where their kinds are owned or watched, and nowhere else', async () => {
+  const kind = (name: string) => defineResource({ group: 'test.dev', version: 'v1', kind: name, spec: z.object({}) })
+  const app = operator({ name: 'x', crds: 'install' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west }).owns(kind('Owned')).reconcile(async () => {})
+  app.controllerFor(ConfigMap, { name: 'here' }).owns(kind('Mine')).watches(kind('Watched'), () => [], { cluster: west }).reconcile(async () => {})
+  app.cache(kind('Kept')).cache(kind('Far'), { cluster: west })
+  const s = await starting(app)
+  await s.clock.advance(1000)
+  const installed = ({ requests }: Started['network']): string[] =>
+    requests.flatMap(({ method, path }) => (method === 'GET' ? [] : /customresourcedefinitions\/(\w+)/.exec(path)?.[1] ?? []))
+  assert.deepEqual([installed(s.network).toSorted(), installed(s.networkOf(west)).toSorted()], [['kepts', 'mines'], ['fars', 'owneds', 'watcheds']])
+  await s.stop()
+})
+
+test('a process that leads and cannot renew is not healthy', async () => {
+  let skipMs = 0
+  const clock = restingClock()
+  const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+  const app = operator({ name: 'x', health: 0, leaderElection: true })
+  app.add('task', ({ signal }) => aborted(signal))
+  const s = await starting(app, { clock, ahead, serves: true })
+  const { health, manager } = s.parts!
+  await manager.elected
+  const ask = async (): Promise<number> => (await health!.fetch(new Request('http://localhost/healthz/leader'))).status
+  assert.equal(await ask(), 200)
+  // Stuck for longer than the lease lasts: no timer has fired yet.
+  skipMs = 16_000
+  const status = await ask()
+  await clock.advance(60_000)
+  await s.stop()
+  assert.equal(status, 500)
+})
+
+test('which definitions are new is told to the log, or to one of its own', async () => {
+  const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+  for (const other of [true, false]) {
+    const told: string[] = []
+    const log = { debug() {}, info: (text: string) => void told.push(text), warn() {}, error() {} }
+    const app = operator({ name: 'x', crds: 'install' })
+    app.controllerFor(Thing).reconcile(async () => {})
+    const s = await starting(app, other ? { definitionLog: log } : {})
+    await s.clock.advance(1000)
+    const own = s.log.map(({ message }) => message).filter((message) => /things\.test\.dev/.test(message))
+    assert.deepEqual([told.some((text) => /things\.test\.dev/.test(text)), own.length > 0], [other, !other])
+    await s.stop()
+  }
+})
+
+test('the configuration of a cluster is asked for at each start, of one that stands in for it never', async () => {
+  let asked = 0
+  const app = operator({ name: 'x', crds: 'ignore' })
+  const west = app.cluster('west', async () => (asked++, { server: `http://127.0.0.1:${asked}` }))
+  app.add('task', async () => {})
+  const east = app.cluster('east', { server: 'http://127.0.0.1:9' })
+  const servers: (string | undefined)[][] = []
+  app.extend(({ clusterOf, cluster }) => void servers.push([cluster, clusterOf(west), clusterOf(east)].map(({ config }) => config?.server)))
+  for (let start = 0; start < 2; start++) await app.start(AbortSignal.abort(), { cluster: nowhere })
+  assert.deepEqual(servers, [1, 2].map((start) => ['http://127.0.0.1:1', `http://127.0.0.1:${start}`, 'http://127.0.0.1:9']))
+  await (await starting(app)).stop()
+  assert.equal(asked, 2)
+})
