@@ -8,7 +8,7 @@
 export { operator, type Operator } from './lib/operator/operator.ts'
 export type { OperatorOptions } from './lib/operator/description.ts'
 export type { Context, ControllerBuilder, ControllerOptions, MapContext, OtherCluster, WatchContext } from './lib/operator/context.ts'
-export type { Parts } from './lib/operator/parts.ts'
+export type { ClusterParts, Parts } from './lib/operator/parts.ts'
 export { RetryError, type Result } from './lib/controller/result.ts'
 export * as predicates from './lib/controller/predicate.ts'
 export type { Predicate } from './lib/controller/predicate.ts'
@@ -27,7 +27,10 @@ export * as conditions from './lib/core/conditions.ts'
 // The client
 export type { Client } from './lib/client/client.ts'
 export * as clients from './lib/client/wrappers.ts'
+export { retryOnConflict, type RetryOnConflictOptions } from './lib/client/retry_on_conflict.ts'
+export type { KindName } from './lib/client/kind_map.ts'
 export * as owners from './lib/core/owner_references.ts'
+export * as finalizers from './lib/core/finalizers.ts'
 
 // Errors
 export { ApiError, isReason, LeadershipLost, NetworkError, TerminalError } from './lib/core/errors.ts'
@@ -88,7 +91,7 @@ export type {
   Reader, SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './lib/client/client.ts'
 export type { ListBody } from './lib/client/codec.ts'
-export type { KindMap, KindName } from './lib/client/kind_map.ts'
+export type { KindMap } from './lib/client/kind_map.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
 export type { PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
 export type { Scale, SubresourceAnswer, SubresourceBody, SubresourceName, TokenRequest } from './lib/client/subresources.ts'

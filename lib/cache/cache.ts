@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/index.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
-import { groupResourceOf, metadataOf, resourceId, type AnyResource, type Resource } from '../core/resource.ts'
+import { groupResourceOf, metadataOf, resourceId, wholeOf, type AnyResource, type Resource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
@@ -24,6 +24,8 @@ export interface CacheDependencies extends CacheOptions {
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
+  /** Called for each object that is gone from an informer's store. Must not throw. */
+  readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
 }
 
 interface Declared {
@@ -96,6 +98,12 @@ export class Cache implements Runnable, Reader, WriteObserver {
     return this.#declared.get(resourceId(resource))?.informers
   }
 
+  /** The same, or `undefined` for a kind that is watched for its events only. */
+  readableOf(resource: AnyResource): readonly Informer[] | undefined {
+    const declared = this.#declared.get(resourceId(resource))
+    return declared?.options.read === 'live' ? undefined : declared?.informers
+  }
+
   /**
    * Builds an index of a kind that is declared now, before its objects come, rather than at its first use: the first one to ask
    * does not wait for it. When the kind is removed, so is the index.
@@ -108,8 +116,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
 
   /** Before a write by a client that reads from here, so that what it reads then is not older than what it wrote. */
   begin(target: Target): WriteInFlight | undefined {
-    const { group, version, kind, plural, scope } = target.resource
-    const whole = { group, version, kind, plural, scope }
+    const whole = wholeOf(target.resource)
     const parts: WriteInFlight[] = []
     for (const resource of [whole, metadataOf(whole)]) {
       for (const informer of this.informersOf(resource) ?? []) {

@@ -19,6 +19,8 @@ export interface CacheOptions extends SelectionOptions {
    * namespaces. Default: those of the cache; empty: all. Must be empty for cluster-scoped kinds.
    */
   readonly namespaces?: readonly string[] | Readonly<Record<string, SelectionOptions>> | undefined
+  /** `live`: watched for its events, and read from the server. Default: read from the cache. */
+  readonly read?: 'live' | undefined
 }
 
 /** What one informer watches. Without a namespace: all of them. */
@@ -88,7 +90,7 @@ function firstOf(all: readonly SelectionOptions[]): SelectionOptions {
 /** Whether a declaration agrees with an earlier one. One that asks for nothing in particular agrees with any. */
 export function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
   if (describeOptions(wanted) === NOTHING_IN_PARTICULAR) return true
-  if (!isSameSelection(wanted, known)) return false
+  if (!isSameSelection(wanted, known) || wanted.read !== known.read) return false
   const [spaces, others] = [spacesOf('', wanted.namespaces), spacesOf('', known.namespaces)]
   if (!spaces || !others) return spaces === others
   return spaces.size === others.size && [...spaces].every(([namespace, each]) => others.has(namespace) && isSameSelection(each, others.get(namespace)!))
@@ -101,12 +103,13 @@ function isSameSelection(a: SelectionOptions, b: SelectionOptions): boolean {
 const NOTHING_IN_PARTICULAR = 'nothing in particular'
 
 /** For the message of an error. */
-export function describeOptions({ labels, fields, namespaces, strip }: CacheOptions): string {
+export function describeOptions({ labels, fields, namespaces, strip, read }: CacheOptions): string {
   const parts = [
     labels === undefined ? undefined : `labels ${JSON.stringify(labels)}`,
     fields === undefined ? undefined : `fields ${JSON.stringify(fields)}`,
     namespaces === undefined ? undefined : `namespaces ${JSON.stringify(namespaces)}`,
     strip && 'a strip function',
+    read && `read ${JSON.stringify(read)}`,
   ]
   return parts.filter((part) => part !== undefined).join(', ') || NOTHING_IN_PARTICULAR
 }

@@ -2,10 +2,11 @@
  * Reads from the cache what the cache has, and the rest from the server: kinds and namespaces that are not watched,
  * and those whose first list is not in yet. That something is missing from a cache which cannot know it says nothing.
  */
-import type { Index } from '../core/index.ts'
+import { indexKeys, type Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
-import type { AnyResource, Resource } from '../core/resource.ts'
-import { parseLabelSelector } from '../core/selectors.ts'
+import { groupResourceOf, type AnyResource, type Resource } from '../core/resource.ts'
+import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
+import { silentLog, type Log } from '../observe/log.ts'
 import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
 import type { Informer } from './informer.ts'
 import type { StoreReader } from './store.ts'
@@ -15,21 +16,25 @@ type Of<T extends KubeObject> = Resource<T, any>
 
 /** What is asked of a cache. */
 interface Informers {
-  informersOf(resource: AnyResource): readonly Informer[] | undefined
+  readableOf(resource: AnyResource): readonly Informer[] | undefined
 }
 
 export class CachedReader implements CachingReader {
   readonly #cache: Informers
   readonly #live: Reader
+  readonly #log: Log
+  /** Kinds whose lookups were warned of. */
+  readonly #warned = new Set<string>()
 
-  constructor(cache: Informers, live: Reader) {
+  constructor(cache: Informers, live: Reader, log: Log = silentLog) {
     this.#cache = cache
     this.#live = live
+    this.#log = log
   }
 
   /** Whether reads of a kind come from the cache, once its first list is in. */
   watches(resource: AnyResource): boolean {
-    return this.#cache.informersOf(resource) !== undefined
+    return this.#cache.readableOf(resource) !== undefined
   }
 
   async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
@@ -48,7 +53,7 @@ export class CachedReader implements CachingReader {
     const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
     const stores = this.#stores<T>(resource, namespace)
     // A cache cannot know every field that a server selects by.
-    if (!stores || options.fields) return await this.#live.list(resource, options)
+    if (!stores || options.fields) return await this.#listLive(resource, options)
     const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
     const found: T[] = []
     for (const store of stores) {
@@ -61,21 +66,53 @@ export class CachedReader implements CachingReader {
   }
 
   async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
-    const stores = this.#stores<T>(index.resource)
-    return stores ? stores.flatMap((store) => store.lookup(index, key)) : await this.#live.lookup(index, key)
+    const { resource } = index
+    const stores = this.#stores<T>(resource)
+    if (stores) return stores.flatMap((store) => store.lookup(index, key))
+    if (!this.watches(resource)) this.#warnOfLookup(resource)
+    return (await this.#listLive(resource, {})).filter((object) => indexKeys(index, object).includes(key))
+  }
+
+  #warnOfLookup(resource: AnyResource): void {
+    const kind = groupResourceOf(resource)
+    if (this.#warned.has(kind)) return
+    this.#warned.add(kind)
+    this.#log.warn(`Each lookup in an index of ${kind} lists all of them on the server, as they are not read from a cache; app.cache(${resource.kind}) keeps them`)
+  }
+
+  /** From the server, those that the cache has, or will have: of a kind that is kept in part, no more than that part. */
+  async #listLive<T extends KubeObject>(resource: Of<T>, options: ListOptions): Promise<readonly T[]> {
+    const informers = this.#informers(resource, options.namespace)
+    if (informers.length === 0) return await this.#live.list(resource, options)
+    const lists = await Promise.all(informers.map(({ namespace = options.namespace, selection }) => {
+      const labels = both(options.labels, selection.labels)
+      const fields = both(options.fields, selection.fields)
+      return this.#live.list(resource, { ...(namespace && { namespace }), ...(labels && { labels }), ...(fields && { fields }) })
+    }))
+    return lists.flat()
+  }
+
+  /** Returns the informers that have objects of a namespace, or of any if none is given. */
+  #informers(resource: AnyResource, namespace: string | undefined): readonly Informer[] {
+    const informers = this.#cache.readableOf(resource) ?? []
+    if (!namespace) return informers
+    // One that watches all other namespaces beside one of this namespace's own does not have it.
+    const named = informers.filter((informer) => informer.namespace === namespace)
+    return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
   }
 
   /** The stores that have what there is of a kind: in one namespace, or in all that are watched. */
   #stores<T extends KubeObject>(resource: Of<T>, namespace?: string): readonly StoreReader<T>[] | undefined {
     const stores: StoreReader<T>[] = []
-    const informers = this.#cache.informersOf(resource) ?? []
-    // One that watches all other namespaces beside one of this namespace's own does not have it.
-    const isNamed = informers.some((informer) => informer.namespace === namespace)
-    for (const informer of informers) {
-      if (namespace && informer.namespace !== (isNamed ? namespace : undefined)) continue
+    for (const informer of this.#informers(resource, namespace)) {
       if (!informer.isSynced) return undefined
       stores.push(informer.reader as unknown as StoreReader<T>)
     }
     return stores.length > 0 ? stores : undefined
   }
+}
+
+/** Selectors of both kinds are lists of terms, all of which must hold. */
+function both(a: ListOptions['labels'] = '', b: ListOptions['labels'] = ''): string {
+  return [formatLabels(a), formatLabels(b)].filter((terms) => terms !== '').join(',')
 }

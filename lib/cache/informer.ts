@@ -5,6 +5,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { markPartial } from '../core/partial.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -19,7 +20,7 @@ import { HandlerSet, type Handler, type HandlerOptions } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { reflect } from './reflector.ts'
 import { WatchHealth } from './watch_health.ts'
-import { Store, type StoreReader } from './store.ts'
+import { Store, type Delta, type StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
 
 export interface InformerOptions extends SelectOptions {
@@ -33,8 +34,13 @@ export interface InformerOptions extends SelectOptions {
   /** Default: none. One that throws stops nothing. */
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
-  /** Changes an object before it is stored, to keep less of it. managedFields are always taken out. */
+  /**
+   * Changes an object before it is stored, to keep less of it. Names, versions, labels, owners and finalizers stay. managedFields
+   * are always taken out.
+   */
   readonly strip?: ((object: KubeObject) => void) | undefined
+  /** Called with the `namespace/name` and the uid of each object that is gone from the store. Must not throw. */
+  readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
   /** Freezes what is stored, so that a change of a shared object throws. Default: false; tests turn it on. */
   readonly freeze?: boolean | undefined
 }
@@ -88,6 +94,12 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** Resolves and rejects as {@link synced}. */
   async ready(signal: AbortSignal): Promise<void> {
     await this.synced(signal)
+  }
+
+  /** Which objects it has, beside those of its namespace only. */
+  get selection(): SelectOptions {
+    const { labels, fields } = this.#options
+    return { labels, fields }
   }
 
   /** What the watch has brought, which is what handlers were told. */
@@ -208,6 +220,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const deltas = this.#store.replace(objects as ReadonlyMap<string, T>, !this.#synced.isOpen)
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion)
+    if (this.isSynced) this.#reportDeleted(deltas)
     this.#health.recovered()
     this.#handlers.tellAll(deltas)
     this.#synced.open()
@@ -218,7 +231,13 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#lastSeen = resourceVersion
     const deltas = event.kind === 'bookmark' ? [] : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
     this.#ownWrites.applied(event, resourceVersion)
+    if (event.kind !== 'bookmark') this.#reportDeleted(deltas)
     this.#handlers.tellAll(deltas)
+  }
+
+  #reportDeleted(deltas: readonly Delta<T>[]): void {
+    const { onDeleted, resource } = this.#options
+    if (onDeleted) for (const { kind, object } of deltas) if (kind === 'deleted') onDeleted(resource, formatKey(keyOf(object)), object.metadata.uid)
   }
 
   #prepare(object: KubeObject): void {
@@ -226,12 +245,26 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     readAs(resource, object)
     dropManagedFields(object)
     try {
-      strip?.(object)
+      if (strip) stripped(object, strip)
     } catch (cause) {
       throw new Error(`Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`, { cause })
     }
     if (freeze) deepFreeze(object)
   }
+}
+
+/** Of the metadata, what the cache itself, owners, finalizers, predicates and selectors read: a strip function can't take it. */
+const KEPT = [
+  'name', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds',
+  'labels', 'ownerReferences', 'finalizers',
+] as const
+
+/** Has an object stripped, and marks it, so that it is not written back as if it were whole. */
+function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
+  const { metadata } = object
+  const kept = Object.fromEntries(KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])))
+  strip(object)
+  Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
 }
 
 /**

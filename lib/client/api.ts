@@ -1,5 +1,6 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
 import { isReason } from '../core/errors.ts'
+import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
@@ -62,7 +63,7 @@ export class Api {
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal)) as KubeObject)
+    return readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal, parseExact)) as KubeObject)
   }
 
   /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. */
@@ -110,7 +111,8 @@ export class Api {
   }
 
   update(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(target, query, updateRequest(target, bodyOf(target, object), query), `update ${describe(target)}`, signal)
+    const action = `update ${describe(target)}`
+    return this.#write(target, query, updateRequest(target, bodyOf(target, object), query, action), action, signal)
   }
 
   patch(
@@ -157,7 +159,7 @@ export class Api {
     const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
     try {
       const written = await this.#exchange(request, signal, async (response) => ({
-        object: (await readJson(response, action)) as KubeObject,
+        object: (await readJson(response, action, parseExact)) as KubeObject,
         created: response.status === 201,
       }))
       inFlight?.answered(written.object)
@@ -167,8 +169,13 @@ export class Api {
     }
   }
 
-  async #json(request: HttpRequest, action: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return await this.#exchange(request, signal, (response) => readJson(response, action))
+  async #json(
+    request: HttpRequest,
+    action: string,
+    signal: AbortSignal | undefined,
+    parse?: (text: string) => unknown,
+  ): Promise<unknown> {
+    return await this.#exchange(request, signal, (response) => readJson(response, action, parse))
   }
 
   /** Sends, and reads the whole answer, while no signal that ends it is aborted. */

@@ -1,7 +1,8 @@
 /** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
 import type { Index } from '../core/index.ts'
 import type { DesiredMeta, KubeObject, Ref, StatusOf, Thawed } from '../core/objects.ts'
-import type { AnyResource, Resource } from '../core/resource.ts'
+import type { AnyResource, Resource, Writable } from '../core/resource.ts'
+import type { KindName } from './kind_map.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 
 /** What narrows a list. */
@@ -10,7 +11,7 @@ export interface ListOptions {
   namespace?: string
   /** A label selector: text in the API's grammar, or labels to be equal to. */
   labels?: string | Readonly<Record<string, string>>
-  /** A field selector, such as `metadata.name=a`. Read live: caches cannot evaluate them. */
+  /** A field selector, such as `metadata.name=a`. Read live, of a kind that is cached in part: that part. */
   fields?: string
 }
 
@@ -110,6 +111,8 @@ export interface Subresource<Body, Answer> {
   create(body: Body, options?: SendOptions): Promise<Answer>
   update(body: Body, options?: SendOptions): Promise<Answer>
   patch(patch: Patch, options?: SendOptions): Promise<Answer>
+  /** Server-side apply, forced: states what it wants and leaves the rest to others. It is sent each time. */
+  apply(body: Body, options?: SendOptions & { force?: boolean }): Promise<Answer>
 }
 
 /** A change in one of the API's patch formats. */
@@ -123,7 +126,7 @@ export interface Reader {
   /** `undefined` when there is no such object. Throws when the server does not serve this kind. */
   get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined>
   list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]>
-  /** The objects that an index has under a key. */
+  /** The objects that an index has under a key. Of a kind that is not read from a cache, each lookup lists them all, and the log warns once. */
   lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]>
 }
 
@@ -148,7 +151,7 @@ export interface Client extends Reader {
   watch<T extends KubeObject>(resource: Of<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
   create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
   /** Replaces an object that was read, at the version that was read: `Conflict` when it has changed since. */
-  update<T extends KubeObject>(resource: Of<T>, object: NoInfer<T>, options?: WriteOptions): Promise<T>
+  update<T extends KubeObject, D>(resource: Resource<T, D> & Writable<D>, object: NoInfer<T>, options?: WriteOptions): Promise<T>
   /** Server-side apply, forced. Not sent when the last answer to the same desired object still stands in the cache. */
   apply<T extends KubeObject, D>(
     resource: Resource<T, D>,
@@ -159,8 +162,8 @@ export interface Client extends Reader {
    * Reads, changes a draft, writes at that version; again on a conflict. `change` must not wait. No write without a change;
    * `undefined` when it is gone.
    */
-  edit<T extends KubeObject>(
-    resource: Of<T>,
+  edit<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     change: (draft: Thawed<NoInfer<T>>) => void,
     options?: WriteOptions,
@@ -171,7 +174,7 @@ export interface Client extends Reader {
    * caller's. `apply` needs no reading and takes back what is desired no longer; prefer it where the server owns the merging.
    */
   createOrUpdate<T extends KubeObject, D>(
-    resource: Resource<T, D>,
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     change: (draft: Draft<NoInfer<D>>) => void,
     options?: WriteOptions,
@@ -181,8 +184,8 @@ export interface Client extends Reader {
    * States the whole status: a field left out or undefined goes. No write without a change. Given an object, it writes to
    * that one only: Conflict when a namesake has come in its place.
    */
-  setStatus<T extends KubeObject>(
-    resource: Of<T>,
+  setStatus<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     status: StatusOf<NoInfer<T>>,
     options?: SendOptions,
@@ -203,7 +206,21 @@ export interface Client extends Reader {
     resource: Of<T>,
     ref: Ref<NoInfer<T>>,
     name: N,
-  ): Subresource<SubresourceBody<N>, SubresourceAnswer<N>>
+  ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>>
+  /**
+   * A kind with the plural and the scope that the server serves it with, for kinds known only at run time. Costs one request for
+   * each version of a group, and one whenever the kind is not found. Throws `NotFound` when the server does not serve it.
+   *
+   * @example
+   * ```ts
+   * import type { Client, KubeObject } from 'kubeloop'
+   * const ownersOf = (client: Client, { metadata: { namespace = '', ownerReferences = [] } }: KubeObject) =>
+   *   Promise.all(ownerReferences.map(async (owner) => client.get(await client.kindOf(owner), { namespace, name: owner.name })))
+   * ```
+   */
+  kindOf<T extends KubeObject = KubeObject & { readonly [field: string]: unknown }, D = object>(
+    kind: KindName | { readonly group: string; readonly version: string; readonly kind: string },
+  ): Promise<Resource<T, D>>
   /** The same client, reading from the server. */
   readonly live: Client
 }

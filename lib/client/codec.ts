@@ -1,6 +1,7 @@
 /** From an answer to an object, or to the error that says what the server refused. */
 import { ApiError, type Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
+import { markPartial } from '../core/partial.ts'
 import { apiVersionOf, type AnyResource } from '../core/resource.ts'
 import type { HttpResponse } from '../core/transport.ts'
 
@@ -15,17 +16,20 @@ export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
   if (resource.only !== 'metadata') return object
   // A server that was asked for metadata sends no more: an object of which nothing is deleted stays small in V8.
   for (const field of Object.keys(object)) if (!IDENTITY.has(field)) delete (object as unknown as Record<string, unknown>)[field]
-  return Object.assign(object, { apiVersion: apiVersionOf(resource), kind: resource.kind })
+  return markPartial(Object.assign(object, { apiVersion: apiVersionOf(resource), kind: resource.kind }))
 }
 
 const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
 
-/** The JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. */
-export async function readJson(response: HttpResponse, action: string): Promise<unknown> {
+/**
+ * The JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. Answers with one
+ * object, which may be written back, are parsed by `parseExact`.
+ */
+export async function readJson(response: HttpResponse, action: string, parse: (text: string) => unknown = JSON.parse): Promise<unknown> {
   if (response.status >= 400) throw await readError(response, action)
   const text = await response.body.text()
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch {
     // No cause: the parser quotes what it could not read, and that may be half a Secret.
     throw new SyntaxError(`Cannot ${action}: the server answered ${response.status} with ${describeBody(text)} instead of JSON`)

@@ -1,4 +1,5 @@
 /** Which kinds a server serves. */
+import { kindProblem } from '../core/names.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { isReason } from '../core/errors.ts'
 import type { Api } from './api.ts'
@@ -19,7 +20,7 @@ interface ResourceList {
 /** The kinds of each group's preferred version that have all of these verbs. */
 export async function discoverKinds(api: Api, verbs: readonly string[], signal: AbortSignal): Promise<AnyResource[]> {
   const { groups } = (await api.raw({ method: 'GET', path: '/apis', headers: ACCEPT }, 'list the API groups', signal)) as GroupList
-  const versions = ['v1', ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion)]
+  const versions = ['v1', ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion).filter(parseApiVersion)]
   const lists = await Promise.all(versions.map((groupVersion) => kindsOf(api, groupVersion, signal)))
   return lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb))).map(({ resource }) => resource)
 }
@@ -40,9 +41,21 @@ export interface ServedKind {
   readonly verbs: readonly string[]
 }
 
-/** The kinds of one version of a group, such as `v1` or `apps/v1`. Rejects with NotFound when the server does not have it. */
+/** `apps/v1` or `v1` in its parts. Undefined for what can be no apiVersion: it may come from an object, and becomes a path. */
+export function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } | undefined {
+  const slash = apiVersion.indexOf('/')
+  const names = { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
+  return slash === 0 || kindProblem(names) ? undefined : names
+}
+
+/**
+ * The kinds of one version of a group, such as `v1` or `apps/v1`. Rejects with NotFound when the server does not have it, with a
+ * TypeError for what can be no apiVersion.
+ */
 export async function readKinds(api: Api, groupVersion: string, signal?: AbortSignal): Promise<ServedKind[]> {
-  const [group, version] = groupVersion.includes('/') ? (groupVersion.split('/') as [string, string]) : (['', groupVersion] as const)
+  const names = parseApiVersion(groupVersion)
+  if (!names) throw new TypeError(`Cannot list the kinds of ${JSON.stringify(groupVersion)}: it is no apiVersion, such as "v1" or "apps/v1"`)
+  const { group, version } = names
   const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
   const list = (await api.raw({ method: 'GET', path, headers: ACCEPT }, `list the kinds of ${groupVersion}`, signal)) as ResourceList
   return list.resources

@@ -3,8 +3,10 @@ import { untilAborted } from '../async/abort.ts'
 import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
+import { isExact } from '../core/exact_json.ts'
 import type { KubeObject, Ref, Thawed } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
+import { copyMarks, isPartial } from '../core/partial.ts'
+import { checkWritable, type Resource } from '../core/resource.ts'
 import { describe } from './api.ts'
 import type { Client, Draft, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
@@ -24,9 +26,9 @@ export async function edit<T extends KubeObject>(
   change: (draft: Thawed<NoInfer<T>>) => void,
   options: WriteOptions,
 ): Promise<T | undefined> {
-  let current = await untilAborted(client.get(resource, ref), options.signal)
+  let current = await wholeObject(client, resource, ref, options)
   for (let attempt = 1; current; attempt++) {
-    const changed = cloneJson(current) as Thawed<T>
+    const changed = copyMarks(current, cloneJson(current)) as Thawed<T>
     changeNow(change, changed, () => `edit ${describe(targetOf(resource, current!, 'edit'))}`)
     const wanted = owned(resource, changed as T, options.owner) as T
     if (jsonEqual(wanted, current)) return current
@@ -44,7 +46,7 @@ export async function edit<T extends KubeObject>(
 
 /** {@link Client.createOrUpdate} by a client's other verbs. */
 export async function createOrUpdate<T extends KubeObject, D>(
-  client: Pick<Client, 'get' | 'create' | 'update'>,
+  client: Pick<Client, 'get' | 'create' | 'update' | 'live'>,
   resource: Resource<T, D>,
   ref: Ref<NoInfer<T>>,
   change: (draft: Draft<NoInfer<D>>) => void,
@@ -52,9 +54,9 @@ export async function createOrUpdate<T extends KubeObject, D>(
 ): Promise<Ensured<T>> {
   const action = 'create or update'
   const target = targetOf(resource, ref, action)
-  const current = await untilAborted(client.get(resource, ref), options.signal)
+  const current = await wholeObject(client, resource, ref, options)
   const { name, namespace } = target
-  const changed = current ? cloneJson(current as object) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
+  const changed = current ? copyMarks(current, cloneJson(current as object)) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
   changeNow(change, changed as unknown as Draft<D>, () => `${action} ${describe(target)}`)
   const { metadata } = changed as Partial<KubeObject>
   if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {
@@ -63,8 +65,24 @@ export async function createOrUpdate<T extends KubeObject, D>(
   if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
   const wanted = owned(resource, changed, options.owner) as T
   if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
-  const object = await client.update(resource, wanted, options)
+  const object = await client.update(resource as Of<T>, wanted, options)
   return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
+}
+
+/**
+ * What a change begins from: what the client reads, or the server's object where that has less of it (`strip`) or numbers that
+ * may have been rounded.
+ */
+async function wholeObject<T extends KubeObject>(
+  client: Pick<Client, 'get' | 'live'>,
+  resource: Of<T>,
+  ref: Ref<NoInfer<T>>,
+  { signal }: WriteOptions,
+): Promise<T | undefined> {
+  checkWritable(resource)
+  const found = await untilAborted(client.get(resource, ref), signal)
+  if (!found || (!isPartial(found) && isExact(found))) return found
+  return await untilAborted(client.live.get(resource, ref), signal)
 }
 
 /** Lets a draft be changed at once. What an async function would do after it has waited comes too late for anybody. */

@@ -2,7 +2,7 @@
 import { isReason } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Api } from './api.ts'
-import { discoverKinds, readKinds } from './discovery.ts'
+import { discoverKinds, parseApiVersion, readKinds } from './discovery.ts'
 
 /** Which kind: `apiVersion` and `kind` as an object carries them. */
 export interface KindName {
@@ -24,8 +24,9 @@ export class KindMap {
     this.#api = api
   }
 
-  /** The kind with its plural and scope, or `undefined` when the server does not serve it now. */
+  /** The kind with its plural and scope, or `undefined` when the server does not serve it now, or never could by such a name. */
   async find({ apiVersion, kind }: KindName): Promise<AnyResource | undefined> {
+    if (!parseApiVersion(apiVersion)) return undefined
     const known = this.#known.get(apiVersion)?.get(kind)
     return known ?? (await this.#ask(apiVersion)).get(kind)
   }

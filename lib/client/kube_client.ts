@@ -1,10 +1,14 @@
 /** The Client: the API's verbs, with what a reconciler wants around them — owners, no-op writes left out, retries on conflict. */
 import { asJson, jsonEqual } from '../core/equal.ts'
+import { stringifyExact } from '../core/exact_json.ts'
+import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed } from '../core/objects.ts'
-import { groupResourceOf, type AnyResource, type Resource } from '../core/resource.ts'
-import type { Api, Written } from './api.ts'
+import { isPartial } from '../core/partial.ts'
+import { apiVersionOf, checkWritable, groupResourceOf, wholeOf, type AnyResource, type Resource, type Writable } from '../core/resource.ts'
+import { untilAborted } from '../async/abort.ts'
+import { describe, type Api, type Written } from './api.ts'
 import { AppliedMemory } from './applied_memory.ts'
 import type {
   CachingReader, Client, DeleteAllOptions, DeleteOptions, Draft, Ensured, ListOptions, ListPage, PageOptions, Patch, PatchOptions, Reader,
@@ -12,10 +16,11 @@ import type {
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { createOrUpdate, edit } from './edit.ts'
+import { KindMap, type KindName } from './kind_map.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { patchBody } from './patches.ts'
-import { owned, targetOf, targetOfNew, uidIn, type NamedTarget } from './placement.ts'
+import { owned, targetOf, targetOfNew, uidIn, whole, type NamedTarget } from './placement.ts'
 import { wireObject, type Target, type WriteQuery } from './requests.ts'
 import { statusError, statusPatch } from './status_patch.ts'
 import { subresourceBody, type SubresourceAnswer, type SubresourceBody, type SubresourceName } from './subresources.ts'
@@ -36,6 +41,8 @@ export interface KubeClientOptions {
   readonly onWrite?: ((write: WriteRecord) => void) | undefined
   /** What earlier applies answered; shared by the clients of one operator. */
   readonly applied?: AppliedMemory
+  /** Which kinds the server serves; shared likewise. */
+  readonly kinds?: KindMap
 }
 
 export class KubeClient implements Client {
@@ -43,6 +50,7 @@ export class KubeClient implements Client {
   readonly #api: Api
   readonly #reader: Reader
   readonly #applied: AppliedMemory
+  readonly #kinds: KindMap
   #live: Client | undefined
 
   constructor(options: KubeClientOptions) {
@@ -51,21 +59,22 @@ export class KubeClient implements Client {
     const live = new LiveReader(options.api)
     this.#reader = options.reader?.(live) ?? live
     this.#applied = options.applied ?? new AppliedMemory()
+    this.#kinds = options.kinds ?? new KindMap(options.api)
   }
 
   /** The same client for one run: its calls end with the run's signal, and its writes are told to `onWrite`. */
   bound(run: { readonly signal: AbortSignal }, onWrite?: (write: WriteRecord) => void): KubeClient {
     const api = this.#api.bound(run)
-    return new KubeClient({ ...this.#options, applied: this.#applied, api, onWrite: onWrite ?? this.#options.onWrite })
+    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, api, onWrite: onWrite ?? this.#options.onWrite })
   }
 
   /** The same client for what works in the name of a lease: no write begins once the fence has fallen. */
   fenced(fence: Fence): KubeClient {
-    return new KubeClient({ ...this.#options, applied: this.#applied, api: this.#api.fenced(fence) })
+    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, api: this.#api.fenced(fence) })
   }
 
   get live(): Client {
-    return (this.#live ??= new KubeClient({ ...this.#options, applied: this.#applied, reader: undefined }))
+    return (this.#live ??= new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, reader: undefined }))
   }
 
   get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
@@ -95,8 +104,8 @@ export class KubeClient implements Client {
     return this.#tell('create', resource, written, 'created', options) as T
   }
 
-  async update<T extends KubeObject>(resource: Of<T>, object: NoInfer<T>, options: WriteOptions = {}): Promise<T> {
-    const wanted = owned(resource, object, options.owner)
+  async update<T extends KubeObject, D>(resource: Resource<T, D> & Writable<D>, object: NoInfer<T>, options: WriteOptions = {}): Promise<T> {
+    const wanted = whole(resource, owned(resource, object, options.owner), 'update')
     const written = await this.#api.update(targetOf(resource, wanted, 'update'), wanted, this.#query(options), options.signal)
     return this.#tell('update', resource, written, changeSince(object, written), options) as T
   }
@@ -106,11 +115,12 @@ export class KubeClient implements Client {
     object: NoInfer<D>,
     options: WriteOptions & { force?: boolean } = {},
   ): Promise<T> {
-    const wanted = wireObject(resource, owned(resource, object as object, options.owner))
+    const wanted = wireObject(resource, whole(resource, owned(resource, object as object, options.owner), 'apply'))
     const target = targetOf(resource, wanted, 'apply')
     const query = this.#query(options)
     const current = await this.#current(resource, target)
-    const memory = options.dryRun ? undefined : this.#applied.of(resource, target, query.fieldManager)
+    // Of a kind that is not cached nothing is remembered: there is nothing to compare it with.
+    const memory = options.dryRun || !this.#isCached(resource) ? undefined : this.#applied.of(resource, target, query.fieldManager)
     if (current && memory?.stands(wanted, current)) {
       return this.#tell('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
@@ -119,8 +129,8 @@ export class KubeClient implements Client {
     return this.#tell('apply', resource, written, written.created ? 'created' : changeSince(current ?? {}, written), options) as T
   }
 
-  async edit<T extends KubeObject>(
-    resource: Of<T>,
+  async edit<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     change: (draft: Thawed<NoInfer<T>>) => void,
     options: WriteOptions = {},
@@ -129,7 +139,7 @@ export class KubeClient implements Client {
   }
 
   async createOrUpdate<T extends KubeObject, D>(
-    resource: Resource<T, D>,
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     change: (draft: Draft<NoInfer<D>>) => void,
     options: WriteOptions = {},
@@ -149,12 +159,13 @@ export class KubeClient implements Client {
     return this.#tell(options.subresource === 'status' ? 'status' : 'patch', resource, written, changeSince(ref, written), options) as T
   }
 
-  async setStatus<T extends KubeObject>(
-    resource: Of<T>,
+  async setStatus<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
     status: StatusOf<NoInfer<T>>,
     options: SendOptions = {},
   ): Promise<T> {
+    checkWritable(resource)
     const target = targetOf(resource, ref, 'set the status of')
     const uid = uidIn(ref)
     const wanted = asJson(status)
@@ -163,7 +174,7 @@ export class KubeClient implements Client {
     if (current && (!uid || current.metadata.uid === uid) && jsonEqual(current.status ?? {}, wanted)) {
       return this.#tell('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
     }
-    const patch = statusPatch(wanted, uid)
+    const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${describe(target)}`, ref)
     const sent = this.#api.patch({ ...target, subresource: 'status' }, 'json', patch, this.#query(options), options.signal)
     const written = await sent.catch((error: unknown) => {
       throw statusError(error, target, uid)
@@ -173,6 +184,7 @@ export class KubeClient implements Client {
 
   async delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options: DeleteOptions = {}): Promise<boolean> {
     const target = targetOf(resource, ref, 'delete')
+    if (!options.dryRun) this.#applied.forget(resource, formatKey(target))
     try {
       await this.#api.delete(target, deletion(options), options.signal)
     } catch (error) {
@@ -189,6 +201,7 @@ export class KubeClient implements Client {
       throw new TypeError(`Cannot delete all ${groupResourceOf(resource)}: it needs a namespace; the server deletes in one at a time`)
     }
     const left = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
+    if (!options.dryRun) for (const object of left) this.#applied.forget(resource, formatKey(keyOf(object)))
     this.#note({ verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' }, options)
     return left as T[]
   }
@@ -197,22 +210,38 @@ export class KubeClient implements Client {
     resource: Of<T>,
     ref: Ref<NoInfer<T>>,
     name: N,
-  ): Subresource<SubresourceBody<N>, SubresourceAnswer<N>> {
-    const target = { ...targetOf(resource, ref, `address the ${name} of`), subresource: name }
-    const told = (verb: WriteRecord['verb'], { object, created }: Written, options: SendOptions): SubresourceAnswer<N> => {
+  ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
+    // A part of an object is always read as a whole: what is read may be written back.
+    const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
+    const told = (verb: WriteRecord['verb'], { object, created }: Written, options: SendOptions): SubresourceAnswer<N, T> => {
       this.#note({ verb, kind: `${resource.kind}/${name}`, key: formatKey(target), result: created ? 'created' : 'changed' }, options)
-      return object as unknown as SubresourceAnswer<N>
+      return object as unknown as SubresourceAnswer<N, T>
     }
     const [api, body] = [this.#api, subresourceBody.bind(undefined, target)]
     return {
-      get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N>,
+      get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N, T>,
       create: async (part, options = {}) =>
         told('create', await api.create(target, body(part), this.#query(options), options.signal), options),
       update: async (part, options = {}) =>
         told('update', await api.update(target, body(part), this.#query(options), options.signal), options),
       patch: async (patch, options = {}) =>
         told('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
+      apply: async (part, options = {}) =>
+        told('apply', await api.patch(target, 'apply', body(part), { ...this.#query(options), force: options.force ?? true }, options.signal), options),
     }
+  }
+
+  async kindOf<T extends KubeObject, D>(
+    name: KindName | { readonly group: string; readonly version: string; readonly kind: string },
+  ): Promise<Resource<T, D>> {
+    const { signal } = this.#api
+    signal?.throwIfAborted()
+    const { kind } = name
+    const apiVersion = 'apiVersion' in name ? name.apiVersion : apiVersionOf(name)
+    const found = await untilAborted(this.#kinds.find({ apiVersion, kind }), signal)
+    if (found) return found
+    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server does not serve it (is the CRD installed?)`
+    throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, { code: 404 })
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {
@@ -223,11 +252,17 @@ export class KubeClient implements Client {
     }
   }
 
+  #isCached(resource: AnyResource): boolean {
+    const reader = this.#reader
+    return 'watches' in reader ? (reader as CachingReader).watches(resource) : !(reader instanceof LiveReader)
+  }
+
   /** What the cache has of an object before we write it. A request to save a request is not worth it. */
   async #current(resource: AnyResource, target: NamedTarget): Promise<KubeObject | undefined> {
-    const reader = this.#reader
-    const isCached = 'watches' in reader ? (reader as CachingReader).watches(resource) : !(reader instanceof LiveReader)
-    return isCached ? await reader.get(resource, { namespace: target.namespace ?? '', name: target.name }) : undefined
+    const isCached = this.#isCached(resource)
+    const object = isCached ? await this.#reader.get<KubeObject>(resource, { namespace: target.namespace ?? '', name: target.name }) : undefined
+    // What a strip function took out may be what differs.
+    return object && isPartial(object) ? undefined : object
   }
 
   #tell(

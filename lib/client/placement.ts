@@ -1,6 +1,7 @@
 /** Where the object of a call is, and whose it is: decided before a request could go to a wrong place. */
 import type { KubeObject, ObjectKey, OwnerReference } from '../core/objects.ts'
 import { withController } from '../core/owners.ts'
+import { isPartial } from '../core/partial.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import { describe } from './api.ts'
 import type { Target } from './requests.ts'
@@ -44,6 +45,14 @@ export function owned(resource: AnyResource, object: object, owner: KubeObject |
   const what = metadata?.name ? describe({ resource, namespace, name: metadata.name }) : `a new ${resource.kind}`
   const ownerReferences = withController(metadata?.ownerReferences, owner, { what, namespace })
   return { ...object, metadata: { ...metadata, ...(namespace ? { namespace } : {}), ownerReferences } }
+}
+
+/** The object, which is written whole. Throws a TypeError for one that has less than the server's: the rest would be deleted. */
+export function whole(resource: AnyResource, object: object, verb: string): object {
+  if (!isPartial(object)) return object
+  const { name, namespace } = keyIn(object)
+  const why = 'it was read without what the cache strips, or as metadata alone, and the rest would be deleted'
+  throw new TypeError(`Cannot ${verb} ${describe({ resource, namespace, name })}: ${why}; use edit or client.live.get, or send a patch`)
 }
 
 /** The uid of an object that was handed over whole; a key has none. */

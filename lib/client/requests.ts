@@ -1,6 +1,7 @@
 /** Requests as values: from a verb and its arguments to a path, headers and a body. Nothing is sent here. */
 import type { HttpRequest } from '../core/transport.ts'
-import { apiVersionOf, type AnyResource } from '../core/resource.ts'
+import { apiVersionOf, checkWritable, type AnyResource } from '../core/resource.ts'
+import { stringifyExact } from '../core/exact_json.ts'
 import { formatLabels } from '../core/selectors.ts'
 
 /** Where objects of a kind are, or one of them, or a subresource of one. */
@@ -25,14 +26,15 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
  * kind decides, a namespace beside a cluster-scoped one is left out.
  */
 export function pathOf({ resource, namespace, name, subresource }: Target): string {
-  const root = resource.group ? `/apis/${resource.group}/${resource.version}` : `/api/${resource.version}`
+  const version = segment(resource, 'version', resource.version)
+  const root = resource.group ? `/apis/${segment(resource, 'group', resource.group)}/${version}` : `/api/${version}`
   const within = resource.scope === 'Namespaced' && namespace ? `/namespaces/${segment(resource, 'namespace', namespace)}` : ''
   if (name !== undefined && resource.scope === 'Namespaced' && !within) {
     throw new TypeError(`Cannot address ${resource.kind} "${name}": it needs a namespace`)
   }
   const object = name === undefined ? '' : `/${segment(resource, 'name', name)}`
   const part = subresource ? `/${segment(resource, 'subresource', subresource)}` : ''
-  return `${root}${within}/${resource.plural}${object}${part}`
+  return `${root}${within}/${segment(resource, 'plural', resource.plural)}${object}${part}`
 }
 
 /** The rule of apimachinery's IsValidPathSegmentName; the server decodes a path before it divides it. */
@@ -87,9 +89,10 @@ export function createRequest(target: Target, object: object, query: WriteQuery)
   return { method: 'POST', path, headers: sending('application/json'), body: JSON.stringify(object) }
 }
 
-export function updateRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
+/** `action` begins the message of the TypeError that is thrown for numbers which may have been rounded: `update Foo "ns/a"`. */
+export function updateRequest(target: Target, object: object, query: WriteQuery, action = `update ${target.resource.kind}`): HttpRequest {
   const path = withQuery(pathOf(target), writeQuery(query))
-  return { method: 'PUT', path, headers: sending('application/json'), body: JSON.stringify(object) }
+  return { method: 'PUT', path, headers: sending('application/json'), body: stringifyExact(object, action) }
 }
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
@@ -102,6 +105,7 @@ const PATCH_MEDIA_TYPE: Readonly<Record<PatchType, string>> = {
   apply: 'application/apply-patch+yaml',
 }
 
+/** `patch`: as a value, or as JSON. */
 export function patchRequest(
   target: Target,
   type: PatchType,
@@ -109,7 +113,8 @@ export function patchRequest(
   query: WriteQuery & { force?: boolean | undefined },
 ): HttpRequest {
   const path = withQuery(pathOf(target), { ...writeQuery(query), force: type === 'apply' ? query.force : undefined })
-  return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body: JSON.stringify(patch) }
+  const body = typeof patch === 'string' ? patch : JSON.stringify(patch)
+  return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body }
 }
 
 export function deleteRequest(
@@ -135,8 +140,12 @@ export function deleteRequest(
   return { method: 'DELETE', path, headers: sending('application/json'), body: JSON.stringify(body) }
 }
 
-/** An object to send: apiVersion and kind come from the Resource, whatever the caller wrote. */
+/**
+ * An object to send: apiVersion and kind come from the Resource, whatever the caller wrote. Throws a TypeError for a kind of which
+ * only the metadata is read.
+ */
 export function wireObject(resource: AnyResource, object: object): Record<string, unknown> {
+  checkWritable(resource)
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }
 }
 

@@ -1,6 +1,6 @@
 /** Parts of objects that have verbs of their own: their names, what is sent to them, and what they answer with. */
 import type { Status } from '../core/errors.ts'
-import { keyOf, type ObjectMeta } from '../core/objects.ts'
+import { keyOf, type ObjectMeta, type StatusOf } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import type { NamedTarget } from './placement.ts'
 
@@ -40,10 +40,15 @@ interface EvictionOptions {
 }
 
 export type SubresourceName = keyof Known | (string & {})
-export type SubresourceBody<N extends SubresourceName> = N extends keyof Known ? Known[N]['body'] : object
-export type SubresourceAnswer<N extends SubresourceName> = N extends keyof Known
+export type SubresourceBody<N extends SubresourceName, T = unknown> = N extends keyof Known
+  ? Known[N]['body']
+  : N extends 'status' ? { readonly status: Part<StatusOf<T>>; readonly [field: string]: unknown } : object
+export type SubresourceAnswer<N extends SubresourceName, T = unknown> = N extends keyof Known
   ? Known[N]['answer']
-  : { readonly [field: string]: unknown }
+  : N extends 'status' ? T : { readonly [field: string]: unknown }
+
+/** Some of the fields, at any depth; lists are taken whole. */
+type Part<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Part<T[K]> | undefined } : T
 
 /** Bodies that are of another kind than the object. */
 const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; readonly kind: string }>> = {

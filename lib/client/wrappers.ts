@@ -38,6 +38,7 @@ function verbs(client: Client): Verbs {
     delete: (...call) => client.delete(...call),
     deleteAll: (...call) => client.deleteAll(...call),
     subresource: (...call) => client.subresource(...call),
+    kindOf: (...call) => client.kindOf(...call),
   }
 }
 
@@ -82,6 +83,7 @@ export function namespaced(client: Client, namespace: string): Client {
     delete: async (resource, ref, options) => inner.delete(resource, at(resource, ref), options),
     deleteAll: async (resource, options) => inner.deleteAll(resource, among(resource, options)),
     subresource: (resource, ref, name) => inner.subresource(resource, at(resource, ref), name),
+    kindOf: (kind) => inner.kindOf(kind),
   }))
 }
 
@@ -113,6 +115,7 @@ function sending(client: Client, change: <O extends SendOptions>(options: O | un
         create: (body, options) => part.create(body, change(options)),
         update: (body, options) => part.update(body, change(options)),
         patch: (patch, options) => part.patch(patch, change(options)),
+        apply: (body, options) => part.apply(body, change(options)),
       }
     },
   }))

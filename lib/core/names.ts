@@ -9,3 +9,27 @@ export function isDomainName(text: string): boolean {
 export function isLabelText(text: string): boolean {
   return /^[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/.test(text)
 }
+
+/** A DNS label in lower case, of at most 63 characters, as RFC 1035 has it. */
+export function isLabel(text: string): boolean {
+  return /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/.test(text)
+}
+
+/** The names of a kind, as far as they are known. */
+export interface KindNames {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind?: string | undefined
+  readonly plural?: string | undefined
+}
+
+/** What is wrong with the names of a kind of any API server, in words; undefined when there is nothing. */
+export function kindProblem({ group, version, kind, plural }: KindNames): string | undefined {
+  if (group !== '' && !isDomainName(group)) return `group ${JSON.stringify(group)} must be a domain, such as "apps" or "example.com", or empty for the core group`
+  if (!isLabel(version)) return `version ${JSON.stringify(version)} must be a lower-case label, such as "v1" or "v1alpha1"`
+  if (kind !== undefined && !/^[A-Za-z][A-Za-z\d]{0,62}$/.test(kind)) return `kind ${JSON.stringify(kind)} must be CamelCase with at most 63 letters and digits, such as "Foo"`
+  // Aggregated APIs have names with "_" and ".", such as those of external metrics.
+  if (plural !== undefined && !/^\w[-\w.]*$/.test(plural)) return `plural ${JSON.stringify(plural)} must be one word, such as "foos"`
+  return undefined
+}

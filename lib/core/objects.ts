@@ -3,6 +3,8 @@
  * mutable only as a draft.
  */
 
+import { copyMarks } from './partial.ts'
+
 type Atom = string | number | boolean | bigint | symbol | null | undefined | ((...args: never[]) => unknown)
 
 /** `T` with every field readonly, at any depth. What the cache hands out is shared, so nobody may change it. */
@@ -93,7 +95,7 @@ export type StatusOf<T> = 'status' extends keyof T ? NonNullable<T['status' & ke
 
 /** A mutable deep copy. `structuredClone` would keep the readonly types. */
 export function draft<T>(object: T): Thawed<T> {
-  return structuredClone(object) as Thawed<T>
+  return copyMarks(object, structuredClone(object) as Thawed<T>)
 }
 
 /** The key of an object or of anything that names one. */

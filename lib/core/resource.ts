@@ -92,13 +92,29 @@ export function resourceId(resource: AnyResource): string {
 
 /**
  * The same kind, of which only the metadata is fetched, watched and kept: for objects that are many or large, of which one
- * wants to know that they exist. It is watched beside the whole kind, if that is watched too; it cannot be written.
+ * wants to know that they exist. It is watched beside the whole kind, if that is watched too. Patches and deletions are possible;
+ * writes of whole objects and of their status are a TypeError, as they would delete what was not read.
  */
 // deno-lint-ignore no-explicit-any -- what is written does not matter to what is read
 export function metadataOf<T extends KubeObject>(resource: Resource<T, any>): Resource<MetadataOf<T>, never> {
   const { group, version, kind, plural, scope } = resource
   return { group, version, kind, plural, scope, only: 'metadata' }
 }
+
+/** The kind itself, of one that may be of {@link metadataOf}. */
+export function wholeOf({ group, version, kind, plural, scope }: AnyResource): AnyResource {
+  return { group, version, kind, plural, scope }
+}
+
+/** Throws a TypeError for a kind of {@link metadataOf}: an object that is written whole would lose all but its metadata. */
+export function checkWritable({ kind, only }: AnyResource): void {
+  if (!only) return
+  const lost = 'only the metadata is read, and a write of the whole object would delete the rest'
+  throw new TypeError(`Cannot write metadataOf(${kind}): ${lost}; write ${kind} itself, or send a patch`)
+}
+
+/** In the types, what {@link checkWritable} checks: a kind that can't be written has `never` in place of what is written. */
+export type Writable<D> = [D] extends [never] ? { readonly only: 'a kind that can be written, not its metadata alone' } : unknown
 
 /** What is read of an object through {@link metadataOf}. */
 export type MetadataOf<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind' | 'metadata'>

@@ -9,6 +9,7 @@ import { systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import { Api } from '../client/api.ts'
+import { AppliedMemory } from '../client/applied_memory.ts'
 import type { Reader } from '../client/client.ts'
 import { KindMap } from '../client/kind_map.ts'
 import { KubeClient } from '../client/kube_client.ts'
@@ -114,10 +115,12 @@ export class Cluster implements Runnable {
     this.transport = around(counted)
     this.api = new Api({ transport: this.transport })
     this.leaseApi = own ? new Api({ transport: around(counting(own)) }) : this.api
-    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze })
-    const reader = (live: Reader): Reader => new CachedReader(this.cache, live)
-    this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation })
     this.kinds = new KindMap(this.api)
+    const applied = new AppliedMemory()
+    const onDeleted = applied.forget.bind(applied)
+    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, onDeleted })
+    const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
+    this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
     // It has a patience of its own: what the server puts off is not waited for within one request.
     this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
   }

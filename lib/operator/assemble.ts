@@ -10,7 +10,7 @@ import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
-import { boundTo, clientsOf, type Clusters } from './clusters.ts'
+import { boundTo, clientsOf, fencedCluster, type Clusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { controllerName, finalizerOf, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints } from './endpoints.ts'
@@ -47,8 +47,8 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   addTasks(description, manager, setup)
   return {
     manager, meter, clock, log, ...endpoints,
-    cluster: clusters.main,
-    clusterOf: (cluster) => clusters.of(cluster),
+    cluster: fencedCluster(clusters.main, manager.fence),
+    clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
     controllers: new Map(controllers.map((controller) => [controller.name, controller])),
   }
 }

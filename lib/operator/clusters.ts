@@ -14,6 +14,7 @@ import { Cluster } from '../manager/cluster.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
 import { syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
 import { describeFlags, type ClusterFlags } from './flags.ts'
+import type { ClusterParts } from './parts.ts'
 
 export interface ClusterSetup {
   /** Of the operator's own cluster; found as kubectl finds it where neither is given. */
@@ -112,6 +113,12 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
     if (!client) made.set(of, (client = fence ? of.client.fenced(fence) : of.client))
     return client
   }
+}
+
+/** A cluster as extensions see it. */
+export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
+  const { name, config, cache, kinds, recorder } = cluster
+  return { name, config, cache, kinds, recorder, api: cluster.api.fenced(fence), client: cluster.client.fenced(fence), unfenced: cluster }
 }
 
 /** The clients of one piece of work: their calls end with its signal, and their writes are told. */

@@ -44,7 +44,11 @@ export interface CacheSelection<T extends KubeObject> {
   labels?: string
   /** A field selector, likewise. */
   fields?: string
-  /** Takes out of each object what is not read, before it is stored. */
+  /**
+   * Takes out of each object what is not read, before it is stored. Reads from the cache then give objects without it; names,
+   * versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a kind from the
+   * server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache, its draft, or a spread of it.
+   */
   strip?: (draft: Thawed<NoInfer<T>>) => void
 }
 

@@ -32,6 +32,8 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
    * ```
    */
   namespaces?: CacheNamespaces<T>
+  /** `live`: watched for its events, and read from the server, all of it. Default: read from the cache. */
+  read?: 'live'
   /** Where. Default: the operator's own cluster. */
   cluster?: OtherCluster
 }

@@ -9,13 +9,22 @@ import type { MetricsServer } from '../manager/metrics_server.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { OtherCluster } from './context.ts'
 
+/**
+ * A cluster of one start. Writes by its `client` and `api` are fenced by `manager.fence`: with leader election they are rejected
+ * before the lease is won and after it is lost; without, they end with the grace period.
+ */
+export interface ClusterParts extends Pick<Cluster, 'name' | 'config' | 'api' | 'client' | 'cache' | 'kinds' | 'recorder'> {
+  /** The cluster itself, for what every replica does: its `client`, `api` and `transport` write without a fence. */
+  readonly unfenced: Cluster
+}
+
 export interface Parts {
-  /** Runs what is added to it, before the start or at any time while it runs; `manager.fence` is for clients of what only the leader does. */
+  /** Runs what is added to it, before the start or at any time while it runs. `manager.fence` is for other clients of the leader's. */
   readonly manager: Manager
   /** The operator's own cluster. */
-  readonly cluster: Cluster
+  readonly cluster: ClusterParts
   /** Another cluster of the operator. */
-  clusterOf(cluster: OtherCluster): Cluster
+  clusterOf(cluster: OtherCluster): ClusterParts
   /** By name. `watch` adds a source to one, also while it runs, until a signal of yours is aborted. */
   readonly controllers: ReadonlyMap<string, Controller>
   /** Takes checks before the start. Absent where `health` is not set. */

@@ -1,4 +1,5 @@
 /** A kind known only at run time. */
+import { kindProblem } from '../core/names.ts'
 import { pluralOf } from './names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
@@ -14,7 +15,8 @@ export interface DynamicKind {
 }
 
 /**
- * A Resource for a kind without a schema; its objects are read as they come.
+ * A Resource for a kind without a schema; its objects are read as they come. Throws a TypeError for names that no API server has.
+ * `client.kindOf` asks the server for the plural and the scope instead.
  *
  * @example
  * ```ts
@@ -27,8 +29,8 @@ export function dynamicResource<T extends KubeObject = KubeObject & { readonly [
   kind: DynamicKind,
 ): Resource<T, D> {
   if (!kind.kind || !kind.version) throw new TypeError('Cannot name a kind: its version and kind are needed')
-  return {
-    group: kind.group, version: kind.version, kind: kind.kind,
-    plural: kind.plural ?? pluralOf(kind.kind), scope: kind.scope ?? 'Namespaced',
-  }
+  const names = { group: kind.group, version: kind.version, kind: kind.kind, plural: kind.plural ?? pluralOf(kind.kind) }
+  const problem = kindProblem(names)
+  if (problem) throw new TypeError(`Cannot name a kind: ${problem}`)
+  return { ...names, scope: kind.scope ?? 'Namespaced' }
 }

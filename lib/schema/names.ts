@@ -1,5 +1,5 @@
 /** The names of a kind: what the API server takes, and the plural that follows from a kind. */
-import { isDomainName } from '../core/names.ts'
+import { isDomainName, isLabel } from '../core/names.ts'
 
 /** The names that a definition states. */
 export interface Names {
@@ -52,9 +52,4 @@ function rank(version: string): readonly [number, number, number] | undefined {
   if (!match) return undefined
   const stability = match[2] === 'alpha' ? 0 : match[2] === 'beta' ? 1 : 2
   return [stability, Number(match[1]), Number(match[3] ?? 0)]
-}
-
-/** A DNS label as RFC 1035 has it. */
-function isLabel(text: string): boolean {
-  return /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
 }

@@ -43,7 +43,7 @@ function readerOf(store: () => StoreReader): CachedReader {
   const informer = { namespace: undefined, isSynced: true, get reader() {
     return store()
   } }
-  return new CachedReader({ informersOf: () => [informer] } as unknown as Cache, {} as Reader)
+  return new CachedReader({ readableOf: () => [informer] } as unknown as Cache, {} as Reader)
 }
 
 const READS: Readonly<Record<string, readonly [number, (reader: CachedReader, at: number) => Promise<unknown>]>> = {

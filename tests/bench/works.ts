@@ -46,6 +46,7 @@ const INFORMERS = 200
 const WATCHES = 100
 const IDLE_SECONDS = 20
 const EVENTS = 200_000
+const APPLIED = 50_000
 const CHURN = { first: 100_000, all: 1_000_000 }
 
 /** `n`: the objects of those that sync and reconcile. */
@@ -112,6 +113,14 @@ export function worksFor(n: number): readonly Work[] {
         { name: 'churn-last', unit: 'MiB', value: ({ lastMib }) => lastMib },
         { name: 'churn-growth', unit: 'MiB', value: ({ growthMib }) => growthMib },
         { name: 'churn-ratio', unit: '×', value: ({ ratio }) => ratio },
+      ],
+    },
+    {
+      name: 'applied-memory', rounds: 3, n: APPLIED,
+      subjects: async (lab) => ours(lab, 'applied_memory.ts', [APPLIED]),
+      figures: [
+        { name: 'applied-memory', unit: 'MiB', value: ({ appliedMib }) => appliedMib },
+        { name: 'applied-look', unit: 'µs', value: ({ lookUs }) => lookUs },
       ],
     },
     queue('queue', 'twice', KEYS),

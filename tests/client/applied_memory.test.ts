@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { AppliedMemory } from '../../lib/client/applied_memory.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import type { AnyResource } from '../../lib/core/resource.ts'
+import { metadataOf, type AnyResource } from '../../lib/core/resource.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const KEY = { namespace: 'ns', name: 'a' }
@@ -52,3 +54,58 @@ test('the memory is bounded: the oldest answers go, and remembering anew makes y
   of('one more').remember(desired, answered)
   assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).stands(desired, answered)), [true, false, true, true])
 })
+
+test('an object that is forgotten is so for every field manager, and no other is', () => {
+  const all = new AppliedMemory()
+  const managers = ['me', 'you']
+  for (const manager of managers) for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
+  all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
+  all.forget(POD, 'a')
+  assert.equal(all.size, 4)
+  // A namesake that came later is another object.
+  all.forget(POD, 'ns/a', 'earlier')
+  assert.equal(all.size, 4)
+  all.of(POD, { ...KEY, name: 'c' }, 'me').remember(desired, answered)
+  all.forget(POD, 'ns/c', 'u')
+  assert.equal(all.size, 4)
+  // What is watched of it may be the metadata alone.
+  all.forget(metadataOf(POD), 'ns/a')
+  all.forget(POD, 'ns/a')
+  assert.deepEqual(managers.flatMap((manager) => ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).stands(desired, answered))), [false, true, false, true])
+  assert.equal(all.size, 2)
+})
+
+test('however many field managers there are, the memory is bounded', () => {
+  const all = new AppliedMemory()
+  for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
+  assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
+  all.forget(POD, 'ns/a')
+  assert.deepEqual(['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).stands(desired, answered)), [false, false])
+})
+
+const collect = collector()
+const uncollected = collect ? false : 'Deno collects garbage on request with --v8-flags=--expose-gc only'
+
+test('an answer is remembered in few bytes, however large its object', { skip: uncollected }, () => {
+  const all = new AppliedMemory()
+  const count = 2000
+  collect!()
+  const before = process.memoryUsage().heapUsed
+  for (let index = 0; index < count; index++) {
+    const large = { spec: { text: `${index}`.repeat(5000), list: Array.from({ length: 100 }, (_, at) => ({ at, name: `${index}-${at}` })) } }
+    all.of(POD, { namespace: 'ns', name: `${'n'.repeat(200)}${index}` }, 'me').remember(large, object(large.spec))
+  }
+  collect!()
+  // 16 MiB at 50,000 objects.
+  const each = (process.memoryUsage().heapUsed - before) / count
+  assert.equal(all.size, count)
+  assert.ok(each < 335, `${each} bytes for each`)
+})
+
+function collector(): (() => void) | undefined {
+  const { Bun, Deno } = globalThis as { Bun?: { gc(full: boolean): void }; Deno?: object }
+  if (Bun) return () => Bun.gc(true)
+  if (Deno) return undefined
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}

@@ -41,7 +41,7 @@ export const FOO_CRD: object = {
     versions: [{
       name: 'v1', served: true, storage: true, subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.count' } },
       schema: { openAPIV3Schema: { type: 'object', required: ['spec'], properties: {
-        spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 0 }, list: { type: 'array', items: { type: 'string' } } } },
+        spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 0 }, wide: { type: 'integer', format: 'int64' }, list: { type: 'array', items: { type: 'string' } } } },
         status: { type: 'object', properties: { phase: { type: 'string' }, count: { type: 'integer' }, nested: { type: 'object', properties: { a: { type: 'string' } } } } },
       } } },
     }],

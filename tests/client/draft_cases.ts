@@ -6,6 +6,31 @@ import { bench, CONFIG_MAP, FOO, methods, results, SERVICE, type Case } from './
 
 export const DRAFT_CASES: readonly Case[] = [
   {
+    name: 'an integer beyond 2^53 stays what it is when its object is edited',
+    realOnly: 'the embedded API keeps numbers as doubles',
+    async run(context) {
+      const it = bench(context)
+      const ref = { namespace: context.namespace, name: 'wide' }
+      await it.client.create(FOO, { metadata: ref, spec: { size: 1 } })
+      const wide = '9007199254740993'
+      const patch = { method: 'PATCH', path: `/apis/cases.dev/v1/namespaces/${context.namespace}/foos/wide`, headers: { 'content-type': 'application/merge-patch+json' } } as const
+      const wideNow = async (): Promise<string | undefined> =>
+        /"wide":\s*([\d.e+]+)/.exec(await (await context.transport({ method: 'GET', path: patch.path, headers: { accept: 'application/json' } })).body.text())?.[1]
+      await (await context.transport({ ...patch, body: `{"spec":{"wide":${wide}}}` })).body.text()
+      assert.equal(await wideNow(), wide)
+      const label = (name: string) => (draft: { metadata: { labels?: Record<string, string> | undefined } }): void => { draft.metadata.labels = { ...draft.metadata.labels, [name]: '' } }
+      await it.client.live.edit(FOO, ref, label('live'))
+      // A watch gave the cache what JSON.parse makes of it.
+      it.cached.set('wide', JSON.parse(JSON.stringify(await it.client.live.get(FOO, ref))))
+      await it.client.edit(FOO, ref, label('cached'))
+      const edited = await it.client.live.createOrUpdate(FOO, ref, label('ensured'))
+      await it.client.update(FOO, { ...edited.object, metadata: { ...edited.object.metadata, labels: { ...edited.object.metadata.labels, updated: '' } } })
+      assert.equal(await wideNow(), wide)
+      assert.deepEqual(Object.keys((await it.client.live.get(FOO, ref))!.metadata.labels!).sort(), ['cached', 'ensured', 'live', 'updated'])
+      await assert.rejects(it.client.update(FOO, it.cached.get('wide') as never), /Cannot update Foo ".*": "wide" is an integer beyond 2\^53/)
+    },
+  },
+  {
     name: 'createOrUpdate creates, leaves alone, and updates',
     async run(context) {
       const it = bench(context, false)

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
+import { readKinds } from '../../lib/client/discovery.ts'
 import { KindMap } from '../../lib/client/kind_map.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { recorder, refusal } from './transports.ts'
+import { answer, recorder, refusal } from './transports.ts'
 
 const CRD: Resource<KubeObject> = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
 const TARGET = { resource: CRD, name: 'foos.example.dev' }
@@ -55,6 +56,18 @@ test('a kind that is not there is asked for again each time, so that a CRD insta
   await clock.advance(10_000)
   assert.equal(await kinds.find({ ...foo, kind: 'Bar' }), undefined) // the miss shows that the group has gone
   assert.equal(await kinds.find(foo), undefined)
+})
+
+test('an apiVersion that can be none is of no kind, and no request is made of it', async () => {
+  const { kinds, network, api } = setup()
+  for (const apiVersion of ['v1/namespaces/kube-system/secrets/x?', 'apps/v1/extra', '../v1', 'apps/..', 'v1?x=', '/v1', 'apps/', '', 'v1#', 'a%2fb/v1', 'Apps/v1']) {
+    assert.equal(await kinds.find({ apiVersion, kind: 'Deployment' }), undefined, apiVersion)
+    await assert.rejects(readKinds(api, apiVersion), TypeError, apiVersion)
+  }
+  assert.deepEqual(network.take(), [])
+  network.intercept = async (request, next) => request.path === '/apis' ? answer(200, { groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }] }) : await next(request)
+  assert.ok((await kinds.all(['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'))
+  assert.deepEqual(network.take(), ['GET /apis', 'GET /api/v1', 'GET /apis/apps/v1'])
 })
 
 test('a server that cannot say is no server without the kind', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ListPage, WatchChange } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
+import { asJson } from '../../lib/core/equal.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, MISSING, results, type Case, type ConfigMap } from './case_bench.ts'
 
@@ -68,9 +69,9 @@ export const LIST_CASES: readonly Case[] = [
       const kind = metadataOf(CONFIG_MAP)
       const whole = { apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata }
       const only = { namespace, fields: 'metadata.name=a' }
-      for await (const { items } of client.pages(kind, only)) assert.deepEqual(items, [whole])
+      for await (const { items } of client.pages(kind, only)) assert.deepEqual(items.map((item) => asJson(item)), [whole])
       for await (const { object } of client.watch(kind, only)) {
-        assert.deepEqual(object, whole)
+        assert.deepEqual(asJson(object), whole)
         break
       }
     },

@@ -1,7 +1,9 @@
 // What the client must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
 import type { Client, Draft } from '../../lib/client/client.ts'
 import { intercepted } from '../../lib/client/wrappers.ts'
+import * as finalizers from '../../lib/core/finalizers.ts'
 import { setController } from '../../lib/core/owner_references.ts'
+import { metadataOf, type AnyResource, type Resource } from '../../lib/core/resource.ts'
 import { ConfigMap, Deployment, Namespace, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { FOO } from './case_bench.ts'
 declare const client: Client
@@ -25,6 +27,21 @@ const token: string = (await client.subresource(ServiceAccount, key, 'token').cr
 // @ts-expect-error tokens have no such field
 await client.subresource(ServiceAccount, key, 'token').create({ spec: { audience: 'a' } })
 await client.subresource(Deployment, key, 'other').create({ anything: 'goes' })
+const applied: number | undefined = (await client.subresource(Deployment, key, 'status').apply({ status: { replicas: 1 } })).status?.replicas
+await client.subresource(FOO, key, 'status').apply({ status: { nested: {} } }, { force: false })
+await client.subresource(await client.kindOf({ apiVersion: 'v1', kind: 'Pod' }), key, 'status').apply({ status: { anything: 'goes' } })
+// @ts-expect-error a typo in a status
+await client.subresource(FOO, key, 'status').apply({ status: { fase: 'x' } })
+// @ts-expect-error a wrong type within a status
+await client.subresource(FOO, key, 'status').apply({ status: { nested: { a: 1 } } })
+// @ts-expect-error a kind without a status
+await client.subresource(ConfigMap, key, 'status').apply({ status: { a: 1 } })
+// @ts-expect-error a kind is named by its group and version, or by its apiVersion
+await client.kindOf({ kind: 'Pod' })
+await client.edit(FOO, key, (draft) => void finalizers.add(draft, 'a.dev/b'))
+await client.createOrUpdate(FOO, key, (draft) => void finalizers.remove(draft, 'a.dev/b'))
+// @ts-expect-error what was read is not changed
+finalizers.add((await client.get(FOO, key))!, 'a.dev/b')
 
 for await (const { items } of client.pages(ConfigMap, { limit: 10 })) {
   const data: Readonly<Record<string, string>> | undefined = items[0]?.data
@@ -49,5 +66,28 @@ await client.createOrUpdate(ConfigMap, key, (draft) => setController(draft, foo)
 setController((await client.get(ConfigMap, key))!, foo)
 // @ts-expect-error no such verb
 intercepted(client, { remove: () => Promise.resolve() })
+const meta = metadataOf(ConfigMap)
+const partial = (await client.get(meta, key))!
+await client.list(meta)
+await client.patch(meta, key, { merge: { metadata: { labels: { a: 'b' } } } })
+await client.delete(meta, key)
+await client.deleteAll(meta, { namespace: 'a' })
+await client.subresource(meta, key, 'other').patch({ merge: {} })
+// @ts-expect-error what is read as metadata alone is not written
+await client.edit(meta, key, () => {})
+// @ts-expect-error likewise
+await client.update(meta, partial)
+// @ts-expect-error likewise
+await client.createOrUpdate(meta, key, () => {})
+// @ts-expect-error likewise
+await client.create(meta, { metadata: { name: 'b' } })
+// @ts-expect-error likewise
+await client.apply(meta, { metadata: { name: 'b' } })
+// @ts-expect-error likewise, of a kind with a status
+await client.setStatus(metadataOf(Deployment), key, {})
+declare const anything: AnyResource
+declare const some: Resource
+await client.edit(anything, key, (draft) => { draft.metadata.labels = {} })
+await client.update(some, (await client.get(some, key))!)
 export type { Draft }
-export { replicas, token }
+export { applied, replicas, token }

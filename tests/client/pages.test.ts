@@ -34,6 +34,12 @@ test('a list whose moment was forgotten goes on with the rest at a later one, an
   assert.deepEqual(queries, ['limit=2', 'limit=2&continue=t1', 'limit=2&continue=t2', 'limit=2&continue=t3'])
 })
 
+test('a list goes on each time that its moment is forgotten, as long as a page comes in between', async () => {
+  const { names, failure, queries } = await read([page(['a'], '7', 't1'), expired('t2'), page(['b'], '9', 't3'), expired('t4'), page(['c'], '11', 't5'), expired('t6'), page(['d'], '13')])
+  assert.deepEqual([names, failure], [['a', 'b', 'c', 'd'], undefined])
+  assert.deepEqual(queries.slice(1).map((query) => query?.split('continue=')[1]), ['t1', 't2', 't3', 't4', 't5', 't6'])
+})
+
 test('where the server cannot go on, the iteration says so; so it does when nothing comes of going on', async () => {
   const cut = await read([page(['a'], '7', 't1'), expired()])
   assert.deepEqual([cut.names, (cut.failure as { reason: string }).reason], [['a'], 'Expired'])

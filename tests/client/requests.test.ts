@@ -36,6 +36,18 @@ test('what can be no name does not become another path', () => {
   }
 })
 
+test('a kind made by hand, or by a stranger, does not become another path either', () => {
+  const path = 'v1/namespaces/kube-system/configmaps/victim?x='
+  for (const part of ['group', 'version', 'plural'] as const) {
+    for (const name of [path, '.', '..', 'a/b', 'a%2fb', ...(part === 'group' ? [] : [''])]) {
+      const resource = { ...FOO, [part]: name }
+      for (const target of [{ resource }, { resource, namespace: 'ns' }, { resource, namespace: 'ns', name: 'a' }]) assert.throws(() => pathOf(target), new RegExp(`^TypeError: Cannot address Foo: the ${part} `), `${part} ${name}`)
+    }
+    assert.match(pathOf({ resource: { ...FOO, [part]: 'a?b#c d' } }), /a%3Fb%23c%20d/)
+  }
+  assert.equal(pathOf({ resource: { ...FOO, plural: 'queue_length' }, namespace: 'ns' }), '/apis/example.dev/v1beta1/namespaces/ns/queue_length')
+})
+
 test('one object of a namespaced kind needs a namespace; a cluster-scoped one has none', () => {
   assert.throws(() => pathOf({ resource: POD, name: 'a' }), /^TypeError: Cannot address Pod "a": it needs a namespace$/)
   assert.equal(pathOf({ resource: ROLE, namespace: 'ns', name: 'a' }), '/apis/rbac.authorization.k8s.io/v1/clusterroles/a')

@@ -99,6 +99,23 @@ test('a request that is put off is sent again, with the same body and check, aft
   assert.deepEqual(api.sent, [request, request, request])
 })
 
+test('a wait is spread over a tenth of it, and over a tenth of a second where the server asks for less', async () => {
+  for (const [seconds, random, wait] of [['0', 0, 0], ['0', 0.5, 50], ['0', 1, 100], ['1', 1, 1100], ['2', 0, 2000], ['2', 0.5, 2100], ['2', 1, 2200], ['30', 1, 33_000], ['3600', 0.5, 31_500]] as const) {
+    const clock = handClock()
+    const waiting = nextWait()
+    const answers = [429, 200]
+    const refusing: Transport = async (request) => {
+      const { body } = await server(200)(request)
+      return { status: answers.shift()!, headers: { 'retry-after': seconds }, body: { ...body, cancel() {} } }
+    }
+    const answer = retrying(refusing, { clock, random: () => random })({ method: 'GET', path: '/x' })
+    await waiting
+    clock.fire()
+    await answer
+    assert.deepEqual(clock.waits, [wait], `${seconds} ${random}`)
+  }
+})
+
 test('the last refusal is handed on, with its body', async () => {
   const clock = handClock()
   const api = server(429)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { CertificateSigningRequest, Deployment, Pod, PodDisruptionBudget, ServiceAccount } from '../../lib/kinds/mod.ts'
+import { dryRun, namespaced } from '../../lib/client/wrappers.ts'
 import { bench, CONFIG_MAP, FOO, methods, results, type Case } from './case_bench.ts'
 
 const NOT_EMBEDDED = 'the embedded API has no such subresource'
@@ -24,6 +25,47 @@ QWBGc6Q4JPU3gJOMD5KRaw9K3klfDTYOTY4CIQC2H+niLlUgLY0Lpl+c3JkYZ3uH
 `
 
 export const SUBRESOURCE_CASES: readonly Case[] = [
+  {
+    name: 'a part of an object is applied: its fields are owned, those of others stay',
+    async run(context) {
+      const it = bench(context)
+      const { client } = it
+      const ref = { namespace: context.namespace, name: 'applied' }
+      const made = await client.create(FOO, { metadata: ref, spec: { size: 1 } })
+      await client.subresource(FOO, ref, 'status').apply({ status: { phase: 'Ready', nested: { a: 'mine' } } })
+      await client.subresource(FOO, ref, 'status').apply({ status: { count: 3 } }, { fieldManager: 'other' })
+      const both = await client.subresource(FOO, made, 'status').apply({ status: { phase: 'Done' } })
+      assert.deepEqual([both.status, both.spec], [{ phase: 'Done', count: 3 }, { size: 1 }])
+      assert.equal(both.metadata.generation, made.metadata.generation)
+      const trial = await client.subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } }, { dryRun: true })
+      assert.deepEqual([trial.status?.phase, (await client.live.get(FOO, ref))?.status?.phase], ['Never', 'Done'])
+      // What another owns is taken over, unless it is said not to.
+      const unforced = client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } }, { force: false })
+      await assert.rejects(unforced, (error: Error) => isReason(error, 'Conflict'))
+      assert.equal((await client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } })).status?.count, 4)
+      assert.deepEqual(results(it), ['create Foo created', ...Array.from({ length: 3 }, () => 'apply Foo/status changed'), 'apply Foo/status changed'])
+      // A wrapper's options reach it, too.
+      const { metadata } = await dryRun(client).subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } })
+      assert.equal((await client.live.get(FOO, ref))?.metadata.resourceVersion, metadata.resourceVersion)
+    },
+  },
+  {
+    name: 'a kind is found as the server serves it',
+    async run(context) {
+      const { client, network } = bench(context)
+      const Foo = await client.kindOf({ apiVersion: 'cases.dev/v1', kind: 'Foo' })
+      const Role = await client.kindOf({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole' })
+      assert.deepEqual([Foo.plural, Foo.scope, Role.plural, Role.scope], ['foos', 'Namespaced', 'clusterroles', 'Cluster'])
+      network.take()
+      const made = await client.create(Foo, { metadata: { namespace: context.namespace, name: 'found' }, spec: { size: 1 } })
+      assert.equal((await client.live.get(await client.live.kindOf(made), made))?.metadata.uid, made.metadata.uid)
+      assert.equal((await namespaced(client, context.namespace).kindOf(made)).plural, 'foos')
+      assert.equal(network.take().some((line) => !line.includes('/foos')), false, 'what is known is not asked for again')
+      for (const name of [{ apiVersion: 'cases.dev/v1', kind: 'Nope' }, { group: 'nope.dev', version: 'v1', kind: 'Nope' }, { apiVersion: 'v1/pods/x?', kind: 'Pod' }]) {
+        await assert.rejects(client.kindOf(name), (error: Error) => isReason(error, 'NotFound') && /^Cannot find the kind (Nope|Pod) of .*: the server does not serve it \(is the CRD installed\?\)$/.test(error.message))
+      }
+    },
+  },
   {
     name: 'scale is read and set, of built-in kinds and of custom ones',
     async run(context) {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
+import type { WatchChange } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { isReason } from '../../lib/core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { countedSignal } from '../async/counted_signal.ts'
-import { CONFIG_MAP } from './case_bench.ts'
+import { CONFIG_MAP, type ConfigMap } from './case_bench.ts'
 import { answer } from './transports.ts'
 
 const event = (type: string, name: string): string => JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
@@ -82,6 +83,19 @@ test('a watch asks for no timeout of its own, and for a version only where it wa
     '/api/v1/namespaces/ns/configmaps?fieldSelector=metadata.name%3Da&watch=true&allowWatchBookmarks=true&resourceVersion=7',
     '/api/v1/configmaps?watch=true&allowWatchBookmarks=true',
   ])
+})
+
+test('what had come before an abort, and was not taken yet, is not given out after it', async () => {
+  for (const ends of ['signal', 'run'] as const) {
+    const [own, run] = [new AbortController(), new AbortController()]
+    const it = server([`${event('ADDED', 'a')}\n${event('ADDED', 'b')}\n${event('ADDED', 'c')}\n`], { silent: true })
+    const changes = it.client.bound(run).watch(CONFIG_MAP, { signal: own.signal })[Symbol.asyncIterator]()
+    for (const name of ['a', 'b']) assert.equal(((await changes.next()).value as WatchChange<ConfigMap>).object.metadata.name, name)
+    const stop = ends === 'signal' ? own : run
+    stop.abort(new Error('enough'))
+    await assert.rejects(changes.next(), /^Error: enough$/)
+    assert.deepEqual([(await changes.next()).done, it.closed()], [true, 1])
+  }
 })
 
 test('leaving a watch, its signal, and the end of the run that it belongs to each close it, and no listener is left', async () => {

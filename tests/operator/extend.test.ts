@@ -1,9 +1,11 @@
 /** What an operator serves, and what else its user adds to it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Controller, EventChannel, KindSource, operator, predicates, Server, type Clock, type Log, type Operator, type Parts } from 'kubeloop'
+import {
+  Cluster, Controller, EventChannel, KindSource, operator, predicates, Server, type Clock, type Log, type Operator, type Parts,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import { Counter, Registry } from 'prom-client'
 import { Latch } from '../../lib/async/latch.ts'
@@ -233,6 +235,54 @@ test('a server, a controller and a runnable of the user\'s own live and end with
   })
   assert.equal(ended, true)
   await assert.rejects(get(greeter.port, '/you'))
+})
+
+test('what an extension is handed writes only while this replica leads; what is unfenced always does', async () => {
+  const api = new ApiServer()
+  const other = new ApiServer()
+  const admin = new Cluster({ name: 'admin', transport: api.handle }).client
+  const lease = { metadata: ref('x'), spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, renewTime: '2999-01-01T00:00:00.000000Z', acquireTime: '2026-01-01T00:00:00.000000Z' } }
+  await admin.create(Lease, lease)
+  const app = operator({ name: 'x', leaderElection: true })
+  const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const waiting = new Latch<Parts>()
+  app.extend((parts) => parts.manager.add({ name: 'beside', leaderOnly: false, start: async (signal) => {
+    waiting.open(parts)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  } }))
+  const stopping = new AbortController()
+  const running = app.start(stopping.signal, { transport: api.handle, transports: { west: other.handle } })
+  const { cluster, clusterOf } = await waiting.opened
+  const target = { resource: ConfigMap, namespace: 'default' }
+  const metadata = ref('a')
+  try {
+    for (const each of [cluster, clusterOf(west)]) {
+      for (const client of [each.client, each.client.live, each.client.bound(stopping)]) {
+        const writes = [
+          client.create(ConfigMap, { metadata }), client.apply(ConfigMap, { metadata }), client.patch(ConfigMap, metadata, { merge: {} }),
+          client.createOrUpdate(ConfigMap, metadata, () => {}), client.delete(ConfigMap, metadata), client.deleteAll(ConfigMap, { namespace: 'default' }),
+        ]
+        for (const write of writes) await assert.rejects(write, /it is not ours yet/)
+      }
+      await assert.rejects(each.api.create(target, { metadata }, {}), /it is not ours yet/)
+      assert.equal(await each.client.get(ConfigMap, metadata), undefined)
+      await each.unfenced.client.create(ConfigMap, { metadata })
+      assert.ok(await each.client.live.get(ConfigMap, metadata))
+      assert.equal(each.cache, each.unfenced.cache)
+    }
+    assert.notEqual(cluster.unfenced, clusterOf(west).unfenced)
+  } finally {
+    stopping.abort()
+    await running
+  }
+
+  const alone = operator({ name: 'y', leaderElection: true })
+  alone.controllerFor(ConfigMap).reconcile(async () => {})
+  await serving(alone, async ({ cluster: { client, api } }) => {
+    await client.create(ConfigMap, { metadata })
+    await api.delete({ ...target, name: 'a' }, {})
+  })
 })
 
 test('a watch is added to a controller that runs, and taken away again', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource, dynamicResource, limiters, operator, TerminalError, type Client } from 'kubeloop'
-import { ConfigMap, Namespace } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 
@@ -235,5 +235,50 @@ test('the priority of a result counts when its key comes back', async () => {
   assert.deepEqual(runs.slice(0, 3).toSorted(), ['key-a', 'key-b', 'key-c'])
   assert.equal(runs.length, 6)
   assert.equal(runs[3], 'key-c', 'of those that are due at one time the most urgent goes first')
+  await w.stop()
+})
+
+test('what is cached of a kind, and where, is what app.cache says', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
+  const seen: string[] = []
+  app.cache(ConfigMap, { labels: 'kept', strip: (object) => { delete object.data?.['big'] } })
+  app.cache(Secret, { read: 'live', labels: 'kept' })
+  app.cache(ConfigMap, { cluster: west, labels: 'west' })
+  app.controllerFor(ConfigMap).reconcile(async (object, { client, clientOf }) => {
+    seen.push(`${object.metadata.name} ${JSON.stringify(object.data)}`)
+    await client.edit(ConfigMap, object, (draft) => { draft.metadata.annotations = { edited: '' } })
+    seen.push(...(await clientOf(west).list(ConfigMap)).map(({ metadata }) => `west ${metadata.name}`))
+    seen.push(...(await client.list(Secret, { namespace: 'default' })).map(({ metadata }) => `secret ${metadata.name}`))
+    await assert.rejects(client.update(ConfigMap, object), TypeError)
+  })
+  app.controllerFor(Secret).reconcile(async ({ metadata }) => void seen.push(`event of ${metadata.name}`))
+  const w = await world(app)
+  for (const labels of [{ kept: '' }, { west: '' }] as { [label: string]: string }[]) {
+    const [name] = Object.keys(labels) as [string]
+    for (const client of [w.client, w.clientOf(west)]) await client.create(ConfigMap, { metadata: { ...ref(name), labels }, data: { big: 'x', small: 'y' } })
+    await w.client.create(Secret, { metadata: { ...ref(name), labels } })
+  }
+  await w.settle()
+  assert.deepEqual([...new Set(seen)].sort(), ['event of kept', 'kept {"small":"y"}', 'secret kept', 'secret west', 'west west'])
+  const kept = await w.client.get(ConfigMap, ref('kept'))
+  assert.deepEqual([kept?.data, kept?.metadata.annotations], [{ big: 'x', small: 'y' }, { edited: '' }])
+  await w.stop()
+})
+
+test('a finalizer that a strip function takes out is seen all the same', async () => {
+  const app = operator({ name: 'x' })
+  const seen: string[] = []
+  app.cache(ConfigMap, { strip: (object) => { object.metadata = { name: object.metadata.name } as never } })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-root-ca.crt' })
+    .finalize(async ({ metadata }) => void seen.push(`cleanup ${metadata.name}`)).reconcile(async ({ metadata }) => void seen.push(metadata.name))
+  const w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['x/configmap'])
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.equal(await w.client.get(ConfigMap, ref('a')), undefined)
+  assert.deepEqual([...new Set(seen)], ['a', 'cleanup a'])
   await w.stop()
 })

@@ -1,7 +1,7 @@
 /** That the parts of an operator are connected: each option arrives where it has its effect, and each part has what it works with. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type Operator } from 'kubeloop'
+import { defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type Operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { Registry } from 'prom-client'
@@ -538,7 +538,7 @@ test('the connections of all clusters end with the start, however it ends', asyn
     const app = operator({ name: 'x', crds: 'ignore' })
     const west = app.cluster('west', nowhere)
     app.add('task', async () => {})
-    let clusters: Cluster[] = []
+    let clusters: Parts['cluster'][] = []
     app.extend(({ cluster, clusterOf }) => {
       clusters = [cluster, clusterOf(west)]
       if (fails) throw new Error('not today')

@@ -136,4 +136,11 @@ test('a dynamic resource guesses what is left out', () => {
   assert.deepEqual(dynamicResource({ group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }),
     { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' })
   assert.throws(() => dynamicResource({ group: 'a.b', version: '', kind: 'Policy' }), /Cannot name a kind/)
+  const bad = ['v1/namespaces/kube-system/configmaps/victim?x=', '..', 'a/b', 'a%2fb', 'a?b', 'a b', 'a#b', '-a']
+  for (const part of ['group', 'version', 'kind', 'plural'] as const) {
+    for (const name of [...bad, ...(part === 'group' || part === 'plural' ? [] : ['Vé'])]) {
+      assert.throws(() => dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy', [part]: name }), new RegExp(`^TypeError: Cannot name a kind: ${part} `), `${part} ${name}`)
+    }
+  }
+  assert.equal(dynamicResource({ group: 'external.metrics.k8s.io', version: 'v1beta1', kind: 'ExternalMetricValueList', plural: 'queue_length' }).plural, 'queue_length')
 })

@@ -6,14 +6,14 @@ import { check } from './virtual_program.ts'
 const MOST_CHARACTERS = 400
 
 const PREAMBLE = `
-import { defineResource, operator, type Client, type Desired } from 'kubeloop'
+import { defineResource, metadataOf, operator, type Client, type Desired } from 'kubeloop'
 import { ConfigMap, Deployment, NetworkPolicy, Pod } from 'kubeloop/kinds'
 import * as z from 'zod'
 declare const client: Client
 const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ size: z.int32() }),
   status: z.object({ ok: z.boolean() }) })
 const app = operator({ name: 'x' })
-export { ConfigMap, Deployment, Foo, NetworkPolicy, Pod, app, client }
+export { ConfigMap, Deployment, Foo, NetworkPolicy, Pod, app, client, metadataOf }
 export type { Desired }
 `
 
@@ -30,6 +30,7 @@ const mistakes: readonly (readonly [string, string])[] = [
   ["void client.edit(Deployment, { namespace: 'a', name: 'b' }, (d) => { d.spec!.replica = 3 })", "'replica' does not exist"],
   ["void client.get(ConfigMap, { name: 'b' })", "'{ name: string; }' is not assignable"],
   ["void client.setStatus(Foo, { namespace: 'a', name: 'b' }, { okay: true })", "'okay' does not exist"],
+  ["void client.edit(metadataOf(Pod), { namespace: 'a', name: 'b' }, () => {})", 'a kind that can be written, not its metadata alone'],
   ["app.controllerFor(Pod).reconcile(async (pod) => { pod.spec!.containers[0]!.image = 'x' })", 'read-only property'],
 ]
 
