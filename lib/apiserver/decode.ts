@@ -58,10 +58,10 @@ function decodeStruct(schema: Schema, value: JsonObject, path: string, unknown: 
   return result
 }
 
-/** Whether Go's omitempty leaves a value out. */
+/** Whether Go's omitempty leaves a value out. What may be anything is held as raw JSON there: an empty list in it is a value. */
 function isVanishing(property: Schema, value: Json): boolean {
-  // A field of any JSON, such as a schema's default, keeps what it is given.
-  if (Array.isArray(value)) return value.length === 0 && resolve(property).type === 'array'
+  if (property['x-kubernetes-preserve-unknown-fields']) return false
+  if (Array.isArray(value)) return value.length === 0
   if (isObject(value)) return Object.keys(value).length === 0 && resolve(property).additionalProperties !== undefined
   if (property.leftOutZero) return value === 0 || value === false
   return value === '' && resolve(property).type === 'string' && !property.keptEmpty
@@ -88,7 +88,9 @@ function decodeValue(schema: Schema, value: Json, path: string, unknown: string[
       if (!Array.isArray(value)) return refuse(goType(schema))
       return value.map((item, index) => decodeItem(target.items!, item, `${path}[${index}]`, unknown, struct))
     case 'object': return decodeObject(schema, target, value, path, unknown, struct, refuse)
-    default: return decodeSpecial(target, value)
+    default:
+      if (target.objectAs && isObject(value)) return decodeStruct({ $ref: target.objectAs }, value, path, unknown)
+      return decodeSpecial(target, value)
   }
 }
 

@@ -46,7 +46,7 @@ function longName(short: string): string {
 function withRefs(value: Json | undefined, schemas: JsonObject): Json | undefined {
   if (Array.isArray(value)) return value.map((item) => withRefs(item, schemas)!)
   if (!isObject(value)) return value
-  const { $ref, format, keptEmpty: _kept, leftOutZero: _zero, ...rest } = value
+  const { $ref, format, keptEmpty: _kept, leftOutZero: _zero, objectAs: _objectAs, ...rest } = value
   const result: JsonObject = {}
   for (const [name, child] of Object.entries(rest)) result[name] = withRefs(child, schemas)
   if (typeof $ref === 'string') {

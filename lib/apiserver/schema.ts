@@ -28,6 +28,8 @@ export interface Schema {
   readonly keptEmpty?: boolean
   /** A number or a flag that is left out when it is zero. */
   readonly leftOutZero?: boolean
+  /** The definition that an object in a field without a type is read by. */
+  readonly objectAs?: string
   /** Validation keywords of custom kinds; crd/validate.ts knows them. */
   readonly [keyword: string]: unknown
 }
@@ -61,10 +63,18 @@ export function definition(name: string): Schema {
   if (!schema) {
     const line = LINES.get(name)
     if (line === undefined) throw new TypeError(`Cannot find schema "${name}": it is not in builtin_schemas.ts`)
-    schema = parseDefinition(line)
+    schema = name === SCHEMA_PROPS ? withNestedSchemas(parseDefinition(line)) : parseDefinition(line)
     parsed.set(name, schema)
   }
   return schema
+}
+
+const SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'
+
+/** OpenAPI has no type for a schema or a boolean, or for a schema or a list of them: the server reads a schema where it finds an object. */
+function withNestedSchemas(schema: Schema): Schema {
+  const nested: Schema = { ...ANYTHING, objectAs: SCHEMA_PROPS }
+  return { ...schema, properties: { ...schema.properties, items: nested, additionalItems: nested, additionalProperties: nested } }
 }
 
 /** The schema itself, or what it refers to. A default or topology beside the reference stays with the reference. */

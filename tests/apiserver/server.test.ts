@@ -128,3 +128,26 @@ test('a key named __proto__ is a key', async () => {
   assert.match(await response.body.text(), /"data":\{"__proto__":"x"\}/)
   assert.equal(({} as Record<string, unknown>)['x'], undefined)
 })
+
+test('a watch from before a change of the definition shows objects as the new definition reads them', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const crd = (properties: unknown): unknown => ({
+    apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.com' },
+    spec: {
+      group: 'example.com', scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } } }],
+    },
+  })
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const foos = '/apis/example.com/v1/namespaces/default/foos'
+  await send(server, 'POST', crds, crd({ a: { type: 'string' } }))
+  const watch = await server.handle({ method: 'GET', path: `${foos}?watch=true` })
+  const batches = lineBatches(watch.body)
+  const { response, json } = await send(server, 'GET', `${crds}/foos.example.com`)
+  assert.equal(response.status, 200)
+  await send(server, 'PUT', `${crds}/foos.example.com`, { ...(json as object), spec: (crd({ b: { type: 'array', items: { type: 'string' }, default: [] } }) as { spec: unknown }).spec })
+  await send(server, 'POST', foos, { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: {} })
+  const { value } = await batches.next()
+  assert.deepEqual((JSON.parse((value as string[])[0]!) as { object: { spec: unknown } }).object.spec, { b: [] })
+  server.closeWatches()
+})

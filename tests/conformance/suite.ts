@@ -1,7 +1,9 @@
 /** All that an API server must do, by name. */
 import { APPLY_CASES } from './apply.ts'
 import { Api, type Case, type SharedKinds } from './api.ts'
+import { BUILTIN_CASES } from './builtin.ts'
 import { CUSTOM_CASES } from './custom.ts'
+import { DEFAULT_CASES } from './defaults.ts'
 import { DELETION_CASES } from './deletion.ts'
 import { DISCOVERY_CASES } from './discovery.ts'
 import { LIST_CASES } from './lists.ts'
@@ -12,6 +14,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 
 export const CASES: readonly Case[] = [
   ...OBJECT_CASES, ...PATCH_CASES, ...APPLY_CASES, ...DELETION_CASES, ...LIST_CASES, ...WATCH_CASES, ...CUSTOM_CASES, ...DISCOVERY_CASES,
+  ...DEFAULT_CASES, ...BUILTIN_CASES,
 ]
 
 /** Runs one case on a server, in a namespace of its own. */

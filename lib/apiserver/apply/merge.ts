@@ -9,9 +9,15 @@ export function merge(schema: Schema, live: Maybe, config: Maybe): Maybe {
   if (config === undefined) return clone(live)
   if (live === undefined || live === null) return clone(config)
   const shape = shapeOf(schema, config ?? live)
+  // Of two that are null or empty the configuration's is taken: it tells the one from the other.
+  if (isHollow(live) && isHollow(config)) return clone(config)
   if (shape === 'leaf' || (config !== null && shapeOf(schema, live) !== shape)) return clone(config)
   if (shape === 'map') return mergeMaps(schema, live as JsonObject, (config ?? {}) as JsonObject)
   return mergeLists(schema, live as Json[], (config ?? []) as Json[])
+}
+
+function isHollow(value: Json): boolean {
+  return value === null || (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0)
 }
 
 function mergeMaps(schema: Schema, live: JsonObject, config: JsonObject): JsonObject {

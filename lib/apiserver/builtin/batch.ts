@@ -4,6 +4,7 @@ import { type ApiObject, at, isObject, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
 import { immutable } from '../objects.ts'
 import { type Cause, fault } from '../status.ts'
+import { jobStatusFaults } from './job_status.ts'
 import { podSpecDefaults } from './pod_spec.ts'
 import { podSpecFaults } from './pod_validation.ts'
 
@@ -17,6 +18,7 @@ export const BATCH_RULES: Readonly<Record<string, Partial<Rules>>> = {
       if (spec['manualSelector'] !== true) select(job, spec)
     },
     validate: jobFaults,
+    validateStatus: jobStatusFaults,
     fields: (job) => ({ 'status.successful': String(at(job, 'status', 'succeeded') ?? 0) }),
   },
   'cronjobs.batch': {

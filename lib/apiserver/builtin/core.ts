@@ -7,6 +7,7 @@ import { immutable } from '../objects.ts'
 import { type Cause, fault } from '../status.ts'
 import { podSpecDefaults, requestDefaults } from './pod_spec.ts'
 import { podSpecFaults } from './pod_validation.ts'
+import { QUOTA_RULES } from './resource_quotas.ts'
 import { SERVICE_RULES } from './services.ts'
 
 export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
@@ -45,6 +46,7 @@ export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
     fields: (secret) => ({ type: String(secret['type'] ?? '') }),
   },
   serviceaccounts: {},
+  resourcequotas: QUOTA_RULES,
   services: SERVICE_RULES,
   pods: {
     generation: true,

@@ -2,6 +2,8 @@
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import { nameProblems } from '../names.ts'
 import { type Cause, fault } from '../status.ts'
+import type { Schema } from '../schema.ts'
+import { defaultFaults } from './defaults.ts'
 import { structuralFaults } from './structural.ts'
 
 export function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
@@ -80,7 +82,10 @@ function versionsFaults(spec: JsonObject): Cause[] {
     faults.push(...nameProblems(names[index]!, 'label1035').map((message) => fault.invalid(`${path}.name`, names[index], message)))
     const schema = at(version, 'schema', 'openAPIV3Schema')
     if (!isObject(schema)) faults.push(fault.required(`${path}.schema.openAPIV3Schema`))
-    else faults.push(...structuralFaults(schema, schemaPath))
+    else {
+      const wrong = structuralFaults(schema, schemaPath)
+      faults.push(...(wrong.length > 0 ? wrong : defaultFaults(schema as unknown as Schema, schemaPath)))
+    }
   }
   return faults
 }

@@ -1,26 +1,84 @@
 /** Defaults of custom kinds: filled in where a field is missing, or null and not nullable. */
-import { clone, isObject, type Json, put } from '../json.ts'
+import { jsonEqual } from '../../core/equal.ts'
+import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
 import type { Schema } from '../schema.ts'
+import { type Cause, fault } from '../status.ts'
+import { prune } from './prune.ts'
+import { validateValue } from './validate.ts'
 
-/** Fills in the defaults that the schema states below `value`, in place. */
+/**
+ * Fills in the defaults that the schema states below `value`, in place. Nulls of fields that are neither nullable nor have a
+ * default are removed first, unless they are to be kept.
+ *
+ * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
+ */
 export function applyDefaults(schema: Schema, value: Json, nulls: 'drop' | 'keep' = 'drop'): void {
+  if (nulls === 'drop') dropNulls(schema, value)
+  fill(schema, value)
+}
+
+/** Items of a list stay, whatever they are: their places count. */
+function dropNulls(schema: Schema, value: Json): void {
   if (Array.isArray(value)) {
-    if (schema.items) for (const item of value) applyDefaults(schema.items, item, nulls)
-    return
+    if (schema.items) for (const item of value) dropNulls(schema.items, item)
+  } else if (isObject(value)) {
+    for (const [name, child] of Object.entries(value)) {
+      const property = propertyOf(schema, name)
+      if (!property) continue
+      if (child === null && !property.nullable && property.default === undefined) delete value[name]
+      else if (child !== undefined) dropNulls(property, child)
+    }
   }
-  if (!isObject(value)) return
+}
+
+function fill(schema: Schema, value: Json): void {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    if (!items) return
+    for (const [index, item] of value.entries()) {
+      if (isReplaced(item, items)) value[index] = clone(items.default!)
+      fill(items, value[index]!)
+    }
+  } else if (isObject(value)) {
+    fillFields(schema, value)
+  }
+}
+
+function fillFields(schema: Schema, value: JsonObject): void {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const present = Object.hasOwn(value, name) ? value[name] : undefined
-    if (present === null && !property.nullable && (nulls === 'drop' || property.default !== undefined)) delete value[name]
-    if (value[name] === undefined && property.default !== undefined) put(value, name, clone(property.default))
-    if (value[name] !== undefined) applyDefaults(property, value[name], nulls)
+    if (property.default !== undefined && (!Object.hasOwn(value, name) || value[name] === undefined)) put(value, name, clone(property.default))
   }
-  const { additionalProperties } = schema
-  if (!isObject(additionalProperties as Json)) return
-  for (const name of Object.keys(value)) {
-    if (Object.hasOwn(schema.properties ?? {}, name)) continue
-    const element = additionalProperties as Schema
-    if (value[name] === null && !element.nullable && element.default !== undefined) put(value, name, clone(element.default))
-    applyDefaults(element, value[name]!, nulls)
+  for (const [name, child] of Object.entries(value)) {
+    const property = propertyOf(schema, name)
+    if (!property || child === undefined) continue
+    if (isReplaced(child, property)) put(value, name, clone(property.default!))
+    fill(property, value[name]!)
   }
+}
+
+/** Whether a null means that the default is wanted. */
+function isReplaced(value: Json, schema: Schema): boolean {
+  return value === null && !schema.nullable && schema.default !== undefined
+}
+
+function propertyOf({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
+  if (properties && Object.hasOwn(properties, name)) return properties[name]
+  return isObject(additionalProperties as Json) ? additionalProperties as Schema : undefined
+}
+
+/** What is wrong with the defaults in a structural schema: each must be a value of its own schema, without fields that it does not have. */
+export function defaultFaults(schema: Schema, path: string): Cause[] {
+  const { default: stated, items, properties = {} } = schema
+  return [
+    ...(stated === undefined ? [] : valueFaults(schema, stated, `${path}.default`)),
+    ...(items ? defaultFaults(items, `${path}.items`) : []),
+    ...Object.entries(properties).flatMap(([name, property]) => defaultFaults(property, `${path}.properties[${name}]`)),
+  ]
+}
+
+function valueFaults(schema: Schema, value: Json, path: string): Cause[] {
+  const pruned = (prune({ properties: { value: schema } }, { value }).object)['value']!
+  const faults = jsonEqual(pruned, value) ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
+  const within = (field: string): string => (field === '' || field.startsWith('[') ? path + field : `${path}.${field}`)
+  return [...faults, ...validateValue(schema, value, '').map((cause) => ({ ...cause, field: within(cause.field) }))]
 }

@@ -1,21 +1,26 @@
 /** The kinds that a CustomResourceDefinition makes, one for each served version. */
+import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import type { Schema } from '../schema.ts'
 import { customColumns } from './columns.ts'
+import { applyDefaults } from './defaults.ts'
+import { prune } from './prune.ts'
 
 export function kindsOfDefinition(crd: ApiObject): readonly Kind[] {
   const spec = crd['spec'] as JsonObject
   const versions = (spec['versions'] as JsonObject[]) ?? []
-  return versions.filter((version) => version['served'] === true).map((version) => kindOf(crd, spec, version))
+  const read = readerOf(versions, `${String(spec['group'])}/`)
+  return versions.filter((version) => version['served'] === true).map((version) => kindOf(crd, spec, version, read))
 }
 
-function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject): Kind {
+function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (stored: ApiObject) => ApiObject): Kind {
   // What was accepted is what is served.
   const names = (at(crd, 'status', 'acceptedNames') ?? spec['names']) as JsonObject
   const group = spec['group'] as string
   const kind = names['kind'] as string
   const plural = names['plural'] as string
+  const apiVersion = `${group}/${String(version['name'])}`
   const stored = (spec['versions'] as JsonObject[]).find((each) => each['storage'] === true)!
   const isStatus = isObject(at(version, 'subresources', 'status'))
   return {
@@ -24,7 +29,7 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject): Kind {
     shortNames: (names['shortNames'] as string[] | undefined) ?? [],
     categories: (names['categories'] as string[] | undefined) ?? [],
     namespaced: spec['scope'] === 'Namespaced',
-    schema: rootSchema((at(version, 'schema', 'openAPIV3Schema') ?? {}) as JsonObject),
+    schema: schemaOf(version),
     definition: `${group.split('.').reverse().join('.')}.${String(version['name'])}.${kind}`,
     status: isStatus,
     scale: scalePaths(at(version, 'subresources', 'scale')),
@@ -32,9 +37,38 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject): Kind {
     storage: { id: `${plural}.${group}`, apiVersion: `${group}/${String(stored['name'])}`, kind },
     rules: {
       nameRule: 'subdomain', generation: true, createOnUpdate: false, unconditionalUpdate: false, fields: selectableFields(version),
+      fromStored: (stored) => {
+        const object = read(stored)
+        return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
+      },
     },
     columns: customColumns(version),
   }
+}
+
+/**
+ * Reads what was stored by the schema that its version has now, which may be another one than at the write: fields that it does
+ * not have are pruned, and defaults filled in. Each stored object is read once, as it never changes.
+ */
+function readerOf(versions: readonly JsonObject[], prefix: string): (stored: ApiObject) => ApiObject {
+  const schemas = new Map(versions.map((version) => [`${prefix}${String(version['name'])}`, schemaOf(version)]))
+  const known = new WeakMap<ApiObject, ApiObject>()
+  return (stored) => {
+    const before = known.get(stored)
+    if (before) return before
+    const { apiVersion, kind, metadata, ...rest } = stored
+    const schema = schemas.get(apiVersion)
+    if (!schema) return stored // its version was taken out of the definition
+    const object = { apiVersion, kind, metadata, ...prune(schema, rest).object } as ApiObject
+    applyDefaults(schema, object)
+    const result = jsonEqual(object, stored) ? stored : object
+    known.set(stored, result)
+    return result
+  }
+}
+
+function schemaOf(version: JsonObject): Schema {
+  return rootSchema((at(version, 'schema', 'openAPIV3Schema') ?? {}) as JsonObject)
 }
 
 /** The schema with what every object has. */

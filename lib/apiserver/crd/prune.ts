@@ -18,9 +18,12 @@ export function prune(schema: Schema, value: JsonObject): Pruned {
 
 function pruneValue(schema: Schema, value: Json, path: string, unknown: string[]): Json {
   if (schema['x-kubernetes-embedded-resource'] && isObject(value)) return pruneEmbedded(schema, value, path, unknown)
-  if (Array.isArray(value)) return schema.items ? value.map(
-    (item, index) => pruneValue(schema.items!, item, `${path}[${index}]`, unknown),
-  ) : value
+  if (Array.isArray(value)) {
+    const { items } = schema
+    if (!items && schema['x-kubernetes-preserve-unknown-fields']) return value
+    // Of items without a schema, as in a list where none is expected, no field is known.
+    return value.map((item, index) => pruneValue(items ?? {}, item, `${path}[${index}]`, unknown))
+  }
   return isObject(value) ? pruneObject(schema, value, path, unknown, false) : value
 }
 

@@ -62,7 +62,9 @@ export function watch(backend: Backend, watches: Watches, kind: Kind, route: Res
   const sendChange = (change: Change): void => {
     if (change.revision <= plan.after || !change.key.startsWith(within.prefix)) return
     const event = seenThrough(change, (object) => within.isNamed(object) && matches(object))
-    if (event) body.push(lineOf(event.type, present(kind, event.object)))
+    // The definition of a custom kind may have changed since.
+    const current = backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
+    if (event) body.push(lineOf(event.type, present(current, event.object)))
   }
 
   try {

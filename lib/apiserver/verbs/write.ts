@@ -4,7 +4,7 @@ import { emptyTyped } from '../decode.ts'
 import { type FieldSet, FieldSetBuilder, NOTHING } from '../apply/field_set.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import type { Typing } from '../apply/updater.ts'
-import { type Backend, commit, nowIso, present, storeKey, uncommit } from '../backend.ts'
+import { type Backend, commit, nowIso, present, storeKey, toStored, uncommit } from '../backend.ts'
 import { validateCustom } from '../crd/validate.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
@@ -133,8 +133,9 @@ export function updateObject(
     return { object, created: false }
   }
   if (dryRun) return { object, created: false }
-  // A write that changes nothing takes no revision, and no watcher hears of it.
-  if (jsonEqual(object, old)) return { object: old, created: false }
+  // A write that changes nothing takes no revision, and no watcher is told of it. What is stored counts: it may lack a newer default.
+  const stored = backend.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
+  if (jsonEqual(toStored(kind, object), stored)) return { object: old, created: false }
   return { object: commit(backend, kind, object), created: false }
 }
 
