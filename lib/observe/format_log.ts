@@ -11,13 +11,15 @@ export interface LogLine {
 }
 
 /**
- * One JSON object a line, whatever the fields hold. Errors become their name, message, stack and causes; a field that is called
- * like one of the line's own is told as `fields.<name>`.
+ * One JSON object a line, whatever the fields hold. Errors become their name, message, stack, causes and the errors that they stand
+ * for. No text is repeated: the stack is without the message, and a message that the line ends with is left to it. A field that is
+ * called like one of the line's own is written as `fields.<name>`.
  */
 export function formatJson({ level, message, fields, timeMs }: LogLine): string {
-  const line: Record<string, unknown> = { time: new Date(timeMs).toISOString(), level, message: fill(message, fields) }
+  const text = fill(message, fields)
+  const line: Record<string, unknown> = { time: new Date(timeMs).toISOString(), level, message: text }
   for (const [name, value] of Object.entries(fields)) line[name in line ? `fields.${name}` : name] = value
-  return toJson(line)
+  return toJson(line, text)
 }
 
 /** `12:00:01  warn: message  key=value`. Errors are left to the message, which has what they say. */
@@ -49,7 +51,7 @@ export function fill(message: string, fields: LogFields): string {
 }
 
 /** JSON of anything: what JSON has no word for is written as text, because a log line must not fail its caller. */
-function toJson(value: unknown): string {
+function toJson(value: unknown, line?: string): string {
   const open = new Set<unknown>()
   const plain = (value: unknown): unknown => {
     if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value)
@@ -66,12 +68,21 @@ function toJson(value: unknown): string {
   }
   const inner = (value: object): unknown => {
     if (value instanceof Error) {
-      const cause = value.cause === undefined ? {} : { cause: plain(value.cause) }
-      return { name: value.name, message: value.message, stack: value.stack, ...cause }
+      const { name, message, stack, cause, errors } = value as Error & { errors?: unknown }
+      // The line's own fields are two levels down: itself, and the error. What a cause says stays beside it.
+      const isSaid = open.size === 2 && !!line && (line === message || line.endsWith(`: ${message}`))
+      return { name, message: isSaid ? undefined : message, stack: framesOf(stack, message), cause: plain(cause), errors: plain(errors) }
     }
     if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON())
     if (Array.isArray(value)) return value.map(plain)
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each)]))
   }
   return JSON.stringify(plain(value)) ?? String(value)
+}
+
+/** A stack without the name and message that it begins with, which may stand below the place that a compiler names. */
+function framesOf(stack: string | undefined, message: string): string | undefined {
+  const at = message ? (stack ?? '').indexOf(message) : -1
+  if (!stack || at < 0) return stack
+  return stack.slice(0, at).replace(/\S+: $/, '') + stack.slice(at + message.length).replace(/^\n/, '')
 }

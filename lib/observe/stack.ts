@@ -32,6 +32,13 @@ export function placeOfError(error: unknown): string | undefined {
   return userFrames(stack)[0]
 }
 
+/** The mistakes that a compiler found, each by itself: Bun throws several of them as one error, which has neither their words nor places. */
+export function compileErrors(error: unknown): readonly unknown[] {
+  const { errors } = (typeof error === 'object' && error !== null ? error : {}) as { errors?: unknown }
+  const isCompilers = Array.isArray(errors) && errors.length > 0 && errors.every((each) => isPosition((each as { position?: unknown } | null)?.position))
+  return isCompilers ? errors : [error]
+}
+
 interface Position {
   readonly file?: string
   readonly line: number

@@ -19,6 +19,30 @@ test('an error in a JSON line is told with its stack and its causes', () => {
   assert.equal((line['nested'] as { error: { message: string } }).error.message, 'deep')
 })
 
+test('a message stands in a line once, whatever the error that it is of', () => {
+  const error = new RangeError('cannot write foo: no\nand no again', { cause: new Error('refused') })
+  const text = formatJson({ level: 'error', message: `Cannot reconcile: ${error.message}`, fields: { error }, timeMs })
+  assert.equal(text.split('cannot write foo').length - 1, 1, text)
+  assert.equal(text.split('refused').length - 1, 1, text)
+  const line = JSON.parse(text) as { error: { name: string; message?: string; stack: string; cause: { message: string; stack: string } } }
+  assert.deepEqual([line.error.name, line.error.message, line.error.cause.message], ['RangeError', undefined, 'refused'])
+  for (const stack of [line.error.stack, line.error.cause.stack]) assert.match(stack, /^\s*at .*format_log\.test/)
+  const same = json(error.message, { error })
+  assert.equal((same['error'] as { message?: string }).message, undefined)
+  const { message } = json('it failed, cannot', { error: new Error('not') })['error'] as { message: string }
+  assert.equal(message, 'not', 'a text that only looks like it')
+})
+
+test('the errors that one stands for, and what a compiler says before its message, are told', () => {
+  const error = new AggregateError([new TypeError('first'), new Error('second')], 'both')
+  const { errors } = json('failed', { error })['error'] as { errors: { name: string; message: string }[] }
+  assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['TypeError', 'first'], ['Error', 'second']])
+  const wrong = Object.assign(new SyntaxError('bad'), { stack: '/w/a.ts:3\nlet c c\n\nSyntaxError: bad\n    at load (node:x:1:1)' })
+  assert.equal((json('failed', { error: wrong })['error'] as { stack: string }).stack, '/w/a.ts:3\nlet c c\n\n    at load (node:x:1:1)')
+  const bare = Object.assign(new Error(''), { stack: undefined })
+  assert.deepEqual(json('failed', { error: bare })['error'], { name: 'Error', message: '' })
+})
+
 test('a field cannot take the place of time, level or message', () => {
   const line = json('real', { message: 'forged', level: 'error' })
   assert.deepEqual([line['message'], line['level'], line['fields.message'], line['fields.level']], ['real', 'info', 'forged', 'error'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { placeOfError, userFrames } from '../../lib/observe/stack.ts'
+import { compileErrors, placeOfError, userFrames } from '../../lib/observe/stack.ts'
 
 const OWN = new URL('../../lib/client/api.ts', import.meta.url)
 
@@ -30,4 +30,13 @@ test('what a compiler refuses has a place, too', () => {
 
 test('what is no error has no place', () => {
   for (const thrown of [undefined, null, 'text', 7, {}, { stack: 'Error: x' }]) assert.equal(placeOfError(thrown), undefined)
+})
+
+test('several mistakes of a compiler are errors by themselves, other errors that hold errors are not', () => {
+  const mistake = (line: number): object => ({ message: 'Unexpected ]', position: { file: '/w/a.ts', line, column: 2 } })
+  const both = new AggregateError([mistake(1), mistake(2)], '2 errors building "/w/a.ts"')
+  assert.deepEqual(compileErrors(both).map(placeOfError), ['/w/a.ts:1:2', '/w/a.ts:2:2'])
+  for (const error of [new AggregateError([new Error('a')]), new AggregateError([]), new AggregateError([mistake(1), null]), new Error('x'), null, 'text']) {
+    assert.deepEqual(compileErrors(error), [error])
+  }
 })
