@@ -22,8 +22,9 @@ export type Command =
   | { readonly kind: 'dev'; readonly options: DevOptions }
   | { readonly kind: 'demo'; readonly options: Omit<DevOptions, 'file'> }
   | { readonly kind: 'new' | 'types'; readonly file: string }
+  | { readonly kind: 'crd'; readonly file: string; readonly runtime: RuntimeName | undefined; readonly passed: readonly string[] }
 
-export type CommandName = 'dev' | 'demo' | 'new' | 'types'
+export type CommandName = 'dev' | 'demo' | 'new' | 'crd' | 'types'
 
 /** The command line is not understood: its message is all that is to be said. */
 export class UsageError extends Error {
@@ -47,6 +48,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
   dev: { files: 1, options: RUN_OPTIONS, passes: true },
   demo: { files: 0, options: RUN_OPTIONS, passes: true },
   new: { files: 1, options: {}, passes: false },
+  crd: { files: 1, options: { runtime: 'value' }, passes: true },
   types: { files: 1, options: {}, passes: false },
 }
 
@@ -64,6 +66,7 @@ export function parseCommand(args: readonly string[]): Command {
   const file = fileOf(name, words)
   if (name === 'new' || name === 'types') return { kind: name, file: file! }
   const options = { ...runOptions(name, values), passed }
+  if (name === 'crd') return { kind: name, file: file!, runtime: options.runtime, passed }
   return name === 'demo' ? { kind: 'demo', options } : { kind: 'dev', options: { ...options, file: file! } }
 }
 

@@ -6,11 +6,13 @@ import { FOLDER } from './dev_folder.ts'
 import { parseManifest, readManifests } from './manifests.ts'
 import { SAMPLE_MANIFEST, sampleWithModules } from './sample.ts'
 
+/** Apart from what a project beside it has in `.kubeloop`: its operator knows nothing of the sample's objects. */
+const DEMO = `${FOLDER}/demo`
 // .mts is a module whatever the package.json above it says.
-const FILE = `${FOLDER}/demo/sample_controller.mts`
+const FILE = `${DEMO}/sample_controller.mts`
 const MANIFEST = 'foo.yaml'
 /** Deno resolves names for this package's own modules by the configuration of whoever runs it. */
-const DENO_CONFIG = `${FOLDER}/demo/deno.json`
+const DENO_CONFIG = `${DEMO}/deno.json`
 const MODULES = ['kubeloop', 'kubeloop/kinds', 'zod', 'zod/v4/core']
 
 export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
@@ -20,5 +22,5 @@ export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
   const resolve = (specifier: string): string => import.meta.resolve(specifier)
   await writePrivate(FILE, sampleWithModules(resolve))
   await writePrivate(DENO_CONFIG, JSON.stringify({ imports: Object.fromEntries(MODULES.map((name) => [name, resolve(name)])) }))
-  await dev({ options: { ...options, file: FILE }, manifests: [own, ...others], title: FILE, denoConfig: DENO_CONFIG })
+  await dev({ options: { ...options, file: FILE }, manifests: [own, ...others], title: FILE, folder: DEMO, denoConfig: DENO_CONFIG })
 }

@@ -1,4 +1,4 @@
-/** `kubeloop dev`: the embedded API in this process, the operator in another one that its runtime watches. */
+/** `kubeloop dev`: the embedded API in this process, the operator in another one, which is started again when a file of it is saved. */
 import { Cluster } from 'kubeloop'
 import { abortScope, type AbortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
@@ -8,10 +8,10 @@ import { exists } from '../runtime/files.ts'
 import { onSignals } from '../runtime/process.ts'
 import { isTerminal, writeLine } from '../runtime/terminal.ts'
 import { onOutputClosed } from '../runtime/this_runtime.ts'
-import { absolutePath, fileName, pathOfUrl, urlOfPath, writtenAt } from '../runtime/user_files.ts'
+import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/user_files.ts'
 import { ManifestApplier } from './apply.ts'
 import type { DevOptions } from './arguments.ts'
-import { claimDevFolder, KUBECONFIG, type DevFolder } from './dev_folder.ts'
+import { claimDevFolder, FOLDER, kubeconfigIn, type DevFolder } from './dev_folder.ts'
 import { startEmbeddedApi } from './embedded_api.ts'
 import { jsonLine, prettyLines, type DevEvent } from './events.ts'
 import { findRuntime, type FoundRuntime } from './find_runtime.ts'
@@ -28,6 +28,8 @@ export interface DevRun {
   readonly manifests: readonly Manifest[]
   /** What the file is called in what is printed. */
   readonly title: string
+  /** Where the API's state and its kubeconfig are. Default: `.kubeloop`. */
+  readonly folder?: string
   /** Where Deno finds the file's modules, when it is not told by the folder. */
   readonly denoConfig?: string
 }
@@ -36,7 +38,7 @@ export interface DevRun {
 export async function dev(run: DevRun): Promise<void> {
   const { options, title } = run
   const scope = abortScope()
-  onOutputClosed(() => scope.abort(new DOMException('Nobody reads the output', 'AbortError')))
+  onOutputClosed(() => endUnread(scope))
   const pretty = !options.json && isTerminal()
   const say = (event: DevEvent): void => {
     if (pretty) prettyLines(event).forEach(writeLine)
@@ -44,7 +46,7 @@ export async function dev(run: DevRun): Promise<void> {
   }
   if (!(await exists(options.file))) throw new Error(`Cannot run ${title}: there is no such file`)
   const runtime = await findRuntime(options.runtime, title)
-  const folder = await claimDevFolder()
+  const folder = await claimDevFolder(run.folder ?? FOLDER)
   try {
     say({ kind: 'started', version: await packageVersion(), runtime: runtime.name, runtimeVersion: runtime.version, file: title })
     await runWith(run, { runtime, folder, scope, pretty, say })
@@ -65,23 +67,26 @@ interface Surroundings {
 
 async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Surroundings): Promise<void> {
   const { options, manifests, title, denoConfig } = run
+  const place = run.folder ?? FOLDER
+  const kubeconfig = kubeconfigIn(place)
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
   const sessions = new SessionHost({
-    clock: systemClock, changedSince: (timeMs) => changedSince(file, title, timeMs), onLoading: () => runner.loading(), onStart,
+    clock: systemClock, changed: () => runner.changed, onStart,
   })
-  const api = await startEmbeddedApi({ port, fresh, sessions, clock: systemClock, log: silentLog, say })
+  const api = await startEmbeddedApi({ folder: place, port, fresh, sessions, clock: systemClock, log: silentLog, say })
   const applier = new ManifestApplier(manifests, { api: new Cluster({ name: 'kubeloop-dev', transport: api.transport }).api, clock: systemClock, say })
   const runner = new OperatorRunner({
     runtime, file, title, pretty, elect, passed, denoConfig, say, clock: systemClock,
-    preload: await preloadOf(runtime), kubeconfig: absolutePath(KUBECONFIG), authority: api.authority, onPids: (pids) => folder.guard(pids),
+    preload: await preloadOf(runtime), kubeconfig: absolutePath(kubeconfig), authority: api.authority, onPids: (pids) => folder.guard(pids),
+    onOutputClosed: () => endUnread(scope),
   })
   const release = stopOnSignals(scope, () => runner.kill())
   let applying: Promise<void> = Promise.resolve()
   function onStart({ kinds, pid }: SessionRequest, start: number): void {
     runner.operatorIs(pid)
     const plural = kinds[0]?.split('/').at(-1)
-    if (start === 1) say({ kind: 'try', command: `kubectl --kubeconfig ${KUBECONFIG} get ${plural ?? 'namespaces'} -w` })
+    if (start === 1) say({ kind: 'try', command: `kubectl --kubeconfig ${kubeconfig} get ${plural ?? 'namespaces'} -w` })
     applying = applier.apply(scope.signal)
   }
   try {
@@ -94,6 +99,10 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   }
 }
 
+function endUnread(scope: AbortScope): void {
+  scope.abort(new DOMException('Standard output is closed', 'AbortError'))
+}
+
 /** Ctrl-C, a closed terminal and a kind `kill` all mean to stop; another one, to stop at once. */
 function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
   let first: number | undefined
@@ -103,11 +112,6 @@ function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
     first ??= now
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
   })
-}
-
-async function changedSince(file: string, title: string, timeMs: number): Promise<{ file: string; atMs: number } | undefined> {
-  const atMs = await writtenAt(file)
-  return atMs !== undefined && atMs > timeMs ? { file: fileName(title), atMs } : undefined
 }
 
 /** The module that is loaded before the operator's, as its runtime takes it. */

@@ -5,11 +5,10 @@ import { ownPid, processExists } from '../runtime/this_runtime.ts'
 import { absolutePath, claimFolder, remove } from '../runtime/user_files.ts'
 
 export const FOLDER = '.kubeloop'
-export const KUBECONFIG: string = `${FOLDER}/kubeconfig`
-export const STATE: string = `${FOLDER}/state.json`
 
-/** Exists while a process has the folder. A folder, for making one succeeds once. */
-const LOCK = `${FOLDER}/running`
+/** What is kept in such a folder. */
+export const kubeconfigIn = (folder: string): string => `${folder}/kubeconfig`
+export const stateIn = (folder: string): string => `${folder}/state.json`
 
 export interface DevFolder {
   /** These processes end with this one, however it ends. */
@@ -18,31 +17,33 @@ export interface DevFolder {
 }
 
 /** @throws Error when another process has it. */
-export async function claimDevFolder(): Promise<DevFolder> {
-  if (!(await claimFolder(LOCK))) await takeOver()
-  await writePrivate(`${LOCK}/pid`, `${ownPid()}\n`)
-  if ((await readTextIfExists(`${FOLDER}/.gitignore`)) === undefined) await writePrivate(`${FOLDER}/.gitignore`, '*\n')
+export async function claimDevFolder(folder: string): Promise<DevFolder> {
+  // Exists while a process has the folder. A folder, for making one succeeds once.
+  const lock = `${folder}/running`
+  if (!(await claimFolder(lock))) await takeOver(lock)
+  await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
+  if ((await readTextIfExists(`${folder}/.gitignore`)) === undefined) await writePrivate(`${folder}/.gitignore`, '*\n')
   let guard: ProcessGuard | undefined
   return {
     guard(pids) {
       // It also gives the folder free when this process is killed.
-      guard ??= guardProcesses(absolutePath(LOCK))
+      guard ??= guardProcesses(absolutePath(lock))
       guard.watch(pids)
     },
     async release() {
       await guard?.release()
-      await remove(LOCK)
+      await remove(lock)
     },
   }
 }
 
 /** Takes the folder from a process that is no more. */
-async function takeOver(): Promise<void> {
-  const pid = Number(await readTextIfExists(`${LOCK}/pid`))
+async function takeOver(lock: string): Promise<void> {
+  const pid = Number(await readTextIfExists(`${lock}/pid`))
   if (pid && pid !== ownPid() && processExists(pid)) {
     throw new Error(`Cannot start: kubeloop dev runs in this folder already (process ${pid}); stop that one, or work in another folder`)
   }
-  await remove(LOCK)
-  if (await claimFolder(LOCK)) return
+  await remove(lock)
+  if (await claimFolder(lock)) return
   throw new Error('Cannot start: another kubeloop dev has just started in this folder; stop that one, or work in another folder')
 }

@@ -10,6 +10,12 @@ import { watchedResources, type OperatorDescription } from '../operator/descript
 /** Where sessions are opened. No API group can be called so. */
 export const SESSION_PATH = '/kubeloop/dev/session'
 
+/** The exit code of an operator's process that has said why it ends: the command adds nothing then. */
+export const REPORTED = 87
+
+/** The same of one whose output is read no more: there is nothing to go on for. */
+export const OUTPUT_CLOSED = 88
+
 /** What the operator says of itself. */
 export interface SessionRequest {
   readonly operator: string

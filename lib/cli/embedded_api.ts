@@ -7,7 +7,7 @@ import type { Clock } from '../async/clock.ts'
 import { silentLog, type Log } from '../observe/log.ts'
 import { writePrivate } from '../runtime/files.ts'
 import { remove } from '../runtime/user_files.ts'
-import { KUBECONFIG, STATE } from './dev_folder.ts'
+import { kubeconfigIn, stateIn } from './dev_folder.ts'
 import { listenTo } from './dev_network.ts'
 import type { DevEvent } from './events.ts'
 import { kubeconfigText } from './kubeconfig.ts'
@@ -25,6 +25,8 @@ export interface EmbeddedApi {
 }
 
 export interface EmbeddedApiOptions {
+  /** Where its state and its kubeconfig are. */
+  readonly folder: string
   readonly port: number | undefined
   readonly fresh: boolean
   readonly sessions: SessionHost
@@ -34,20 +36,21 @@ export interface EmbeddedApiOptions {
 }
 
 /** @throws Error when the port is in use. */
-export async function startEmbeddedApi({ port, fresh, sessions, clock, log, say }: EmbeddedApiOptions): Promise<EmbeddedApi> {
+export async function startEmbeddedApi({ folder, port, fresh, sessions, clock, log, say }: EmbeddedApiOptions): Promise<EmbeddedApi> {
+  const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => say({ kind: 'problem', message })
-  if (fresh) await remove(STATE)
-  const restored = await readState(STATE, (state) => new ApiServer({ clock, log, state: state as SavedState }), problem)
+  if (fresh) await remove(state)
+  const restored = await readState(state, (saved) => new ApiServer({ clock, log, state: saved as SavedState }), problem)
   if (restored) say({ kind: 'restored' })
   const server = restored ?? new ApiServer({ clock, log })
   const onError = (error: unknown): void => problem(`Cannot save the state of the API: ${messageOf(error)}`)
-  const file = new StateFile(STATE, { clock, save: () => server.save(), onError })
+  const file = new StateFile(state, { clock, save: () => server.save(), onError })
   const transport = await listenTo(server.handle, { onWrite: () => file.changed(), onDefinition: say })
   const loops = abortScope()
   const collecting = new GarbageCollector({ transport, clock, log: loopLog(problem) }).start(loops.signal)
   const served = await listen(sessions.over(transport), port)
-  await writePrivate(KUBECONFIG, kubeconfigText(served))
-  say({ kind: 'serving', server: served.url, kubeconfig: KUBECONFIG })
+  await writePrivate(kubeconfig, kubeconfigText(served))
+  say({ kind: 'serving', server: served.url, kubeconfig })
   return {
     authority: `${served.host}:${served.port}`,
     transport,

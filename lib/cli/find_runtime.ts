@@ -5,7 +5,7 @@ import { exec } from '../runtime/exec.ts'
 import { optionalEnv } from '../runtime/env.ts'
 import { folderOf, splitPaths } from '../runtime/files.ts'
 import { findExecutables } from '../runtime/workspace.ts'
-import { chooseRuntime, nodeTooOld } from './runtimes.ts'
+import { calledWith, chooseRuntime, nodeTooOld } from './runtimes.ts'
 
 export interface FoundRuntime {
   readonly name: RuntimeName
@@ -25,6 +25,11 @@ export async function findRuntime(asked: RuntimeName | undefined, file: string):
   const tooOld = name === 'node' ? nodeTooOld(version, file) : undefined
   if (tooOld) throw new Error(tooOld)
   return { name, program, version }
+}
+
+/** The runtime that this command was called with. */
+export function callingRuntime(): RuntimeName {
+  return calledWith(thisRuntime().name, optionalEnv('npm_config_user_agent'))
 }
 
 function find(name: string, beside?: string): string | undefined {

@@ -21,12 +21,20 @@ ${RUN_HELP}
 Ctrl-C stops everything; the API's state is kept for the next time.`,
   demo: `kubeloop demo [options]
 
-The same as "kubeloop dev" with a sample operator and an object for it. Needs no file.
+The same as "kubeloop dev" with a sample operator and an object for it, in .kubeloop/demo/. Needs no file.
 
 ${RUN_HELP}`,
   new: `kubeloop new FILE
 
-Writes a sample operator, and a test of it beside it. Overwrites nothing.`,
+Writes a sample operator, and a test of it beside it; and, for the runtime that this command was called with, what type checks need
+where there is none: package.json and tsconfig.json, or deno.json. Overwrites nothing.`,
+  crd: `kubeloop crd FILE [options]
+
+Prints the CustomResourceDefinitions of the kinds that FILE exports or has an operator for, as YAML: "kubeloop crd operator.ts |
+kubectl apply -f -". The file is loaded, its operator is not started.
+
+  --runtime NAME        node, bun or deno; the one this command was called with by default
+  -- ARGUMENTS          passed on to the runtime, as in "-- --allow-net=example.org"`,
   types: `kubeloop types FILE
 
 Prints TypeScript for the kinds that the CustomResourceDefinitions in FILE define (YAML or JSON, "-" for standard
@@ -40,6 +48,7 @@ export function helpText(of: CommandName | undefined, version: string): string {
   kubeloop dev FILE     run an operator against a Kubernetes API in memory, and again when it changes
   kubeloop demo         the same with a sample operator; needs no file
   kubeloop new FILE     write a sample operator and its test
+  kubeloop crd FILE     print the CustomResourceDefinitions of an operator's kinds
   kubeloop types FILE   print the types of the kinds in a file of CustomResourceDefinitions
   kubeloop help NAME    what a command takes
   kubeloop --version`

@@ -27,8 +27,12 @@ async function run(command: Command): Promise<void> {
     case 'version':
       return writeLine(await packageVersion())
     case 'new': {
-      const { newOperator } = await import('./new.ts')
-      return await newOperator(command.file)
+      const [{ newOperator }, { callingRuntime }] = await Promise.all([import('./new.ts'), import('./find_runtime.ts')])
+      return await newOperator(command.file, { runtime: callingRuntime(), version: await packageVersion() })
+    }
+    case 'crd': {
+      const { printDefinitions } = await import('./crd.ts')
+      return await printDefinitions(command)
     }
     case 'types': {
       const { printTypes } = await import('./types.ts')

@@ -1,15 +1,15 @@
-/** The operator's process: started with its runtime's watcher, started again when that has ended, stopped with us. */
+/** The operator's process: started, started again when one of its files was saved, stopped with us. */
 import { abortScope } from '../async/abort.ts'
 import { sleep, type Clock } from '../async/clock.ts'
-import type { ProcessEnd } from '../runtime/child_process.ts'
 import { killProcess } from '../runtime/this_runtime.ts'
 import { spawnOperator, type OperatorProcess } from '../runtime/spawn_operator.ts'
-import { folderOf } from '../runtime/files.ts'
-import { folderChange, writtenBelow } from '../runtime/user_files.ts'
+import { shortPath } from '../runtime/short_path.ts'
+import { OUTPUT_CLOSED, REPORTED } from './dev_session.ts'
 import type { DevEvent } from './events.ts'
 import type { FoundRuntime } from './find_runtime.ts'
-import { MissedChanges } from './missed_changes.ts'
-import { isWatcherLine, launchArguments } from './runtimes.ts'
+import { savedFilesOf } from './operator_files.ts'
+import { launchArguments } from './runtimes.ts'
+import type { Saved, SavedFiles } from './saved_files.ts'
 
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime
@@ -29,53 +29,69 @@ export interface OperatorRunnerOptions {
   readonly say: (event: DevEvent) => void
   /** Hears of the processes that must not outlive this one. */
   readonly onPids: (pids: readonly number[]) => void
+  /** Called when the operator found standard output closed. */
+  readonly onOutputClosed: () => void
 }
 
-/** How long the operator and its watcher may take to stop. The operator gives itself less. */
+/** How long the operator may take to stop. It gives itself less. */
 const STOP_MS = 3000
 
 export class OperatorRunner {
   readonly #options: OperatorRunnerOptions
-  readonly #missed: MissedChanges
+  readonly #saved: SavedFiles
   #child: OperatorProcess | undefined
   #operatorPid: number | undefined
+  #changed: Saved | undefined
 
   constructor(options: OperatorRunnerOptions) {
     this.#options = options
-    this.#missed = new MissedChanges({ clock: options.clock, look: () => writtenBelow(folderOf(options.file) || '.', mayBeRead) })
+    this.#saved = savedFilesOf(options.file, options.clock, () => !!this.#child && this.#operatorPid === undefined)
   }
 
-  /** The operator's process is about to read its files: not before this has settled. */
-  loading(): Promise<void> {
-    return this.#missed.loading()
+  /** The saved file for which the process was started; undefined for the first. */
+  get changed(): { readonly file: string; readonly atMs: number } | undefined {
+    const { file, title } = this.#options
+    if (!this.#changed) return undefined
+    const { files: [first = ''], atMs } = this.#changed
+    return { file: first === file ? title : shortPath(first), atMs }
   }
 
-  /** An operator has started, in this process, which is another one than its watcher on Node. */
+  /** An operator has started, in this process. */
   operatorIs(pid: number): void {
-    this.#missed.watched()
     this.#operatorPid = pid
     this.#guard()
   }
 
   /** Runs the operator until the signal is aborted, then stops it. */
   async run(signal: AbortSignal): Promise<void> {
-    const { runtime, title, file, say } = this.#options
     while (!signal.aborted) {
-      const child = await this.#start()
-      const end = await this.#end(child, signal)
-      if (!end) {
-        // Told to stop, or its watcher did not start it again: a late one ends with it, so that it does not start twice.
-        await this.#stop(child)
-        continue
-      }
-      // Ctrl-C may reach it before us.
-      if (await this.#stopsSoon(signal)) return
-      const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
-      say({ kind: 'problem', message: `${runtime.name} ended ${how}; ${title} is started again when a file beside it changes` })
-      await folderChange(folderOf(file) || '.', isIgnored, signal).catch((error: unknown) => {
+      await this.#saved.begin()
+      const scope = abortScope(signal)
+      const saved = this.#saved.next(scope.signal)
+      try {
+        await this.#runOnce(saved, signal)
+        this.#changed = await saved
+      } catch (error) {
         if (!signal.aborted) throw error
-      })
+      } finally {
+        scope.abort()
+        scope[Symbol.dispose]()
+      }
     }
+  }
+
+  /** Runs one process until it ends, or a file was saved and it was ended for that. */
+  async #runOnce(saved: Promise<Saved>, signal: AbortSignal): Promise<void> {
+    const { runtime, title, say, onOutputClosed } = this.#options
+    const child = await this.#start()
+    const end = await Promise.race([child.ended, saved.then(() => undefined, () => undefined)])
+    if (!end) return await this.#stop(child)
+    this.#child = undefined
+    if (end.code === OUTPUT_CLOSED) return onOutputClosed()
+    // Ctrl-C may reach it before us.
+    if ((await this.#stopsSoon(signal)) || end.code === REPORTED) return
+    const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
+    say({ kind: 'problem', message: `${runtime.name} ended ${how}; ${title} is started again when it or a file that it imports is saved` })
   }
 
   /** Ends what is left at once. */
@@ -90,26 +106,11 @@ export class OperatorRunner {
       command: runtime.program,
       args: launchArguments(runtime, { file, preload, server: authority, passed, denoConfig }),
       env: { KUBECONFIG: kubeconfig, KUBELOOP_DEV: pretty ? 'pretty' : 'json', KUBELOOP_ELECT: elect ? '1' : '', KUBELOOP_FILE: title },
-      ...(pretty ? {} : { drop: isWatcherLine }),
     })
     this.#child = child
     this.#operatorPid = undefined
     this.#guard()
     return child
-  }
-
-  /** How it ended by itself; undefined when it must be ended. */
-  async #end(child: OperatorProcess, signal: AbortSignal): Promise<ProcessEnd | undefined> {
-    const waiting = abortScope(signal)
-    try {
-      return (await Promise.race([child.ended, this.#missed.next(waiting.signal)])) ?? undefined
-    } catch (error) {
-      if (signal.aborted) return undefined
-      throw error
-    } finally {
-      waiting.abort()
-      waiting[Symbol.dispose]()
-    }
   }
 
   async #stop(child: OperatorProcess): Promise<void> {
@@ -118,6 +119,7 @@ export class OperatorRunner {
     const waiting = abortScope()
     const late = sleep(this.#options.clock, STOP_MS, waiting.signal).then(() => this.kill(), () => {})
     await child.ended
+    this.#child = undefined
     waiting.abort()
     await late
   }
@@ -130,14 +132,4 @@ export class OperatorRunner {
   #guard(): void {
     this.#options.onPids([this.#child?.pid, this.#operatorPid].filter((pid) => pid !== undefined))
   }
-}
-
-/** Files that may be modules of the operator, and folders with such. */
-function mayBeRead(name: string, isFolder: boolean): boolean {
-  return !isIgnored(name) && (isFolder || /\.([cm]?[jt]sx?|json|wasm)$/.test(name))
-}
-
-/** Changes that are no edit of a file. */
-function isIgnored(name: string): boolean {
-  return /(^|[\\/])(\.|node_modules([\\/]|$))|~$/.test(name)
 }

@@ -6,14 +6,16 @@
 import { messageOf } from '../core/errors.ts'
 import { systemClock } from '../async/clock.ts'
 import { formatJson, formatPretty } from '../observe/format_log.ts'
-import { placeOfError } from '../observe/stack.ts'
+import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { optionalEnv } from '../runtime/env.ts'
-import { onOwnEnd, onUncaught, waitForChange } from '../runtime/process_end.ts'
+import { onOwnEnd, onUncaught } from '../runtime/process_end.ts'
 import { shortPath } from '../runtime/short_path.ts'
 import { sourceLine, writeLine } from '../runtime/terminal.ts'
-import { thisRuntime } from '../runtime/this_runtime.ts'
+import { exitProcess } from '../runtime/process.ts'
+import { onOutputClosed } from '../runtime/this_runtime.ts'
 import { setDevHook } from '../operator/dev_hook.ts'
 import { DEV, prepareOperator } from './dev_operator.ts'
+import { OUTPUT_CLOSED, REPORTED } from './dev_session.ts'
 
 /** Where this file is: in the built package it has a name of the bundler's. */
 export const preloadUrl: string = import.meta.url
@@ -25,14 +27,10 @@ const dev = optionalEnv(DEV)
 const file = optionalEnv(FILE)
 if (dev !== undefined && file !== undefined) {
   watchOver(file, dev === 'pretty')
-  if (thisRuntime().name === 'deno') await sayLoading()
 }
 
-/** Deno reads the operator's file after this. Without an answer the operator says itself what is wrong with the connection. */
-async function sayLoading(): Promise<void> {
-  const { announceLoading } = await import('./loading.ts')
-  await announceLoading().catch(() => {})
-}
+/** A missing bracket may be reported dozens of times. */
+const MAX_ERRORS = 10
 
 /** The first line of the message; with what to do, where the runtime's own words do not say it. */
 function describeFailure(error: unknown): string {
@@ -47,7 +45,7 @@ function watchOver(file: string, pretty: boolean): void {
     pretty,
     operatorRuns: () => void (runs = true),
     prepare: (operator) => prepareOperator(operator, pretty),
-    waitForChange: () => waitForChange(1),
+    waitForChange: endReported,
   })
   const say = (message: string, place?: string): void => {
     told = true
@@ -56,15 +54,24 @@ function watchOver(file: string, pretty: boolean): void {
     writeLine(formatPretty(line))
     if (place) writeLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
   }
+  onOutputClosed(() => exitProcess(OUTPUT_CLOSED))
   onUncaught((error) => {
     if (told) return
-    say(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(error)}`, placeOfError(error))
-    // Half an operator would go on otherwise: where one ran, the process ends in any case.
-    void waitForChange(1, runs)
+    const errors = compileErrors(error)
+    for (const each of errors.slice(0, MAX_ERRORS)) say(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
+    if (errors.length > MAX_ERRORS) say(`… and ${errors.length - MAX_ERRORS} more`)
+    void endReported()
   })
   onOwnEnd((code) => {
-    if (told || runs) return
+    if (told || runs) return undefined
     if (code !== 0) say(`${file} ended with code ${code} before it started an operator`)
     else say(`${file} ended without starting an operator; is \`await app.run(import.meta)\` missing?`)
+    return REPORTED
   })
+}
+
+/** The command starts the file again when it was saved. Never settles. */
+function endReported(): Promise<never> {
+  exitProcess(REPORTED)
+  return new Promise(() => {})
 }

@@ -1,4 +1,4 @@
-/** Which runtime runs the operator, and how each is told to watch it. Pure: what is installed is asked of `find`. */
+/** Which runtime runs the operator, and how each is told to run it. Pure: what is installed is asked of `find`. */
 import type { RuntimeName, ThisRuntime } from '../runtime/this_runtime.ts'
 
 export interface Surroundings {
@@ -26,13 +26,18 @@ export interface ChosenRuntime {
  */
 export function chooseRuntime(asked: RuntimeName | undefined, around: Surroundings, file: string): ChosenRuntime {
   const { current, userAgent, execPath, find } = around
-  const calledWithBunx = current.name === 'node' && (userAgent ?? '').startsWith('bun/')
-  const name = asked ?? (calledWithBunx ? 'bun' : current.name)
+  const calledWithBunx = calledWith(current.name, userAgent) !== current.name
+  const name = asked ?? calledWith(current.name, userAgent)
   if (name === current.name) return current
   const program = (calledWithBunx && name === 'bun' ? find(name, execPath) : undefined) ?? find(name)
   if (program) return { name, program, version: undefined }
   const remedy = `install it (npm install --save-dev ${name}) or choose another runtime with --runtime`
   throw new Error(`Cannot run ${file} with ${name}: there is no "${name}" in PATH; ${remedy}`)
+}
+
+/** The runtime that a command was called with: `bunx` runs one with node's shebang by Node, but means Bun. */
+export function calledWith(current: RuntimeName, userAgent: string | undefined): RuntimeName {
+  return current === 'node' && (userAgent ?? '').startsWith('bun/') ? 'bun' : current
 }
 
 /** The oldest Node that runs TypeScript well enough. `lib/cli/bin.js` has the same number. */
@@ -59,22 +64,30 @@ export interface Launch {
   readonly denoConfig?: string | undefined
 }
 
-/** The arguments that run a file and watch it and what it imports. */
+/** The arguments that run a file. */
 export function launchArguments({ name, version }: { readonly name: RuntimeName; readonly version: string }, launch: Launch): string[] {
   const { file, preload, passed, denoConfig } = launch
   switch (name) {
-    case 'node': {
-      // Older versions warn of each .ts file they run; nothing else in them is experimental by itself.
-      const quiet = Number(version.split('.')[0]) < 25 ? ['--disable-warning=ExperimentalWarning'] : []
-      return ['--watch', '--watch-preserve-output', ...quiet, '--import', preload, ...passed, file]
-    }
+    case 'node':
+      return [...quietNode(version), '--import', preload, ...passed, file]
     case 'bun':
-      return ['--watch', '--no-clear-screen', '--preload', preload, ...passed, file]
+      return ['--preload', preload, ...passed, file]
     case 'deno': {
       const config = denoConfig ? [`--config=${denoConfig}`] : []
-      return ['run', '--watch', '--no-clear-screen', '--quiet', ...config, '--preload', preload, ...denoPermissions(launch), file]
+      return ['run', '--quiet', ...config, '--preload', preload, ...denoPermissions(launch), file]
     }
   }
+}
+
+/** Older versions warn of each .ts file they run; nothing else in them is experimental by itself. */
+function quietNode(version: string): string[] {
+  return Number(version.split('.')[0]) < 25 ? ['--disable-warning=ExperimentalWarning'] : []
+}
+
+/** The arguments before a program of ours that loads the user's file, which runs nothing: on Deno it may look at this machine, no more. */
+export function loadArguments({ name, version }: { readonly name: RuntimeName; readonly version: string }, passed: readonly string[]): string[] {
+  if (name === 'deno') return ['run', '--quiet', '--no-prompt', '--allow-read', '--allow-env', '--allow-sys', ...passed]
+  return [...(name === 'node' ? quietNode(version) : []), ...passed]
 }
 
 /** What kubeloop reads of the environment under `kubeloop dev`. */
@@ -98,16 +111,3 @@ function denoPermissions({ server, passed }: Launch): string[] {
   })
   return [...joined, ...others]
 }
-
-/** Lines of Node's watcher, which go to the operator's standard output: between lines of JSON they are left out. */
-export function isWatcherLine(line: string): boolean {
-  // deno-lint-ignore no-control-regex -- colours
-  const text = line.replace(/\u001b\[[0-9;]*m/g, '')
-  return WATCHER_LINES.some((pattern) => pattern.test(text))
-}
-
-const WATCHER_LINES = [
-  /^Change detected in '.*'$/,
-  /^Restarting '.*'$/,
-  /^(Completed|Failed) running '.*'\. Waiting for file changes before restarting\.\.\.$/,
-]

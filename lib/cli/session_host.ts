@@ -2,28 +2,22 @@
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
-import { LOADING_PATH } from './loading.ts'
 import { SESSION_PATH, type SessionAnswer, type SessionRequest } from './dev_session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
-  /** What changed since then (as `clock.now()` counts), and when, if that is known. */
-  changedSince(timeMs: number): Promise<{ readonly file: string; readonly atMs: number } | undefined>
-  /** An operator's process is about to read its files: not before this has settled. */
-  onLoading(): Promise<void>
+  /** The file that was saved, for which the operator's process was started, and when (as `clock.now()` counts). */
+  changed(): { readonly file: string; readonly atMs: number } | undefined
   onStart(request: SessionRequest, start: number): void
 }
 
-/** When a watcher has not started the operator again after so long, it did not end for a restart. */
+/** An operator that was not started again after so long did not end for a restart. */
 const LONGEST_RESTART_MS = 10_000
 
 export class SessionHost {
   readonly #options: SessionHostOptions
   readonly #closing = new AbortController()
   #starts = 0
-  /** When what runs was read, or was started where nothing is said of the reading. */
-  #startedAt = 0
-  #loadingSince: number | undefined
   /** When the last one ended; undefined while one runs. */
   #endedAt: number | undefined
 
@@ -38,10 +32,7 @@ export class SessionHost {
 
   /** The same network, with sessions on it. */
   over(network: Transport): Transport {
-    return (request) => {
-      if (request.path === SESSION_PATH) return this.#open(request)
-      return request.path === LOADING_PATH ? this.#load() : network(request)
-    }
+    return (request) => (request.path === SESSION_PATH ? this.#open(request) : network(request))
   }
 
   /** Tells every operator that this is the end. */
@@ -49,18 +40,10 @@ export class SessionHost {
     this.#closing.abort()
   }
 
-  async #load(): Promise<HttpResponse> {
-    this.#loadingSince = this.#options.clock.now()
-    await this.#options.onLoading()
-    return { status: 204, headers: {}, body: NOTHING }
-  }
-
   async #open(request: HttpRequest): Promise<HttpResponse> {
     const { clock, onStart } = this.#options
     const start = ++this.#starts
-    const answer = start === 1 ? { start } : await this.#restart(start)
-    this.#startedAt = this.#loadingSince ?? clock.now()
-    this.#loadingSince = undefined
+    const answer = start === 1 ? { start } : this.#restart(start)
     this.#endedAt = undefined
     onStart(JSON.parse(textOf(request.body)) as SessionRequest, start)
     const body = new OpenBody(`${JSON.stringify(answer)}\n`, [this.#closing.signal, request.signal], () => {
@@ -70,22 +53,16 @@ export class SessionHost {
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
   }
 
-  async #restart(start: number): Promise<SessionAnswer> {
-    const { clock, changedSince } = this.#options
+  #restart(start: number): SessionAnswer {
+    const { clock, changed: changedFile } = this.#options
     const now = clock.now()
     const endedAt = this.#endedAt ?? now
-    const changed = await changedSince(this.#startedAt)
+    const changed = changedFile()
     // An operator that had crashed did not wait for us, but for the change.
     const downMs = Math.max(0, now - Math.max(endedAt, changed?.atMs ?? 0))
     const why = changed?.file ?? 'a file that it imports'
     return downMs <= LONGEST_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
   }
-}
-
-const NOTHING: HttpBody = {
-  async *[Symbol.asyncIterator]() {},
-  text: () => Promise.resolve(''),
-  cancel() {},
 }
 
 /** One line, then nothing until one of the signals ends it. */

@@ -14,7 +14,7 @@ export interface DevHook {
   /** Hears that there is an operator: from here on it says itself what ends it. */
   operatorRuns(): void
   prepare(operator: DevOperator): Promise<DevStart>
-  /** Waits for the runtime's watcher to start the file again. Never settles. */
+  /** Ends the process, which has said why; the command starts the file again when it is saved. Never settles. */
   waitForChange(): Promise<never>
 }
 

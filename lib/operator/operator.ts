@@ -14,6 +14,7 @@ import {
   checkCache, checkCacheDefaults, checkDescription,
   type CacheDescription, type CacheNamespaces, type CacheSelection, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task,
 } from './description.ts'
+import { noteDescribed } from './described.ts'
 import { checkLog } from './own_log.ts'
 import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
@@ -101,8 +102,12 @@ export function operator(options: OperatorOptions): Operator {
   checkCacheDefaults(options, callerFrame())
   checkLog(options)
   const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
+  const used = noteDescribed(description)
   const app: Operator = {
-    description,
+    get description() {
+      used()
+      return description
+    },
     controllerFor(resource, controllerOptions) {
       const controller = describeController(resource, controllerOptions as ControllerOptions<KubeObject> | undefined)
       description.controllers.push(controller)
@@ -130,10 +135,14 @@ export function operator(options: OperatorOptions): Operator {
       return app
     },
     async start(signal, startOptions = {}) {
+      used()
       checkDescription(description)
       await startOperator(description, signal, startOptions)
     },
-    run: (module) => runOperator(description, module),
+    run(module) {
+      used()
+      return runOperator(description, module)
+    },
   }
   return app
 }

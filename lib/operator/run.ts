@@ -11,7 +11,7 @@ import { isMain } from '../runtime/main_module.ts'
 import { exitProcess, onSignals } from '../runtime/process.ts'
 import { onUnawaited } from '../runtime/process_end.ts'
 import { shortPath } from '../runtime/short_path.ts'
-import { isTerminal, sourceLine, writeLine } from '../runtime/terminal.ts'
+import { isTerminal, sourceLine, writeLogLine } from '../runtime/terminal.ts'
 import { programArguments } from '../runtime/this_runtime.ts'
 import { httpTransport } from '../runtime/transport.ts'
 import { findCluster } from './clusters.ts'
@@ -64,7 +64,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
     started?.flush()
     log.error(messageOf(error), pretty || saysItAll(error) ? {} : { error })
     const place = pretty ? placeOfError(error) : undefined
-    if (place) writeLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
+    if (place) writeLogLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
   }
   release()
   stopListening?.()
@@ -91,7 +91,7 @@ function processLog(pretty: boolean): Log {
   const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < least) return
     const line = { level, message, fields, timeMs: systemClock.now() }
-    writeLine(pretty ? formatPretty(line) : formatJson(line))
+    writeLogLine(pretty ? formatPretty(line) : formatJson(line))
   }
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   if (!named) log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)

@@ -13,27 +13,24 @@ export function onUnawaited(hear: (error: unknown) => void): () => void {
   return () => void process.off('unhandledRejection', hear)
 }
 
-/** Calls `hear` once when the process ends by itself: with nothing left to do, or through `process.exit`. */
-export function onOwnEnd(hear: (code: number) => void): void {
+/** Calls `hear` once when the process ends by itself: with nothing left to do, or through `process.exit`. It may return another exit code. */
+export function onOwnEnd(hear: (code: number) => number | undefined): void {
   let heard = false
   const once = (code: number): void => {
     if (heard) return
     heard = true
-    hear(code)
+    process.exitCode = hear(code) ?? code
   }
   process.once('beforeExit', once)
   process.once('exit', once)
 }
 
-/**
- * Waits for the runtime's watcher to start this file again. Bun's watcher ends with the process, and Deno's may not have
- * begun to watch when the program ends, so there it is kept alive unless it `mustEnd`. Never settles.
- */
-export function waitForChange(code: number, mustEnd = false): Promise<never> {
-  const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string }
-  if ((!bun && !deno) || mustEnd) process.exit(code)
-  setInterval(() => {}, LONGEST_TIMER_MS)
-  return new Promise(() => {})
+/** Writes a line to standard error when the process has nothing left to do and did not fail, unless the returned function was called. */
+export function onIdleEnd(line: () => string | undefined): () => void {
+  const write = (code: number): void => {
+    const text = code === 0 ? line() : undefined
+    if (text) process.stderr.write(`${text}\n`)
+  }
+  process.once('beforeExit', write)
+  return () => void process.off('beforeExit', write)
 }
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1

@@ -1,6 +1,5 @@
 /** The files of whoever calls the command: theirs are never overwritten, and ours are put down for this user alone. */
-import { watch } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
@@ -35,7 +34,7 @@ export function renameFile(from: string, to: string): Promise<void> {
 }
 
 /** When a file was last written, as `Date.now()` counts; undefined when it is not there. */
-export async function writtenAt(file: string): Promise<number | undefined> {
+async function writtenAt(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).mtimeMs
   } catch (error) {
@@ -68,29 +67,42 @@ export async function writtenBelow(folder: string, wanted: (name: string, isFold
   return times
 }
 
-const GONE_OR_CLOSED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
+const GONE_OR_CLOSED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM'])
 
 /** All that is at standard input. */
 export function readInput(): Promise<string> {
   return text(process.stdin)
 }
 
-/** Settles at the first change of a file in this folder or below it. Rejects with the signal's reason. */
-export function folderChange(folder: string, ignore: (name: string) => boolean, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const watcher = watch(folder, { recursive: true }, (_, name) => {
-      if (name === null || !ignore(String(name))) finish(resolve)
-    })
-    const onAbort = (): void => finish(() => reject(signal.reason))
-    const finish = (then: () => void): void => {
-      signal.removeEventListener('abort', onAbort)
-      watcher.close()
-      then()
-    }
-    watcher.on('error', (error) => finish(() => reject(error)))
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
+/** What tells this state of a file from any other; undefined where there is none that may be read, or an empty one. */
+export async function stampOf(file: string): Promise<string | undefined> {
+  try {
+    const { size, ino, mtimeNs, ctimeNs } = await stat(file, { bigint: true })
+    return size === 0n ? undefined : [size, ino, mtimeNs, ctimeNs].join(' ')
+  } catch (error) {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  }
+}
+
+/** The text of a file; undefined where there is none that may be read. */
+export async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  }
+}
+
+/** Where a folder is, past all links; undefined where there is none. */
+export async function realFolder(folder: string): Promise<string | undefined> {
+  try {
+    return await realpath(folder)
+  } catch (error) {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  }
 }
 
 /** The path of a `file:` URL. */

@@ -25,7 +25,13 @@ export interface Command {
   line(what: string, like: (line: Line) => boolean): Promise<Line>
   /** Everything that was printed so far. */
   output(): string
+  /** What of it went to standard output. */
+  printed(): string
+  /** What of it went to standard error. */
+  errors(): string
   kill(signal: NodeJS.Signals): void
+  /** Closes our end of its standard output. */
+  closeOutput(): void
   /** Its exit code, when it and all that share its output have ended. */
   readonly ended: Promise<number | null>
 }
@@ -74,12 +80,14 @@ function start(cwd: string, args: readonly string[]): Command {
 function command(child: ChildProcess): Command {
   const lines: Line[] = []
   const text: string[] = []
+  const [printed, errors]: string[][] = [[], []]
   let waiting: (() => void)[] = []
   let over = false
   const wake = (): void => waiting.splice(0).forEach((each) => each())
-  for (const stream of [child.stdout!, child.stderr!]) {
+  for (const [stream, own] of [[child.stdout!, printed!], [child.stderr!, errors!]] as const) {
     createInterface({ input: stream }).on('line', (line) => {
       text.push(line)
+      own.push(line)
       if (line.startsWith('{')) lines.push(JSON.parse(line) as Line)
       wake()
     })
@@ -95,9 +103,12 @@ function command(child: ChildProcess): Command {
   return {
     pid: child.pid!,
     output,
+    printed: () => printed!.join('\n'),
+    errors: () => errors!.join('\n'),
     ended,
     // Deno's child.kill() makes it forget the exit code.
     kill: (signal) => void (over || process.kill(child.pid!, signal)),
+    closeOutput: () => void child.stdout!.destroy(),
     async line(what, like) {
       for (;;) {
         const at = lines.findIndex(like)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -7,6 +7,7 @@ import { FakeClock } from 'kubeloop/testing'
 import { jsonLine, prettyLines } from '../../lib/cli/events.ts'
 import { kubeconfigText } from '../../lib/cli/kubeconfig.ts'
 import { newOperator } from '../../lib/cli/new.ts'
+import { calledWith } from '../../lib/cli/runtimes.ts'
 import { SAMPLE_MANIFEST, SAMPLE_OPERATOR, sampleWithModules } from '../../lib/cli/sample.ts'
 import { readState, StateFile } from '../../lib/cli/state_file.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
@@ -35,16 +36,47 @@ test('the demo names every module in full', () => {
 
 test('new writes an operator and its test, and overwrites neither', async () => {
   await inFolder(async (path) => {
-    await newOperator(path('sub/operator.ts'))
+    const make = (file: string): Promise<void> => newOperator(file, { runtime: 'node', version: '0.1.0', folder: path('') })
+    await make(path('sub/operator.ts'))
     assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), SAMPLE_OPERATOR)
     assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /from '\.\/operator\.ts'/)
-    await assert.rejects(newOperator(path('sub/operator.ts')), /operator\.ts: it exists already/)
+    await assert.rejects(make(path('sub/operator.ts')), /operator\.ts: it exists already/)
     writeFileSync(path('other.test.ts'), 'mine')
-    await assert.rejects(newOperator(path('other.ts')), /other\.test\.ts: it exists already/)
+    await assert.rejects(make(path('other.ts')), /other\.test\.ts: it exists already/)
     assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
     assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
-    await assert.rejects(newOperator(path('operator.js')), /an operator is a TypeScript file/)
+    await assert.rejects(make(path('operator.js')), /an operator is a TypeScript file/)
   })
+})
+
+const PROJECT = { node: ['package.json', 'tsconfig.json'], bun: ['package.json', 'tsconfig.json'], deno: ['deno.json'] } as const
+const projectIn = (path: (name: string) => string): string[] => ['package.json', 'tsconfig.json', 'deno.json'].filter((name) => existsSync(path(name)))
+
+test('new writes what its runtime needs, nothing of another one, and nothing that is there already, here or above', async () => {
+  for (const runtime of ['node', 'bun', 'deno'] as const) {
+    await inFolder(async (path) => {
+      await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
+      assert.deepEqual(projectIn(path), PROJECT[runtime])
+      const text = PROJECT[runtime].map((name) => readFileSync(path(name), 'utf8')).join()
+      for (const other of ['node', 'bun', 'deno'].filter((each) => each !== runtime)) assert.doesNotMatch(text, new RegExp(`"@types/${other}"|"${other}"`))
+      assert.match(text, /kubeloop.*\^0\.1\.0/)
+      mkdirSync(path('below'))
+      await newOperator(path('below/operator.ts'), { runtime, version: '0.1.0', folder: path('below') })
+      assert.deepEqual(projectIn((name) => path(`below/${name}`)), [])
+    })
+    await inFolder(async (path) => {
+      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) writeFileSync(path(name), 'mine')
+      await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
+      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) assert.equal(readFileSync(path(name), 'utf8'), 'mine')
+    })
+  }
+})
+
+test('the command speaks of the runtime that it was called with', () => {
+  assert.equal(calledWith('node', 'bun/1.4.5 npm/? node/v26.3.0'), 'bun')
+  assert.equal(calledWith('node', 'npm/11.0.0 node/v26'), 'node')
+  assert.equal(calledWith('node', undefined), 'node')
+  assert.equal(calledWith('deno', 'bun/1.4.5'), 'deno')
 })
 
 test('of a folder, the times of the files that are wanted are known, and of those below it', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { chooseRuntime, isWatcherLine, launchArguments, nodeTooOld, OLDEST_NODE, type Surroundings } from '../../lib/cli/runtimes.ts'
+import { chooseRuntime, launchArguments, nodeTooOld, OLDEST_NODE, type Surroundings } from '../../lib/cli/runtimes.ts'
 
 const node = { name: 'node', version: '26.10.0', program: '/opt/node' } as const
 const installed: Surroundings['find'] = (name, beside) => (beside ? `/beside/${name}` : `/path/${name}`)
@@ -36,9 +36,9 @@ test('the launcher refuses the same versions', () => {
 
 const launch = { file: '/w/a.ts', preload: '/k/preload.js', server: '127.0.0.1:1234', passed: ['--x'] }
 
-test('each runtime watches by itself, and leaves the screen alone', () => {
-  assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), ['--watch', '--watch-preserve-output', '--import', '/k/preload.js', '--x', '/w/a.ts'])
-  assert.deepEqual(launchArguments({ name: 'bun', version: '1.4.5' }, launch), ['--watch', '--no-clear-screen', '--preload', '/k/preload.js', '--x', '/w/a.ts'])
+test('each runtime loads what the command needs before the file', () => {
+  assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), ['--import', '/k/preload.js', '--x', '/w/a.ts'])
+  assert.deepEqual(launchArguments({ name: 'bun', version: '1.4.5' }, launch), ['--preload', '/k/preload.js', '--x', '/w/a.ts'])
 })
 
 const NEEDED = [
@@ -52,11 +52,4 @@ test('Deno gets exactly the permissions that are needed, joined with what the us
   assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), ['--allow-net=127.0.0.1:1234,example.org', ...NEEDED.slice(1), '--allow-run=git', '--x'])
   assert.deepEqual(denoFlags(['--allow-read']), [NEEDED[0], '--allow-read', NEEDED[2], NEEDED[3]])
   assert.deepEqual(denoFlags(['-A']), ['-A'])
-})
-
-test('lines of the watcher are told from the user\'s', () => {
-  for (const line of [`Restarting 'a.ts'`, `\u001b[32mRestarting 'a.ts'\u001b[39m`, `Change detected in '/w/b.ts'`, `Failed running 'a.ts'. Waiting for file changes before restarting...`]) {
-    assert.ok(isWatcherLine(line), line)
-  }
-  for (const line of ['Restarting the database', ` Restarting 'a.ts'`, `Restarting 'a.ts' now`, '']) assert.ok(!isWatcherLine(line), line)
 })

@@ -2,35 +2,29 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
-import { Latch } from '../../lib/async/latch.ts'
-import { LOADING_PATH } from '../../lib/cli/loading.ts'
 import { SessionHost } from '../../lib/cli/session_host.ts'
 import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev_session.ts'
 
 interface Host {
   readonly open: () => Promise<{ answer: SessionAnswer; end: () => Promise<void> }>
-  /** Says that files are about to be read; settles when that may begin. */
-  readonly load: () => Promise<number>
   readonly clock: FakeClock
   readonly starts: number[]
 }
 
-function host(changedAt: () => number | undefined, onLoading: () => Promise<void> = () => Promise.resolve()): Host {
+function host(changedAt: () => number | undefined): Host {
   const clock = new FakeClock()
   const starts: number[] = []
   const sessions = new SessionHost({
     clock,
-    changedSince: async (timeMs) => {
+    changed() {
       const atMs = changedAt()
-      return atMs !== undefined && atMs > timeMs ? { file: 'operator.ts', atMs } : undefined
+      return atMs === undefined ? undefined : { file: 'operator.ts', atMs }
     },
-    onLoading,
     onStart: (_, start) => void starts.push(start),
   })
   const inner: Transport = () => Promise.reject(new Error('not for the API'))
   return {
     clock, starts,
-    load: async () => (await sessions.over(inner)({ method: 'POST', path: LOADING_PATH })).status,
     async open() {
       const client = new AbortController()
       const response = await sessions.over(inner)({ method: 'POST', path: SESSION_PATH, body: '{"operator":"o","pid":1,"kinds":[]}', signal: client.signal })
@@ -85,30 +79,4 @@ test('a successor that comes before the end of the last was noticed is not taken
   await second.end()
   await clock.advance(30)
   assert.deepEqual((await open()).answer, { start: 3, changed: 'a file that it imports', downMs: 30 })
-})
-
-test('files are not read before they were noted', async () => {
-  const noted = new Latch()
-  const { load, clock } = host(() => undefined, () => noted.opened)
-  let answered: number | undefined
-  const loading = load().then((status) => (answered = status))
-  await clock.advance(0)
-  assert.equal(answered, undefined)
-  noted.open()
-  assert.equal(await loading, 204)
-})
-
-test('a file that changed while the last operator was being read is why it is started again', async () => {
-  let changed: number | undefined
-  const { open, load, clock } = host(() => changed)
-  await load()
-  await clock.advance(50)
-  changed = clock.now()
-  await clock.advance(200)
-  const first = await open()
-  await clock.advance(4000)
-  await first.end()
-  await load()
-  await clock.advance(300)
-  assert.deepEqual((await open()).answer, { start: 2, changed: 'operator.ts', downMs: 300 })
 })

@@ -1,0 +1,32 @@
+/** Plain data as YAML that readers of every version understand alike. */
+
+/** A string that no reader takes for anything else; the words are those of YAML 1.1, which kubectl reads. */
+const PLAIN = /^(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][\w./-]*(?: [\w./-]+)*$/i
+
+/** A document in block style. Whatever is not plainly a word is quoted. */
+export function yamlText(value: unknown): string {
+  return `${block(value, '')}\n`
+}
+
+function block(value: unknown, indent: string): string {
+  if (Array.isArray(value) && value.length > 0) {
+    return value.map((item) => `${indent}- ${block(item, `${indent}  `).trimStart()}`).join('\n')
+  }
+  if (isMap(value)) {
+    return Object.entries(value).filter(([, each]) => each !== undefined).map(([name, each]) => {
+      const key = `${indent}${scalar(name)}:`
+      if (isMap(each)) return `${key}\n${block(each, `${indent}  `)}`
+      return Array.isArray(each) && each.length > 0 ? `${key}\n${block(each, indent)}` : `${key} ${scalar(each)}`
+    }).join('\n')
+  }
+  return indent + scalar(value)
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).some((each) => each !== undefined)
+}
+
+/** JSON is YAML. */
+function scalar(value: unknown): string {
+  return typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value)
+}

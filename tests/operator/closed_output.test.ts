@@ -1,0 +1,105 @@
+/** An operator whose output is closed while it runs. The operator is a process of the runtime that runs this test. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Cluster, type Client } from 'kubeloop'
+import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
+import { ConfigMap } from 'kubeloop/kinds'
+
+interface Running {
+  readonly client: Client
+  /** Makes a config map; resolves when the operator has answered it. */
+  work(name: string): Promise<void>
+  /** Closes our end of standard output after its first line, which is always one of the log. */
+  closeOutput(): Promise<void>
+  closeErrors(): void
+  /** The next line on standard error. */
+  error(): Promise<string>
+  stop(): Promise<number | null>
+}
+
+async function running(use: (operator: Running) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-closed-'))
+  const server = new ApiServer()
+  const served = await serve(server)
+  const client = new Cluster({ name: 'test', transport: server.handle }).client
+  const name = basename(process.execPath)
+  const args = name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []
+  const file = fileURLToPath(new URL('./files/marks.ts', import.meta.url))
+  const env = { PATH: process.env['PATH'] ?? '', KUBECONFIG: kubeconfig(folder, served), KUBELOOP_LOG: 'debug' }
+  const child = spawn(process.execPath, [...args, file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const errors = createInterface({ input: child.stderr })[Symbol.asyncIterator]()
+  const changes = await client.watch(ConfigMap, { namespace: 'default' })
+  const seen = changes[Symbol.asyncIterator]()
+  try {
+    await use({
+      client,
+      async work(map) {
+        await client.create(ConfigMap, { metadata: { namespace: 'default', name: map } })
+        for (;;) {
+          const next = await Promise.race([seen.next(), ended.then((code) => assert.fail(`the operator ended with ${code}`))])
+          if (next.done) assert.fail('the watch ended')
+          if (next.value.object?.metadata.name === `seen-${map}`) return
+        }
+      },
+      async closeOutput() {
+        await once(child.stdout, 'data')
+        child.stdout.destroy()
+      },
+      closeErrors: () => void child.stderr.destroy(),
+      error: async () => String((await errors.next()).value),
+      async stop() {
+        process.kill(child.pid!, 'SIGTERM')
+        return await ended
+      },
+    })
+  } finally {
+    child.kill('SIGKILL')
+    await ended
+    await served.close()
+    server.closeWatches()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function kubeconfig(folder: string, { url, ca, token }: ServedApi): string {
+  const path = join(folder, 'config')
+  const name = 'test'
+  writeFileSync(path, JSON.stringify({
+    apiVersion: 'v1', kind: 'Config', 'current-context': name, contexts: [{ name, context: { cluster: name, user: name } }],
+    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }], users: [{ name, user: { token } }],
+  }), { mode: 0o600 })
+  return path
+}
+
+test('an operator whose standard output is closed works on, and logs to standard error from then on', async () => {
+  await running(async ({ work, closeOutput, error, stop }) => {
+    await work('first')
+    await closeOutput()
+    await work('second')
+    assert.equal(await error(), 'Cannot write to standard output (EPIPE): the log continues on standard error')
+    const lines = [await error()]
+    while (!lines.at(-1)!.includes('saw second')) lines.push(await error())
+    await work('third')
+    while (!lines.at(-1)!.includes('saw third')) lines.push(await error())
+    for (const line of lines) assert.ok(line.startsWith('{'), line)
+    assert.equal(await stop(), 0)
+  })
+})
+
+test('an operator whose standard error is closed, too, works on without a log', async () => {
+  await running(async ({ work, closeOutput, closeErrors, stop }) => {
+    await closeOutput()
+    closeErrors()
+    for (const name of ['first', 'second', 'third', 'fourth']) await work(name)
+    assert.equal(await stop(), 0)
+  })
+})
