@@ -44,20 +44,28 @@ export class RunnableGroup {
   }
 
   /**
-   * Launches what is queued and settles when the slowest is ready. Rejects when one cannot become ready, and with the
-   * signal's reason as soon as that is aborted; what was launched then runs on until the group is stopped.
+   * Launches what is queued, each a turn of the event loop after the one before, and settles when the slowest is ready. Rejects when
+   * one cannot become ready, and with the signal's reason as soon as that is aborted: then no more are launched, and what was
+   * launched runs on until the group is stopped.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#stopping) throw new ManagerStopping(`Cannot start the group "${this.name}": it is stopping`)
     if (this.#started) throw new Error(`Cannot start the group "${this.name}": it was started already`)
     signal.throwIfAborted()
     this.#started = true
-    const launched = this.#queued.splice(0)
-    for (const runnable of launched) this.#launch(runnable)
-    const ready = Promise.all(launched.map((runnable) => this.#becomeReady(runnable)))
-    // A runnable may abort the signal while it is launched; what is not waited for must not become an unhandled rejection.
-    ready.catch(() => {})
-    await untilAborted(ready, signal)
+    const ready: Promise<void>[] = []
+    let failed: (error: unknown) => void = () => {}
+    const failure = new Promise<never>((_, reject) => (failed = reject))
+    failure.catch(() => {})
+    for (let next = this.#queued.shift(); next; next = this.#queued.shift()) {
+      this.#launch(next)
+      const isReady = this.#becomeReady(next)
+      // Noticed at once. A runnable may abort the signal while it is launched, and then this is not waited for.
+      isReady.catch(failed)
+      ready.push(isReady)
+      if (this.#queued.length > 0) await untilAborted(Promise.race([nextTurn(), failure]), signal)
+    }
+    await untilAborted(Promise.all(ready), signal)
   }
 
   /**

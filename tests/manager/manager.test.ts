@@ -520,7 +520,7 @@ test('a warm-up begins on every replica before the lease is won, after what it r
   await clock.advance(0)
   assert.deepEqual(told, ['+cache'])
   cache.becomeReady()
-  await clock.advance(1000)
+  for (let turn = 0; turn < 3; turn++) await clock.advance(500)
   assert.deepEqual(told, ['+cache', '+everywhere', '~controller', '~everywhere'])
   other.stop()
   await clock.advance(20_000)
@@ -534,7 +534,7 @@ test('a warm-up is told to stop at once, beside the others, and is waited for', 
   const other = add('others', 'other', { lingers: true })
   manager.add(warming('second', told))
   const running = start()
-  await clock.advance(0)
+  for (let turn = 0; turn < 3; turn++) await clock.advance(0)
   told.length = 0
   stop.abort()
   await clock.advance(0)

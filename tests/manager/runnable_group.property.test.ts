@@ -53,6 +53,16 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
     /** When the deadline came first: who was left then. */
     let left: string[] | undefined
 
+    /** Those that the start has not launched yet: one each turn. */
+    let queued: Modelled[] = []
+    const launchNext = (): void => {
+      const member = queued.shift()
+      if (member) member.launched = member.awaited = true
+    }
+    const turn = async (): Promise<void> => {
+      await nextTurn()
+      launchNext()
+    }
     const running = (): Modelled[] => members.filter(({ launched, ended }) => launched && !ended)
     const pick = (at: number): Modelled | undefined => members[at % Math.max(1, members.length)]
 
@@ -76,17 +86,20 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
         const begins: boolean = !stopping && !start.controller.signal.aborted
         started = watchOutcome(group.start(start.controller.signal))
         if (begins) {
-          for (const member of members) member.launched = member.awaited = true
-        } else await nextTurn()
+          queued = [...members]
+          launchNext()
+        } else await turn()
         assert.equal(group.started, begins)
       } else if (step.kind === 'abort the start') {
         start.controller.abort(new Error('the start is aborted'))
+        queued = []
       } else if (step.kind === 'stop') {
         stopping = true
+        queued = []
         const stop = group.stopAndWait(deadline.controller.signal)
         stopped ??= watchOutcome(stop)
         for (const member of running()) if (!member.lingers) member.ended = true
-        await nextTurn()
+        await turn()
         if (deadline.controller.signal.aborted && running().length > 0) left ??= running().map(({ name }) => name)
       } else if (step.kind === 'deadline') {
         deadline.controller.abort(new Error('no time is left'))
@@ -104,13 +117,15 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
           member.made.becomeReady(member.ready === 'failed' ? new Error(`${member.name} is not ready`) : undefined)
           // Nobody waits for the readiness of what came later: it is told as a failure.
           if (member.ready === 'failed' && !member.awaited) expected.push(`${member.name} is not ready`)
+          if (member.ready === 'failed' && member.awaited) queued = []
         }
       }
-      await nextTurn()
+      await turn()
       assert.equal(group.running, running().length)
     }
 
-    await nextTurn()
+    await turn()
+    while (queued.length > 0) await turn()
     for (const { name, launched } of members) assert.equal(told.filter((line) => line === `+${name}`).length, launched ? 1 : 0, name)
     assert.deepEqual(failures, expected)
     const awaited = members.filter(({ awaited }) => awaited)

@@ -262,6 +262,35 @@ test('a second stop is the first one, also from within', async () => {
   assert.deepEqual(told, ['+slow', '-slow', '.slow'])
 })
 
+test('each is launched a turn of the event loop after the one before, none after a stop or an abort, and one that cannot become ready ends the start at once', async () => {
+  const told: string[] = []
+  const names = (): string[] => told.splice(0)
+  const launching = (unready?: string) => {
+    const { group: others } = group()
+    const start = new AbortController()
+    const parts = ['a', 'b', 'c'].map((name) => part(name, told, { unready: name === unready }))
+    for (const each of parts) others.add(each)
+    return { others, start, parts, started: watchOutcome(others.start(start.signal)) }
+  }
+  const all = launching()
+  assert.deepEqual(names(), ['+a'])
+  await nextTurn()
+  assert.deepEqual(names(), ['+b'])
+  await nextTurn()
+  assert.deepEqual([names(), all.started.outcome], [['+c'], 'resolved'])
+
+  const stopped = launching()
+  await stopped.others.stopAndWait(never)
+  const aborted = launching()
+  aborted.start.abort(new Error('enough'))
+  const failing = launching('a')
+  failing.parts[0]!.becomeReady(new Error('mine'))
+  for (let i = 0; i < 5; i++) await nextTurn()
+  assert.deepEqual(names(), ['+a', '-a', '.a', '+a', '+a'])
+  assert.deepEqual([stopped.started.outcome, String(aborted.started.outcome), String(failing.started.outcome)], ['resolved', 'Error: enough', 'Error: mine'])
+  for (const { others } of [all, aborted, failing]) await others.stopAndWait(never)
+})
+
 test('a group that has stopped holds on to nothing', async () => {
   const { group: others } = group()
   const deadline = countedSignal()
@@ -270,7 +299,7 @@ test('a group that has stopped holds on to nothing', async () => {
   for (const each of parts) others.add(each)
   const started = watchOutcome(others.start(start.controller.signal))
   for (const each of parts) each.becomeReady()
-  await nextTurn()
+  for (const _ of parts) await nextTurn()
   assert.deepEqual([started.outcome, start.listeners()], ['resolved', 0])
   await others.stopAndWait(deadline.controller.signal)
   assert.deepEqual([others.running, deadline.listeners()], [0, 0])
