@@ -109,9 +109,12 @@ export class LeaderElector {
       signal.throwIfAborted()
       this.#leading = true
       this.#options.log.info(`Leading: the ${this.#title} is ours`, { identity: this.#options.identity })
+      const beganMs = this.#options.clock.monotonic()
+      // From now on: what begins to lead may hold the event loop.
+      this.#stall.expect(this.#options.timings.retryPeriodMs)
       this.#announce.startedLeading()
       lead(fence)
-      await this.#keep(fence, signal)
+      await this.#keep(fence, beganMs, signal)
     } catch (error) {
       if (error instanceof LeadershipLost) fence.fall(error)
       if (!signal.aborted || error !== signal.reason) throw error
@@ -155,14 +158,14 @@ export class LeaderElector {
   }
 
   /** Renews until told to stop, or until the fence falls. */
-  async #keep(fence: TermFence, signal: AbortSignal): Promise<void> {
+  async #keep(fence: TermFence, beganMs: number, signal: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
     const scope = abortScope(signal, fence.signal)
-    let triedMs = clock.monotonic()
+    let triedMs = beganMs
     try {
-      for (;;) {
+      for (let isFirst = true; ; isFirst = false) {
         const pauseMs = Math.max(0, triedMs + timings.retryPeriodMs - clock.monotonic())
-        this.#stall.expect(pauseMs)
+        if (!isFirst) this.#stall.expect(pauseMs)
         await sleep(clock, pauseMs, scope.signal)
         if (!fence.stands()) throw fence.signal.reason
         this.#warnOfStall(fence)

@@ -6,6 +6,8 @@ import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import type { Transport } from '../../lib/core/transport.ts'
+import type { Clock } from '../../lib/async/clock.ts'
+import { microTime } from '../../lib/core/micro_time.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { recorder, refusal, silence } from '../client/transports.ts'
@@ -264,6 +266,35 @@ test('an event loop that stands still is told with how long; one that stood stil
   host.resume()
   await clock.advance(0)
   assert.match(String(a.outcome), /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 12 s$/)
+})
+
+test('an event loop that is held by what begins to lead is measured from the start of leading, and the lease is renewed at once after it', async () => {
+  const { clock, server } = setup()
+  let heldMs = 0
+  const held: Clock = {
+    now: () => clock.now() + heldMs,
+    monotonic: () => clock.monotonic() + heldMs,
+    after: (ms, fire) => clock.after(ms, fire),
+  }
+  const a = candidate(server, held, 'a')
+  a.lead = () => void (heldMs += 5000)
+  a.start()
+  await clock.advance(0)
+  await clock.advance(0)
+  assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
+    'warn Renewing the lease "default/lock" late: the event loop stood still for 3 s; it would have been lost in 5 s',
+  ])
+  assert.equal((await leaseOn(server)).spec.renewTime, microTime(held.now()))
+  assert.equal(a.elector.isLeader, true)
+  a.stop()
+  await clock.advance(0)
+
+  const b = candidate(server, held, 'b')
+  b.lead = () => void (heldMs += 13_000)
+  b.start()
+  await clock.advance(5000)
+  assert.equal(b.leads, 1)
+  assert.match(String(b.outcome), /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 11 s$/)
 })
 
 test('a little late is not worth a line', async () => {
