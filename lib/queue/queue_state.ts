@@ -122,10 +122,12 @@ export class QueueState<K> {
     return this.#delayed.size > 0 && this.#delayed.cancelRetry(key)
   }
 
-  /** Adds every delayed key whose time has come; answers how many turns that makes. */
-  promote(nowMs: number): number {
+  /** Adds the delayed keys whose time has come, at most `max` of them; answers how many turns that makes. */
+  promote(nowMs: number, max: number = Infinity): number {
     let turns = 0
-    for (let due = this.#delayed.takeDue(nowMs); due; due = this.#delayed.takeDue(nowMs)) {
+    for (let count = 0; count < max; count++) {
+      const due = this.#delayed.takeDue(nowMs)
+      if (!due) break
       if (this.add(due.key, due.priority, nowMs)) turns++
     }
     return turns

@@ -266,9 +266,9 @@ export class WorkQueue<K> {
     }
   }
 
-  /** What is due is added; where the alarm came a fraction early, it is set again for the rest. */
+  /** What is due is added; where the alarm came a fraction early, or much is due at once, it is set again for the rest. */
   #onDue(): void {
-    const turns = this.#state.promote(this.#clock.monotonic())
+    const turns = this.#state.promote(this.#clock.monotonic(), DUE_OF_A_TURN)
     if (turns > 0) this.#metrics?.added(turns)
     this.#handOutSoon()
     this.#setAlarm()
@@ -287,6 +287,9 @@ export class WorkQueue<K> {
 
 /** As often as aging asks by default. */
 const HAND_OUTS_OF_ONE_TIME = 8
+
+/** Keys that come due together are added in several turns of the event loop: there may be many, in many queues. */
+const DUE_OF_A_TURN = 256
 
 function checkPriority(key: unknown, priority: number): void {
   if (Number.isFinite(priority)) return

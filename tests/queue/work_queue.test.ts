@@ -500,3 +500,22 @@ test('with any number of workers and any adds, no key is in two hands and none i
     await Promise.all(workers)
   }), { numRuns: 60 })
 })
+
+test('many keys that come due at the same time are added in several turns of the event loop, all of them, in their order', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<number>({ clock })
+  const keys = Array.from({ length: 1000 }, (_, i) => i)
+  for (const key of keys) queue.add(key, { afterMs: 1000 })
+  const lengths: number[] = []
+  const watch = clock.after(1000, function look() {
+    lengths.push(queue.length)
+    if (lengths.length < 8) clock.after(0, look)
+  })
+  await clock.advance(1000)
+  watch()
+  assert.ok(lengths.every((length, i) => length - (lengths[i - 1] ?? 0) <= 256), lengths.join())
+  assert.deepEqual([queue.length, queue.delayed], [1000, 0])
+  const taken: (number | undefined)[] = []
+  for (const _ of keys) taken.push(await queue.get(new AbortController().signal))
+  assert.deepEqual(taken, keys)
+})
