@@ -3,9 +3,10 @@
  *
  *   npm run bench -- [work …] [--n 10000] [--rounds R] [--runtimes node,bun,deno] [--beside DIR] [--subjects kubeloop,floor]
  *
- * The works are in works.ts; a figure's name stands for its work. --n is the objects of sync and reconcile-…, --rounds replaces
- * every work's own. --beside DIR also runs the works of another checkout, with its lib, as the subject `beside`: the way to see what
- * a change costs. --subjects leaves all others out. On the real control plane where KUBEBUILDER_ASSETS is set. Every figure is from a process of its own; the
+ * The works are in works.ts; a figure's name stands for its work. --n is the objects of sync, reconcile-… and stall (50 controllers
+ * reconcile each of them: 10,000 take half a minute, 200,000 some ten), --rounds replaces every work's own. --beside DIR also runs
+ * the works of another checkout, with its lib, as the subject `beside`: the way to see what a change costs. --subjects leaves all
+ * others out. On the real control plane where KUBEBUILDER_ASSETS is set. Every figure is from a process of its own; the
  * subjects alternate, so that what the machine does meanwhile hits all. Without names, on three runtimes, it takes about 35
  * minutes on two cores that have nothing else to do; reconcile-10-status is a third of that.
  * Prints a table of medians; BENCH_OUT names a file to which one JSON line a figure is added.

@@ -43,7 +43,7 @@ async function once(concurrency: number, isMeasured: boolean): Promise<{ enqueue
     isSynced: true,
     ended: new Promise<void>(() => {}),
     synced: () => Promise.resolve(),
-    addHandler: (handler: (delta: Delta) => void) => ((tell = handler), { remove() {} }),
+    addHandler: (handler: (delta: Delta) => void) => ((tell = handler), { synced: () => Promise.resolve(), remove() {} }),
   } as unknown as Informer
   const stop = new AbortController()
   const finished = Promise.withResolvers<void>()

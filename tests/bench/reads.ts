@@ -40,7 +40,7 @@ function stores(pending: number): { readonly bare: StoreReader; readonly own: Ow
 
 /** A reader as operators have it, whose informer reads from here. */
 function readerOf(store: () => StoreReader): CachedReader {
-  const informer = { namespace: undefined, isSynced: true, get reader() {
+  const informer = { namespace: undefined, isSynced: true, index: () => undefined, get reader() {
     return store()
   } }
   return new CachedReader({ readableOf: () => [informer] } as unknown as Cache, {} as Reader)

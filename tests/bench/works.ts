@@ -47,9 +47,11 @@ const WATCHES = 100
 const IDLE_SECONDS = 20
 const EVENTS = 200_000
 const APPLIED = 50_000
+/** Controllers that begin with the lease. */
+const LEADERS = 50
 const CHURN = { first: 100_000, all: 1_000_000 }
 
-/** `n`: the objects of those that sync and reconcile. */
+/** `n`: the objects of those that sync, reconcile and stall. */
 export function worksFor(n: number): readonly Work[] {
   return [
     sync('', n, 9),
@@ -162,6 +164,19 @@ export function worksFor(n: number): readonly Work[] {
       figures: [
         { name: 'bundle-gzip', unit: 'KB', value: ({ modKb }) => modKb },
         { name: 'bundle-gzip-operator', unit: 'KB', value: ({ operatorKb }) => operatorKb },
+      ],
+    },
+    {
+      name: 'stall', rounds: 1, n, extra: true,
+      subjects: async (lab) => ours(lab, 'stall.ts', [(await filled(lab, n)).clusterFile, n, LEADERS]),
+      figures: [
+        { name: 'stall', unit: 'ms', value: ({ stallMs }) => stallMs },
+        // Without the collections of the runtime and the time that other processes had; Node alone can tell.
+        { name: 'stall-ours', unit: 'ms', value: ({ oursMs }) => oursMs },
+        { name: 'stall-gc', unit: 'ms', value: ({ gcMs }) => gcMs },
+        { name: 'stall-renewal', unit: 'ms', value: ({ renewalMs }) => renewalMs },
+        { name: 'stall-lost', unit: 'leases', value: ({ lost }) => lost },
+        { name: 'stall-all', unit: 'ms', value: ({ ms }) => ms },
       ],
     },
     // Last, because to make so many objects takes minutes, and to delete them again would as well.

@@ -1,0 +1,91 @@
+/**
+ * `stall.ts CLUSTER N CONTROLLERS`: an operator whose controllers all lead and reconcile each of N objects once. How long its event
+ * loop stands still, from the first list until all keys were reconciled; whether the lease was held meanwhile, and how its renewals came.
+ */
+import { randomUUID } from 'node:crypto'
+import { PerformanceObserver } from 'node:perf_hooks'
+import process, { argv, exit } from 'node:process'
+import { httpTransport, LeadershipLost, operator } from 'kubeloop'
+import { clusterOf, Foo, print } from './surroundings.ts'
+
+const config = clusterOf(argv[2])
+const [n, controllers] = [Number(argv[3]), Number(argv[4])]
+/** Only Node says when it collects garbage, and what one thread takes of the processor. */
+const isNode = !('Bun' in globalThis) && !('Deno' in globalThis)
+
+/** A time in which no timer fired. */
+interface Gap {
+  readonly fromMs: number
+  readonly toMs: number
+  /** What the thread took of the processor meanwhile: the rest is other processes' on the same machine. */
+  readonly cpuMs: number
+}
+
+const gaps: Gap[] = []
+const collections: { readonly fromMs: number; readonly toMs: number }[] = []
+if (isNode) {
+  new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) collections.push({ fromMs: startTime, toMs: startTime + duration })
+  }).observe({ entryTypes: ['gc'] })
+}
+const thread = process as unknown as { threadCpuUsage(): { user: number; system: number } }
+const cpuMs = (): number => {
+  if (!isNode) return NaN
+  const { user, system } = thread.threadCpuUsage()
+  return (user + system) / 1000
+}
+let last = { atMs: performance.now(), cpuMs: cpuMs() }
+setInterval(() => {
+  const now = { atMs: performance.now(), cpuMs: cpuMs() }
+  if (now.atMs - last.atMs > 5) gaps.push({ fromMs: last.atMs, toMs: now.atMs, cpuMs: now.cpuMs - last.cpuMs })
+  last = now
+}, 1)
+
+/** When writes of the lease were answered. */
+const renewals: number[] = []
+const wire = httpTransport(config)
+const transport: typeof wire = Object.assign(async (request: Parameters<typeof wire>[0]) => {
+  const response = await wire(request)
+  if (request.method !== 'GET' && request.path.includes('/leases') && response.status < 300) renewals.push(performance.now())
+  return response
+}, { close: wire.close })
+
+const finished = Promise.withResolvers<void>()
+let left = n * controllers
+const app = operator({ name: 'bench-stall', crds: 'ignore', leaderElection: { lease: `stall-${randomUUID()}`, namespace: 'default' } })
+for (let i = 0; i < controllers; i++) {
+  app.controllerFor(Foo, { name: `stall-${i}`, syncTimeout: '1h' }).reconcile(async () => {
+    if (--left === 0) finished.resolve()
+  })
+}
+const began = performance.now()
+const running = app.start(new AbortController().signal, { cluster: config, transport })
+let lost = 0
+await Promise.race([running, finished.promise]).catch((error: unknown) => {
+  // What else ends it is no figure.
+  if (!(error instanceof LeadershipLost)) throw error
+  lost = 1
+  console.error(error)
+})
+const ms = performance.now() - began
+// What was collected last is told a moment later.
+await new Promise((resolve) => setTimeout(resolve, 100))
+
+/** A collection that runs in the middle of a gap holds the loop as well, and is the runtime's own. */
+function collectedMs({ fromMs, toMs }: Gap): number {
+  return collections.reduce((sum, each) => sum + Math.max(0, Math.min(toMs, each.toMs) - Math.max(fromMs, each.fromMs)), 0)
+}
+const within = gaps.filter(({ fromMs }) => fromMs < began + ms)
+const longest = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
+const oursMs = ({ fromMs, toMs, cpuMs }: Gap, collected: number): number => Math.min(toMs - fromMs, cpuMs) - collected
+if (process.env['STALL_DETAILS']) {
+  const worst = within.map((gap) => ({ ...gap, gc: collectedMs(gap), ours: oursMs(gap, collectedMs(gap)), at: gap.fromMs - began })).sort((a, b) => b.ours - a.ours)
+  for (const each of worst.slice(0, 12)) console.error(JSON.stringify(each))
+}
+print({
+  ms, lost,
+  stallMs: longest(within.map(({ fromMs, toMs }) => toMs - fromMs)),
+  renewalMs: longest(renewals.map((at, i) => at - (renewals[i - 1] ?? at))),
+  ...(isNode ? { gcMs: longest(collections.map(({ fromMs, toMs }) => toMs - fromMs)), oursMs: longest(within.map((gap) => oursMs(gap, collectedMs(gap)))) } : {}),
+})
+exit(0)
