@@ -111,7 +111,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
   index<T extends KubeObject>(index: Index<T>): void {
     const informers = this.informersOf(index.resource)
     if (!informers) throw new Error(`Cannot index ${groupResourceOf(index.resource)}: the cache does not have it; declare it first`)
-    for (const informer of informers) informer.index(index as unknown as Index<KubeObject>)
+    for (const informer of informers) void informer.index(index as unknown as Index<KubeObject>)
   }
 
   /** Before a write by a client that reads from here, so that what it reads then is not older than what it wrote. */

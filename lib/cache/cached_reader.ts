@@ -9,7 +9,7 @@ import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
 import { silentLog, type Log } from '../observe/log.ts'
 import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
 import type { Informer } from './informer.ts'
-import type { StoreReader } from './store.ts'
+import { BY_NAMESPACE, type StoreReader } from './store.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>
@@ -39,11 +39,11 @@ export class CachedReader implements CachingReader {
 
   async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     const { namespace, name } = keyOf(ref)
-    const stores = this.#stores<T>(resource, namespace)
-    if (!stores) return await this.#live.get(resource, ref)
+    const informers = this.#synced(resource, namespace)
+    if (!informers) return await this.#live.get(resource, ref)
     const key = formatKey({ namespace, name })
-    for (const store of stores) {
-      const object = store.get(key)
+    for (const informer of informers) {
+      const object = readerOf<T>(informer).get(key)
       if (object) return object
     }
     return undefined
@@ -51,24 +51,31 @@ export class CachedReader implements CachingReader {
 
   async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
     const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
-    const stores = this.#stores<T>(resource, namespace)
+    const informers = this.#synced(resource, namespace)
     // A cache cannot know every field that a server selects by.
-    if (!stores || options.fields) return await this.#listLive(resource, options)
+    if (!informers || options.fields) return await this.#listLive(resource, options)
     const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
     const found: T[] = []
-    for (const store of stores) {
-      for (const object of store.values()) {
-        if (namespace && object.metadata.namespace !== namespace) continue
-        if (!selects || selects(object.metadata.labels)) found.push(object)
-      }
+    for (const informer of informers) {
+      // One that watches this namespace alone needs no index.
+      const within = informer.namespace === undefined && namespace ? namespace : undefined
+      const building = within === undefined ? undefined : informer.index(BY_NAMESPACE)
+      if (building) await building
+      for (const object of readerOf<T>(informer).values(within)) if (!selects || selects(object.metadata.labels)) found.push(object)
     }
     return found
   }
 
   async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
     const { resource } = index
-    const stores = this.#stores<T>(resource)
-    if (stores) return stores.flatMap((store) => store.lookup(index, key))
+    const informers = this.#synced(resource)
+    if (informers) {
+      for (const informer of informers) {
+        const building = informer.index(index as unknown as Index<KubeObject>)
+        if (building) await building
+      }
+      return informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key))
+    }
     if (!this.watches(resource)) this.#warnOfLookup(resource)
     return (await this.#listLive(resource, {})).filter((object) => indexKeys(index, object).includes(key))
   }
@@ -95,24 +102,24 @@ export class CachedReader implements CachingReader {
   /** Returns the informers that have objects of a namespace, or of any if none is given. */
   #informers(resource: AnyResource, namespace: string | undefined): readonly Informer[] {
     const informers = this.#cache.readableOf(resource) ?? []
-    if (!namespace) return informers
+    if (!namespace || (informers.length === 1 && informers[0]!.namespace === undefined)) return informers
     // One that watches all other namespaces beside one of this namespace's own does not have it.
     const named = informers.filter((informer) => informer.namespace === namespace)
     return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
   }
 
-  /** The stores that have what there is of a kind: in one namespace, or in all that are watched. */
-  #stores<T extends KubeObject>(resource: Of<T>, namespace?: string): readonly StoreReader<T>[] | undefined {
-    const stores: StoreReader<T>[] = []
-    for (const informer of this.#informers(resource, namespace)) {
-      if (!informer.isSynced) return undefined
-      stores.push(informer.reader as unknown as StoreReader<T>)
-    }
-    return stores.length > 0 ? stores : undefined
+  /** The informers that have what there is of a kind: in one namespace, or in all that are watched. Undefined before their first lists. */
+  #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
+    const informers = this.#informers(resource, namespace)
+    return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? informers : undefined
   }
 }
 
 /** Selectors of both kinds are lists of terms, all of which must hold. */
 function both(a: ListOptions['labels'] = '', b: ListOptions['labels'] = ''): string {
   return [formatLabels(a), formatLabels(b)].filter((terms) => terms !== '').join(',')
+}
+
+function readerOf<T extends KubeObject>(informer: Informer): StoreReader<T> {
+  return informer.reader as unknown as StoreReader<T>
 }

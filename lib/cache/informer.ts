@@ -16,6 +16,7 @@ import type { Api } from '../client/api.ts'
 import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/write_observer.ts'
+import { turnBudgetOf } from '../runtime/turn.ts'
 import { HandlerSet, type Handler, type HandlerOptions } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { reflect } from './reflector.ts'
@@ -66,7 +67,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #ownWrites: OwnWrites<T>
   readonly #handlers: HandlerSet<T>
   readonly #health: WatchHealth
+  /** Opens when every handler was told of the first list. */
   readonly #synced = new Latch()
+  #isListed = false
+  /** Indexes that are being built in steps. */
+  readonly #building = new Map<Index<T>, Promise<void>>()
   readonly #ended = new Latch()
   readonly #stop = new AbortController()
   readonly #random: () => number
@@ -119,7 +124,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
 
   /** Whether the first list is in the store. */
   get isSynced(): boolean {
-    return this.#synced.isOpen
+    return this.#isListed
   }
 
   /**
@@ -143,37 +148,46 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** Settles when the first list is in the store and every handler was told. Rejects when the informer ends before that. */
   async synced(signal: AbortSignal): Promise<void> {
     await untilAborted(Promise.race([this.#synced.opened, this.#ended.opened]), signal)
-    if (this.isSynced) return
-    throw new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
+    if (this.#synced.isOpen) return
+    throw this.#stoppedBeforeSync()
   }
 
   /**
-   * Adds a handler. It is told at once of everything in the store, as initial adds, before any later change.
-   * Throws when the informer has ended.
+   * Adds a handler. It is told of everything in the store, as initial adds, before any later change: at once as long as that takes
+   * some milliseconds, and the rest in later turns of the event loop. Throws when the informer has ended.
    */
   addHandler(handler: Handler<T>, options: HandlerOptions = {}): HandlerRegistration {
     if (this.#ended.isOpen) throw new Error(`Cannot add a handler to the informer of ${this.#name}: it was stopped`)
-    const removed = new Latch()
-    const remove = this.#handlers.add(handler, options)
-    const isSynced = (): boolean => this.isSynced && !removed.isOpen
+    const { synced, removed, remove } = this.#handlers.add(handler, options)
+    let isRemoved = false
     return {
       get isSynced() {
-        return isSynced()
+        return synced.isOpen && !isRemoved
       },
       synced: async (signal) => {
-        await Promise.race([this.synced(signal), removed.opened])
-        if (removed.isOpen) throw new Error(`Cannot sync a handler of ${this.#name}: it was removed`)
+        await untilAborted(Promise.race([synced.opened, removed.opened]), signal)
+        if (isRemoved) throw new Error(`Cannot sync a handler of ${this.#name}: it was removed`)
+        if (!synced.isOpen) throw this.#stoppedBeforeSync()
       },
       remove: () => {
+        isRemoved = true
         remove()
-        removed.open()
       },
     }
   }
 
-  /** Builds an index now rather than at its first use. One that is there already stays. */
-  index(index: Index<T>): void {
-    this.#store.index(index)
+  /**
+   * Builds an index now rather than at its first use, in later turns of the event loop when there are many objects. Undefined for
+   * one that is there already, else a promise that resolves when it is built.
+   */
+  index(index: Index<T>): Promise<void> | undefined {
+    if (this.#store.has(index)) return undefined
+    let building = this.#building.get(index)
+    if (!building) {
+      building = turnBudgetOf(this.#options.clock).run(this.#store.building(index)).finally(() => this.#building.delete(index))
+      if (!this.#store.has(index)) this.#building.set(index, building)
+    }
+    return building
   }
 
   /** Lists and watches until the signal is aborted, or the informer is stopped. */
@@ -190,7 +204,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           random: this.#random,
           target: { resource, namespace },
           prepare: (object) => this.#prepare(object),
-          replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion),
+          replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           onOpen: () => this.#health.recovered(),
           onFailure: (error, waitMs) => this.#health.failed(error, waitMs, this.isSynced),
@@ -211,19 +225,24 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   #end(): void {
+    this.#ended.open()
     this.#handlers.end()
     this.#ownWrites.end()
-    this.#ended.open()
   }
 
-  #replace(objects: ReadonlyMap<string, KubeObject>, resourceVersion: string): void {
-    const deltas = this.#store.replace(objects as ReadonlyMap<string, T>, !this.#synced.isOpen)
+  async #replace(objects: Map<string, KubeObject>, resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const steps = this.#store.replacing(objects as Map<string, T>, !this.#isListed)
+    const change = await turnBudgetOf(this.#options.clock).run(steps)
+    signal.throwIfAborted()
+    const deltas = change()
+    const isFirst = !this.#isListed
+    this.#isListed = true
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion)
-    if (this.isSynced) this.#reportDeleted(deltas)
+    if (!isFirst) this.#reportDeleted(deltas)
     this.#health.recovered()
-    this.#handlers.tellAll(deltas)
-    this.#synced.open()
+    // Not awaited: what the watch brings meanwhile is in the store at once, and handlers are told of it in their turn.
+    void this.#handlers.tellList(deltas).then(() => this.#ended.isOpen || this.#synced.open())
   }
 
   #apply(event: WatchEvent, resourceVersion: string): void {
@@ -232,7 +251,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const deltas = event.kind === 'bookmark' ? [] : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
     this.#ownWrites.applied(event, resourceVersion)
     if (event.kind !== 'bookmark') this.#reportDeleted(deltas)
-    this.#handlers.tellAll(deltas)
+    this.#handlers.tell(deltas)
+  }
+
+  #stoppedBeforeSync(): Error {
+    return new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
   #reportDeleted(deltas: readonly Delta<T>[]): void {

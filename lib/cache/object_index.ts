@@ -16,20 +16,27 @@ export class ObjectIndex<T extends KubeObject> {
   /** The objects for which the function threw: as long as there is one, no answer is complete. */
   readonly #failed = new Map<string, unknown>()
 
+  /** Whether every object of the store is in. */
+  isComplete = false
+
   constructor(index: Index<T>) {
     this.#index = index
   }
 
-  /** Takes an object in, in place of what was known under its name. */
+  /** Takes an object in, in place of what was known under its name. Under a key that it keeps it keeps its place. */
   set(name: string, object: T): void {
-    this.delete(name)
     try {
-      const keys = indexKeys(this.#index, object)
-      if (keys.length > 0) this.#keysOf.set(name, keys)
-      for (const key of keys) this.#remember(key, name)
+      this.#set(name, indexKeys(this.#index, object))
     } catch (error) {
+      this.delete(name)
       this.#failed.set(name, error)
     }
+  }
+
+  /** Takes an object in that another index of the same function knows, without asking the function again. */
+  copy(name: string, from: ObjectIndex<T>): void {
+    if (from.#failed.has(name)) this.#failed.set(name, from.#failed.get(name))
+    else this.#set(name, from.#keysOf.get(name) ?? [])
   }
 
   delete(name: string): void {
@@ -46,6 +53,14 @@ export class ObjectIndex<T extends KubeObject> {
       throw new Error(`Cannot look up "${key}" in an index of ${groupResourceOf(resource)}: ${why}`, { cause })
     }
     return this.#namesOf.get(key) ?? []
+  }
+
+  #set(name: string, keys: readonly string[]): void {
+    const known = this.#keysOf.get(name)
+    if (known && known.length === keys.length && known.every((key, i) => key === keys[i])) return
+    this.delete(name)
+    if (keys.length > 0) this.#keysOf.set(name, keys)
+    for (const key of keys) this.#remember(key, name)
   }
 
   #remember(key: string, name: string): void {

@@ -37,13 +37,13 @@ export class Overlaid<T extends KubeObject> implements StoreReader<T> {
   }
 
   /** What the store has in its order, then what it has not yet. */
-  *values(): Generator<T> {
+  *values(namespace?: string): Generator<T> {
     const { replaced, added } = this.#differences()
-    for (const object of this.#store.values()) {
+    for (const object of this.#store.values(namespace)) {
       const shown = replaced.has(object) ? replaced.get(object) : object
       if (shown) yield shown
     }
-    yield* added
+    for (const object of added) if (namespace === undefined || object.metadata.namespace === namespace) yield object
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {

@@ -3,7 +3,6 @@ import { sleep, type Clock } from '../async/clock.ts'
 import { describe } from '../client/api.ts'
 import type { Target } from '../client/requests.ts'
 import { listPages } from './list_pages.ts'
-import { byKey } from './store.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 import { watchOnce, type WatchStreamOptions } from './watch_stream.ts'
 
@@ -57,10 +56,10 @@ async function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<Watc
 async function list(options: ReflectorOptions, signal: AbortSignal): Promise<WatchInput> {
   const began = options.clock.monotonic()
   try {
-    const { items, resourceVersion } = await listPages(options, signal)
+    const { objects, resourceVersion } = await listPages(options, signal)
     // An answer that came with the abort is not wanted any more.
     signal.throwIfAborted()
-    options.replace(byKey(items), resourceVersion)
+    await options.replace(objects, resourceVersion)
     return { kind: 'listed', resourceVersion }
   } catch (error) {
     return { kind: 'failed', error, accepted: false, lastedMs: options.clock.monotonic() - began }

@@ -7,6 +7,7 @@ import { deadline } from '../async/deadline.ts'
 import { lineSplitter } from '../async/lines.ts'
 import { describe, type Api } from '../client/api.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
+import { turnBudgetOf } from '../runtime/turn.ts'
 import { parseWatchLine, type WatchEvent } from './watch_line.ts'
 import type { WatchInput } from './watch_state.ts'
 
@@ -17,8 +18,8 @@ export interface WatchStreamOptions extends SelectOptions {
   readonly random: () => number
   /** Takes every object once as it comes, to keep less of it, before it is collected or handed on in a list. */
   readonly prepare: (object: KubeObject) => void
-  /** Takes the whole, at once. Called before the first event, and again whenever the whole was asked for anew. */
-  readonly replace: (objects: ReadonlyMap<string, KubeObject>, resourceVersion: string) => void
+  /** Takes the whole, which is its own from then on. Called before the first event, which waits for it, and again whenever the whole was asked for anew. */
+  readonly replace: (objects: Map<string, KubeObject>, resourceVersion: string) => Promise<void> | void
   /** Takes one event; its object is prepared. `resourceVersion` is the event's, as it came. */
   readonly apply: (event: WatchEvent, resourceVersion: string) => void
   /** Hears that the server accepted a watch from a version. */
@@ -47,6 +48,7 @@ export async function watchOnce(
 ): Promise<WatchInput> {
   const { api, target, labels, fields, clock, random } = options
   const what = describe(target)
+  const budget = turnBudgetOf(clock)
   const began = clock.monotonic()
   const scope = abortScope(signal)
   /** What there is, until the mark that ends it. */
@@ -74,9 +76,9 @@ export async function watchOnce(
     const splitter = lineSplitter()
     for await (const chunk of body) {
       anySilence.set(silenceMs())
-      takeAll(splitter.push(chunk))
+      await takeAll(splitter.push(chunk))
     }
-    takeAll(splitter.end())
+    await takeAll(splitter.end())
     return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
   } catch (error) {
     return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
@@ -87,7 +89,7 @@ export async function watchOnce(
   }
 
   /** The lines that a chunk completed. */
-  function takeAll(lines: readonly string[]): void {
+  async function takeAll(lines: readonly string[]): Promise<void> {
     // Part of a line counts: some are long. Bookmarks and changes do not: a server that does not know what was asked sends them.
     let isInitial = lines.length === 0
     for (const line of lines) {
@@ -97,12 +99,20 @@ export async function watchOnce(
       if (!collected) {
         take(event)
       } else if (event.kind === 'bookmark') {
-        if (event.ends) whole(collected, event.resourceVersion)
+        if (event.ends) await whole(collected, event.resourceVersion)
       } else {
         if (collect(collected, event)) isInitial = true
       }
+      if (budget.isSpent) await meanwhile(budget.turn())
     }
     if (isInitial) initialSilence?.set(INITIAL_SILENCE_MS)
+  }
+
+  /** Waits for our own work: what the server sends meanwhile is not read, and its silence does not count. */
+  async function meanwhile(work: Promise<void> | void): Promise<void> {
+    anySilence.set(Infinity)
+    await work
+    anySilence.set(silenceMs())
   }
 
   function take(event: WatchEvent): void {
@@ -132,11 +142,11 @@ export async function watchOnce(
     return isNew
   }
 
-  function whole(objects: Map<string, KubeObject>, resourceVersion: string): void {
+  async function whole(objects: Map<string, KubeObject>, resourceVersion: string): Promise<void> {
     initialSilence?.cancel()
     collected = undefined
     advanced = true
-    options.replace(objects, resourceVersion)
+    await meanwhile(options.replace(objects, resourceVersion))
     tell({ kind: 'listed', resourceVersion })
   }
 }

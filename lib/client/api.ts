@@ -6,7 +6,7 @@ import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
-import { readAs, readError, readJson, type ListBody } from './codec.ts'
+import { readAs, readError, readJson, type BeforeParse, type ListBody, type Parse } from './codec.ts'
 import {
   createRequest, deleteRequest, getRequest, listRequest, patchRequest, updateRequest, watchRequest, wireObject,
   type PatchType, type SelectOptions, type Target, type WatchQuery, type WriteQuery,
@@ -66,14 +66,16 @@ export class Api {
     return readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal, parseExact)) as KubeObject)
   }
 
-  /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. */
+  /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. `beforeParse`: see {@link readJson}. */
   async listPage(
     target: Target,
-    options: SelectOptions & { limit?: number; continue?: string | undefined },
+    options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
     signal?: AbortSignal,
+    beforeParse?: BeforeParse,
   ): Promise<ListBody> {
     const action = `list ${describe(target)}`
-    const body = (await this.#json(listRequest(target, options), action, signal)) as Partial<ListBody> | null
+    const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
+    const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
     if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
     return { metadata: body.metadata, items: itemsOf(body, target) }
   }
@@ -159,7 +161,7 @@ export class Api {
     const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
     try {
       const written = await this.#exchange(request, signal, async (response) => ({
-        object: (await readJson(response, action, parseExact)) as KubeObject,
+        object: (await readJson(response, action, { parse: parseExact })) as KubeObject,
         created: response.status === 201,
       }))
       inFlight?.answered(written.object)
@@ -173,9 +175,9 @@ export class Api {
     request: HttpRequest,
     action: string,
     signal: AbortSignal | undefined,
-    parse?: (text: string) => unknown,
+    parse: Parse = JSON.parse,
   ): Promise<unknown> {
-    return await this.#exchange(request, signal, (response) => readJson(response, action, parse))
+    return await this.#exchange(request, signal, (response) => readJson(response, action, { parse }))
   }
 
   /** Sends, and reads the whole answer, while no signal that ends it is aborted. */

@@ -11,6 +11,10 @@ export interface ListBody {
   readonly items: KubeObject[]
 }
 
+export type BeforeParse = (characters: number) => Promise<void> | undefined
+
+export type Parse = (text: string) => unknown
+
 /** Leaves of an object what its Resource says is read of it, however much the server sent; changes it in place. */
 export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
   if (resource.only !== 'metadata') return object
@@ -22,12 +26,15 @@ export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
 const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
 
 /**
- * The JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. Answers with one
- * object, which may be written back, are parsed by `parseExact`.
+ * Returns the JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. Answers with one
+ * object, which may be written back, are parsed by `parseExact`. `beforeParse` is called with the number of characters, and
+ * awaited: a large answer holds the event loop while it is parsed.
  */
-export async function readJson(response: HttpResponse, action: string, parse: (text: string) => unknown = JSON.parse): Promise<unknown> {
+export async function readJson(response: HttpResponse, action: string, how: { readonly parse?: Parse; readonly beforeParse?: BeforeParse | undefined } = {}): Promise<unknown> {
+  const { parse = JSON.parse, beforeParse } = how
   if (response.status >= 400) throw await readError(response, action)
   const text = await response.body.text()
+  if (beforeParse) await beforeParse(text.length)
   try {
     return parse(text)
   } catch {

@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { rarely, safeLog, type Log } from '../observe/log.ts'
 import { guardedCalls, type Meter } from '../observe/metrics.ts'
-import { nextTurn } from '../runtime/turn.ts'
+import { nextTurn, turnBudgetOf } from '../runtime/turn.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import { controllerMetrics, type ControllerMetrics } from './controller_metrics.ts'
@@ -211,6 +211,7 @@ export class Controller implements Runnable {
   }
 
   async #work(reconciler: Reconciler, signal: AbortSignal): Promise<void> {
+    const budget = turnBudgetOf(this.#dependencies.clock)
     while (!signal.aborted) {
       let key: string | undefined
       try {
@@ -223,7 +224,8 @@ export class Controller implements Runnable {
       if (key === undefined || signal.aborted) return
       await reconciler.run(key)
       // A reconcile that never waits must not keep timers and sockets waiting: leases are renewed by them.
-      await nextTurn()
+      // Those of many controllers share a turn until its time is over.
+      await (budget.isSpent ? budget.turn() : nextTurn())
     }
   }
 }

@@ -46,6 +46,8 @@ export class KindSource implements Source {
   readonly #options: KindSourceOptions & { readonly map: KeyMapper; readonly own: boolean; readonly clock: Clock; readonly log: Log }
   readonly #wanted: (delta: Delta) => boolean
   #mapping: Mapping | undefined
+  /** One for each informer, in their order, from the start on. */
+  #registrations: readonly HandlerRegistration[] = []
 
   constructor(options: KindSourceOptions) {
     const { map = ownKey, own = map === ownKey, clock = systemClock } = options
@@ -80,6 +82,7 @@ export class KindSource implements Source {
       if (!scope.signal.aborted && sink.passes(delta) && this.#wanted(delta)) mapping.take(delta)
     }
     const registrations: HandlerRegistration[] = []
+    this.#registrations = registrations
     const retrying = mapping.retry()
     try {
       for (const informer of informers) registrations.push(informer.addHandler(hear))
@@ -96,7 +99,9 @@ export class KindSource implements Source {
 
   /** Settles when the keys of all that existed at the first lists are in the sink, or will not come because the informer ended. */
   async synced(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#options.informers.map((informer) => Promise.race([informer.synced(signal), informer.ended])))
+    const { informers } = this.#options
+    // An informer has told others before it has told this one.
+    await Promise.all(informers.map((each, i) => Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])))
     if (this.#mapping) await untilAborted(this.#mapping.tried, signal)
   }
 }

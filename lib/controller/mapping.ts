@@ -10,7 +10,7 @@ import type { Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
-import { nextTurn } from '../runtime/turn.ts'
+import { nextTurn, turnBudgetOf } from '../runtime/turn.ts'
 import type { Delta } from '../cache/store.ts'
 import { boundedCall, isThenable, type CallLimits } from './bounded_call.ts'
 import { ownKey, type KeyMapper } from './handlers.ts'
@@ -135,6 +135,9 @@ export class Mapping {
   }
 
   async #mapInTurn(delta: Delta, first: readonly Answer[]): Promise<void> {
+    const budget = turnBudgetOf(this.#options.clock)
+    // A lane of answers that are there already goes on without a turn of the event loop.
+    if (budget.isSpent) await budget.turn()
     if (this.#options.signal.aborted) return
     const key = nameKey(delta)
     const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]

@@ -4,6 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
 import { sleep, systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
+import { turnBudgetOf } from '../runtime/turn.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
 import { andMore, SparseLog } from './sparse_log.ts'
@@ -83,7 +84,13 @@ export class TickerSource implements Source {
     const cause = (): string => `every ${formatMs(everyMs)}`
     try {
       const mostMs = Math.max(everyMs, MOST_ANSWER_MS)
-      for (const key of await boundedCall(keys, { what: 'Its function', mostMs, clock, signal })) sink.add(key, { priority, cause })
+      const budget = turnBudgetOf(clock)
+      for (const key of await boundedCall(keys, { what: 'Its function', mostMs, clock, signal })) {
+        sink.add(key, { priority, cause })
+        if (!budget.isSpent) continue
+        await budget.turn()
+        if (signal.aborted) return
+      }
     } catch (error) {
       if (signal.aborted) return
       this.#sparse.line((left) => log.error(`Cannot tick in the source "${name}": ${messageOf(error)}${andMore(left)}`, { error }))

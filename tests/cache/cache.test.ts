@@ -12,7 +12,8 @@ import { CachedReader } from '../../lib/cache/cached_reader.ts'
 import type { Informer } from '../../lib/cache/informer.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
-import { keptLog, list, NODE, pod, POD, refusal, ScriptedServer } from './scripted_server.ts'
+import { BY_NAMESPACE, type Store } from '../../lib/cache/store.ts'
+import { keptLog, list, NODE, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const Pod = POD as Resource<KubeObject>
 const Node = NODE as Resource<KubeObject>
@@ -490,4 +491,48 @@ test('ten who declare one kind cause one list and one watch', async () => {
   assert.deepEqual([server.took(), heard.length], [['list', 'watch 5'], 10])
   stop()
   await running
+})
+
+test('the objects of one namespace are found without a look at the others, in the order of all, changes and labels counted', async () => {
+  const { cache, server, clock, reader, live, signal, stop } = caching()
+  let looks = 0
+  const counted = (name: string, namespace: string, version: string, labels?: Record<string, string>): KubeObject => pod(name, version, { namespace, ...(labels && { labels }) })
+  const stream = new Stream()
+  server.lists.push(list('5', [counted('c', 'two', '1'), counted('a', 'one', '2', { x: 'y' }), counted('d', 'two', '3', { x: 'y' }), counted('b', 'two', '4')]))
+  server.watches.push(stream.answer)
+  const [informer] = cache.declare(POD)
+  void cache.start(signal)
+  await clock.advance(0)
+  const inNamespace = async (namespace: string, labels?: string): Promise<string[]> => names(await reader.list(Pod, { namespace, ...(labels && { labels }) }))
+  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('none')], [['c', 'd', 'b'], ['a'], []])
+  assert.deepEqual(await inNamespace('two', 'x=y'), ['d'])
+  stream.send('MODIFIED', counted('c', 'two', '6'))
+  stream.send('DELETED', counted('d', 'two', '7'))
+  stream.send('ADDED', counted('e', 'two', '8'))
+  await clock.advance(0)
+  assert.deepEqual(await inNamespace('two'), ['c', 'b', 'e'])
+  const values = informer!.store.values.bind(informer!.store)
+  Object.assign(informer!.store, { values: (namespace?: string) => (namespace === undefined && looks++, values(namespace)) })
+  await inNamespace('two')
+  assert.equal(looks, 0)
+  // What reads from the overlay of own writes has the same order, and what is not there yet last.
+  const own = informer!.beginWrite({ resource: POD, namespace: 'two', name: 'c' })!
+  own.answered(counted('c', 'two', '9', { own: 'yes' }))
+  own.answered(counted('f', 'two', '10'))
+  own.answered(counted('g', 'one', '11'))
+  own.end()
+  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('two', 'own=yes')], [['c', 'b', 'e', 'f'], ['a', 'g'], ['c']])
+  assert.deepEqual(live(), [])
+  stop()
+})
+
+test('an informer of one namespace needs no index for it', async () => {
+  const { cache, server, clock, reader, signal, stop } = caching({ namespaces: ['one'] })
+  server.lists.push(list('5', [pod('a', '1', { namespace: 'one' })]))
+  const [informer] = cache.declare(POD)
+  void cache.start(signal)
+  await clock.advance(0)
+  assert.deepEqual(names(await reader.list(Pod, { namespace: 'one' })), ['a'])
+  assert.equal((informer!.store as Store).has(BY_NAMESPACE), false)
+  stop()
 })

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
+import { defineIndex } from '../../lib/core/index.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
 import { Api } from '../../lib/client/api.ts'
 import { Informer, type InformerOptions } from '../../lib/cache/informer.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import { failing, keptLog, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
@@ -186,8 +190,11 @@ test('an informer that a handler stops in the middle of a list tells nobody the 
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   const i = informing(server)
   const heard: string[] = []
+  i.informer.addHandler((delta) => {
+    told(heard)(delta)
+    i.informer.stop()
+  })
   i.informer.addHandler(told(heard))
-  i.informer.addHandler(() => i.informer.stop())
   await i.start()
   assert.deepEqual([heard, i.clock.pending], [['added a initial'], 0])
 })
@@ -339,5 +346,245 @@ test('the last version that was seen is known, of lists, events and bookmarks, b
   stream.bookmark('60')
   await i.clock.advance(0)
   assert.deepEqual([seen, i.informer.lastSeen], [[undefined, '5', '6'], '60'])
+  i.stop()
+})
+
+/** An informer on whose clock each object takes a turn of the event loop, or two of them do. */
+function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
+  const clock = new SlowClock(0)
+  const i = informing(server, { clock, ...more })
+  return {
+    ...i, clock,
+    /** From now on it takes so long. */
+    slowDown: () => void (clock.lookMs = 10),
+    start: async (): Promise<void> => {
+      void i.informer.start(i.signal).catch(() => {})
+      await i.clock.advance(0)
+    },
+    turns: async (count = 60): Promise<void> => {
+      for (let turn = 0; turn < count; turn++) await nextTurn()
+    },
+  }
+}
+
+const many = Array.from({ length: 6 }, (_, i) => pod(`p${i}`, `${i + 1}`))
+
+test('initial adds that take long go on in later turns, in order; changes that come meanwhile are told after them, and then it is synced', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('9', many))
+  server.watches.push(stream.answer)
+  const i = slow(server)
+  await i.start()
+  i.slowDown()
+  const heard: string[] = []
+  const registration = i.informer.addHandler(told(heard))
+  void registration.synced(never).then(() => heard.push('synced'))
+  assert.ok(heard.length < 3, `${heard.length} in one turn`)
+  assert.deepEqual([registration.isSynced, i.informer.isSynced], [false, true])
+  stream.send('MODIFIED', pod('p0', '10'))
+  stream.send('DELETED', pod('p5', '11', { uid: 'uid-p5' }))
+  stream.send('ADDED', pod('new', '12'))
+  await i.turns(4)
+  assert.ok(heard.length > 1 && heard.length < 6, `${heard.length} in some turns`)
+  await i.turns()
+  const initial = many.map(({ metadata }) => `added ${metadata.name} initial`)
+  assert.deepEqual(heard, [...initial, 'synced', 'updated p0', 'deleted p5', 'added new'])
+  assert.equal(registration.isSynced, true)
+  // It keeps up again: it is told at once.
+  stream.send('MODIFIED', pod('new', '13'))
+  i.clock.lookMs = 0
+  await i.turns(3)
+  assert.equal(heard.at(-1), 'updated new')
+  i.stop()
+})
+
+test('an informer is synced when every handler was told of its first list, however long that takes; its objects can be read before', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('9', many))
+  const i = slow(server)
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  let heardAtSync: number | undefined
+  void i.informer.synced(never).then(() => (heardAtSync = heard.length))
+  i.slowDown()
+  await i.start()
+  for (let turn = 0; turn < 60 && !i.informer.isSynced; turn++) await nextTurn()
+  assert.ok(i.informer.isSynced && heard.length < 6, `${heard.length} before it can be read`)
+  assert.equal(i.informer.store.size, 6)
+  await i.turns()
+  assert.equal(heardAtSync, 6)
+  i.stop()
+})
+
+test('resyncs of a handler that does not keep up do not pile up', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('9', many))
+  const i = slow(server)
+  await i.start()
+  const heard: string[] = []
+  i.informer.addHandler(told(heard), { resyncMs: 1000 })
+  i.slowDown()
+  await i.clock.fake.advance(20_000)
+  i.clock.lookMs = 0
+  const before = heard.length
+  await i.turns()
+  assert.ok(before > 10, `${before} in time`)
+  assert.ok(heard.length - before <= 6, `${heard.length - before} were left`)
+  i.stop()
+})
+
+test('of two handlers in the middle of their initial adds the one that is removed hears nothing more, the other all; a late one of the store as it is', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('9', many))
+  server.watches.push(stream.answer)
+  const i = slow(server)
+  await i.start()
+  i.slowDown()
+  const [one, two, three] = [[], [], []] as [string[], string[], string[]]
+  const removed = i.informer.addHandler(told(one))
+  i.informer.addHandler(told(two))
+  const waiting = removed.synced(never)
+  waiting.catch(() => {})
+  await i.turns(3)
+  removed.remove()
+  const before = one.length
+  stream.send('DELETED', pod('p3', '10'))
+  await i.turns(10)
+  i.informer.addHandler(told(three))
+  await i.turns()
+  await assert.rejects(waiting, /Cannot sync a handler of pods: it was removed/)
+  assert.ok(before < 6)
+  assert.equal(one.length, before)
+  assert.deepEqual([two.length, two.at(-1), three.length], [7, 'deleted p3', 5])
+  i.stop()
+})
+
+test('a stop in the middle of initial adds ends them, and who waits for their sync is told', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('9', many))
+  const i = slow(server)
+  await i.start()
+  i.slowDown()
+  const heard: string[] = []
+  const registration = i.informer.addHandler(told(heard))
+  const synced = registration.synced(never)
+  i.informer.stop()
+  await assert.rejects(synced, /Cannot sync pods: its informer was stopped before the first list was in/)
+  const before = heard.length
+  await i.turns()
+  assert.equal(heard.length, before)
+})
+
+test('a relist while initial adds are told comes after them, as the difference', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('9', many), list('20', [...many.slice(0, 4), pod('p4', '15'), pod('p9', '16')]))
+  const stream = new Stream()
+  server.watches.push(stream.answer)
+  const i = slow(server)
+  await i.start()
+  i.slowDown()
+  const heard: string[] = []
+  i.informer.addHandler(told(heard))
+  stream.error(410, 'Expired')
+  await i.turns(2)
+  await i.clock.fake.advance(2000)
+  await i.turns()
+  await i.turns()
+  assert.deepEqual(heard, [...many.map(({ metadata }) => `added ${metadata.name} initial`), 'deleted p5', 'updated p4', 'added p9'])
+  i.stop()
+})
+
+test('a list that takes long is in the store at once, and a stop before that leaves it out', async () => {
+  const server = new ScriptedServer()
+  const more = Array.from({ length: 400 }, (_, at) => pod(`q${at}`, `${at + 10}`))
+  server.lists.push(list('9', many), list('500', more), list('900', Array.from({ length: 400 }, (_, at) => pod(`r${at}`, `${at + 500}`))))
+  const [first, second] = [new Stream(), new Stream()]
+  server.watches.push(first.answer, second.answer)
+  let kept = 0
+  const i = slow(server, { strip: () => void kept++ })
+  await i.start()
+  i.slowDown()
+  const sizes = new Set<number>()
+  first.error(410, 'Expired')
+  await i.turns(2)
+  await i.clock.fake.advance(2000)
+  for (let turn = 0; turn < 1000; turn++) {
+    sizes.add(i.informer.store.size)
+    await nextTurn()
+  }
+  assert.deepEqual([...sizes], [6, 400])
+  kept = 0
+  second.error(410, 'Expired')
+  await i.turns(2)
+  await i.clock.fake.advance(2000)
+  for (let turn = 0; turn < 1000 && kept < 400; turn++) await nextTurn()
+  // What came is compared now with what there was.
+  await i.turns(3)
+  assert.ok(i.informer.store.get('default/q0'))
+  i.stop()
+  await i.turns()
+  assert.equal(i.informer.store.get('default/r0'), undefined)
+})
+
+test('an index of many objects is built in turns, once for all who wait, and kept up to date meanwhile', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('9', many))
+  server.watches.push(stream.answer)
+  const i = slow(server)
+  await i.start()
+  i.slowDown()
+  const asked: string[] = []
+  const byName = defineIndex(POD as never, ({ metadata }: KubeObject) => {
+    asked.push(metadata.name)
+    return metadata.name
+  })
+  const building = i.informer.index(byName)
+  assert.ok(building)
+  assert.equal(i.informer.index(byName), building)
+  assert.ok(asked.length < 3, `${asked.length} in one turn`)
+  stream.send('ADDED', pod('new', '10'))
+  stream.send('DELETED', pod('p0', '11'))
+  await i.turns()
+  await building
+  assert.equal(i.informer.index(byName), undefined)
+  assert.deepEqual(['p0', 'p5', 'new'].map((name) => i.informer.store.lookup(byName, name).length), [0, 1, 1])
+  assert.equal(asked.filter((name) => name === 'p5').length, 1)
+  i.stop()
+})
+
+test('a handler that is told of a change reads it, and not an own write that is older', async () => {
+  const server = new ScriptedServer()
+  const stream = new Stream()
+  server.lists.push(list('5', [pod('a', '1')]), list('9', [pod('a', '8'), pod('c', '9')]))
+  server.watches.push(stream.answer)
+  const i = informing(server)
+  await i.start()
+  const write = (version: string): void => {
+    const own = i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'a' })!
+    own.answered(pod('a', version))
+    own.end()
+  }
+  const read = (): string | undefined => i.informer.reader.get('default/a')?.metadata.resourceVersion
+  const seen: string[] = []
+  i.informer.addHandler(({ object: { metadata } }) => seen.push(`${metadata.name} ${metadata.resourceVersion}: ${read()}`))
+  write('6')
+  assert.equal(read(), '6')
+  seen.length = 0
+  stream.send('MODIFIED', pod('a', '7'))
+  await i.clock.advance(0)
+  assert.deepEqual(seen.splice(0), ['a 7: 7'])
+  // Of another object: that the watch is past our write is what counts.
+  const other = i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'gone' })!
+  other.answered(pod('gone', '8', { uid: 'gone' }))
+  other.end()
+  assert.equal(i.informer.reader.get('default/gone')?.metadata.name, 'gone')
+  i.informer.addHandler(({ object: { metadata } }) => seen.push(`${metadata.name}: ${i.informer.reader.get('default/gone')?.metadata.name}`))
+  seen.length = 0
+  stream.error(410, 'Expired')
+  await i.clock.advance(800)
+  assert.deepEqual(seen.filter((line) => !/^\S+ \d/.test(line)), ['a: undefined', 'c: undefined'])
   i.stop()
 })

@@ -12,7 +12,7 @@ import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_
 function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: () => {},
-    replace: (objects) => did.push(`list ${[...objects.values()].map(({ metadata }) => metadata.name).join()}`),
+    replace: (objects) => void did.push(`list ${[...objects.values()].map(({ metadata }) => metadata.name).join()}`),
     ...more,
   }))
   return { ...reflecting, took: () => did.splice(0) }
@@ -357,7 +357,7 @@ test('a list of 200,000 objects is one list', async () => {
   const items = Array.from({ length: 200_000 }, (_, i) => pod(`p${i}`, '1'))
   let size = 0
   server.lists.push(list('5', items))
-  const r = reflecting(server, { replace: (objects) => (size = objects.size) })
+  const r = reflecting(server, { replace: (objects) => void (size = objects.size) })
   await r.settle()
   assert.equal(size, 200_000)
   await r.stop()

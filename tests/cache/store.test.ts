@@ -139,3 +139,120 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
     }
   }))
 })
+
+test('a list is prepared in steps that nobody sees, and is there at once; its indexes too, also those first used meanwhile', () => {
+  const store = new Store()
+  const of = (name: string, version: string, team: string): KubeObject => pod(name, version, { labels: { team } })
+  store.replace(byKey([of('a', '1', 'red'), of('b', '2', 'red'), of('c', '3', 'blue')]), true)
+  assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a', 'b'])
+  const steps = store.replacing(byKey([of('b', '2', 'red'), of('c', '9', 'red'), of('d', '8', 'red')]), false)
+  let change: (() => readonly Delta[]) | undefined
+  for (let step = 0; !change; step++) {
+    assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red'))], [['a', 'b', 'c'], ['a', 'b']])
+    if (step === 2) assert.deepEqual(names(store.lookup(byLabel, 'team')), ['a', 'b', 'c'])
+    const { done, value } = steps.next()
+    if (done) change = value
+  }
+  assert.deepEqual(kinds(change()), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
+  assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [['b', 'c', 'd'], ['b', 'c', 'd'], ['b', 'c', 'd']])
+})
+
+test('a list asks the function of an index only about what has changed', () => {
+  const asked: string[] = []
+  const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => {
+    asked.push(metadata.name)
+    return metadata.name === 'bad' ? assert.fail('mine') : 'all'
+  })
+  const store = new Store()
+  store.replace(byKey([pod('a', '1'), pod('b', '2')]), true)
+  store.lookup(index, 'all')
+  asked.length = 0
+  store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
+  assert.deepEqual(asked.splice(0).sort(), ['b', 'bad'])
+  // What failed is known, too.
+  store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
+  assert.deepEqual(asked, [])
+  assert.throws(() => store.lookup(index, 'all'), /its function threw for Pod "default\/bad": mine/)
+  store.replace(byKey([pod('a', '1')]), false)
+  assert.deepEqual(names(store.lookup(index, 'all')), ['a'])
+})
+
+test('what is unchanged in a list stays the same object', () => {
+  const store = new Store()
+  const [a, b] = [pod('a', '1'), pod('b', '2')]
+  store.replace(byKey([a, b]), true)
+  store.replace(byKey([pod('b', '2'), pod('a', '1')]), false)
+  assert.deepEqual([store.get('default/a') === a, store.get('default/b') === b], [true, true])
+  assert.deepEqual([...store.values()].map((object) => object === a || object === b), [true, true])
+})
+
+test('an index that another has built meanwhile is not built on, and its function not asked again', () => {
+  let asked = 0
+  const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => (asked++, metadata.name))
+  const store = new Store()
+  store.replace(byKey(['a', 'b', 'c', 'd'].map((name) => pod(name, '1'))), true)
+  const building = store.building(index)
+  building.next()
+  assert.deepEqual([store.has(index), asked], [false, 1])
+  assert.deepEqual(names(store.lookup(index, 'd')), ['d'])
+  assert.deepEqual([store.has(index), asked], [true, 5])
+  assert.equal(building.next().done, true)
+  assert.equal(asked, 5)
+})
+
+test('whatever comes between the steps of an index, it is what the store has', () => {
+  const state = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e'), team: fc.constantFrom('red', 'blue') })
+  const operation = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('step' as const) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('apply' as const), state }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), state }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: ({ name }) => name }) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('relist' as const) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('lookup' as const) }) },
+  )
+  fc.assert(fc.property(fc.array(state), fc.array(operation, { maxLength: 40, size: 'max' }), (before, operations) => {
+    const store = new Store()
+    let version = 0
+    const make = ({ name, team }: { name: string; team: string }): KubeObject => pod(name, `${++version}`, { labels: { team } })
+    const check = (): void => {
+      for (const team of ['red', 'blue']) assert.deepEqual(names(store.lookup(byTeam, team)), names([...store.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)))
+    }
+    for (const each of before) store.apply(make(each))
+    const building = store.building(byTeam)
+    for (const each of operations) {
+      if (each.do === 'step') building.next()
+      if (each.do === 'apply') store.apply(make(each.state))
+      if (each.do === 'delete') store.delete(make(each.state))
+      if (each.do === 'replace') store.replace(byKey(each.states.map(make)), false)
+      if (each.do === 'relist') store.replace(byKey([...store.values()].map((object) => structuredClone(object))), false)
+      if (each.do === 'lookup') check()
+      if (store.has(byTeam)) check()
+    }
+    let steps = 0
+    while (!building.next().done) assert.ok(++steps < 1000, 'it has no end')
+    assert.ok(store.has(byTeam))
+    check()
+  }))
+})
+
+test('the objects of a namespace come in the order in which all of them do, whatever was changed, deleted or listed anew', () => {
+  const state = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), namespace: fc.constantFrom('one', 'two', '') })
+  const operation = fc.oneof(
+    fc.record({ do: fc.constant('apply' as const), state }),
+    fc.record({ do: fc.constant('delete' as const), state }),
+    fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: ({ name, namespace }) => `${namespace}/${name}` }) }),
+  )
+  fc.assert(fc.property(fc.array(operation, { maxLength: 40, size: 'max' }), (operations) => {
+    const store = new Store()
+    let version = 0
+    const make = ({ name, namespace }: { name: string; namespace: string }): KubeObject => pod(name, `${++version}`, { namespace })
+    for (const each of operations) {
+      if (each.do === 'apply') store.apply(make(each.state))
+      else if (each.do === 'delete') store.delete(make(each.state))
+      else store.replace(byKey(each.states.map(make)), false)
+      for (const namespace of ['one', 'two', 'none']) {
+        assert.deepEqual([...store.values(namespace)], [...store.values()].filter(({ metadata }) => metadata.namespace === namespace))
+      }
+    }
+  }))
+})

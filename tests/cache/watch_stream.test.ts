@@ -4,13 +4,15 @@ import { messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
 import { startReflecting } from './reflecting.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 /** A reflector of pods against a server that streams, and what it did. */
 function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
-    replace: (objects, version) => did.push(`whole ${[...objects.values()].map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
+    replace: (objects, version) => void did.push(`whole ${[...objects.values()].map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
     onFallback: (error) => did.push(`${messageOf(error)}; a list`),
     ...more,
   }))
@@ -230,4 +232,33 @@ test('an abort in the middle of a stream takes nothing', async () => {
   await r.stop()
   assert.deepEqual(r.took(), [])
   assert.equal(stream.cancelled, true)
+})
+
+test('what takes us long is no silence of the server, and the lines of a chunk give way to the event loop', async () => {
+  const stream = new Stream()
+  const server = serverWith(stream)
+  const clock = new SlowClock(0)
+  let release = (): void => {}
+  const s = streaming(server, { clock, replace: () => new Promise<void>((resolve) => (release = resolve)) })
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) stream.send('ADDED', pod(name, '1'))
+  stream.mark('7')
+  clock.lookMs = 10
+  await s.settle()
+  assert.ok(s.prepared().length > 0 && s.prepared().length < 6, `${s.prepared().length} in one turn`)
+  clock.lookMs = 0
+  // Not all is read yet, and then it is taken for long.
+  for (let turn = 0; turn < 20; turn++) await nextTurn()
+  assert.equal(s.prepared().length, 6)
+  await clock.fake.advance(400_000)
+  assert.deepEqual(s.took(), [])
+  stream.send('ADDED', pod('g', '8'))
+  release()
+  await clock.fake.advance(0)
+  assert.deepEqual(s.took(), ['applied g'])
+  // From then on it counts again.
+  await clock.fake.advance(149_000)
+  assert.deepEqual(server.took(), ['stream'])
+  await clock.fake.advance(2000)
+  assert.match(s.took().join(), /nothing was heard for 150 s/)
+  await s.stop()
 })

@@ -8,7 +8,9 @@ import type { Sink, Source } from '../../lib/controller/source.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { pod } from '../cache/scripted_server.ts'
+import { Controller } from '../../lib/controller/controller.ts'
+import { keptLog, pod } from '../cache/scripted_server.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { controlling, gated } from './controlling.ts'
 
 /** A sink in the test's hands. */
@@ -249,4 +251,30 @@ test('a reconcile that returns no promise, and one that floods the queue with it
   assert.ok(runs - before <= 2, `${runs - before} runs in one turn of the event loop`)
   c.stop()
   await c.end()
+})
+
+test('runs of many controllers share a turn of the event loop until its time is over', async () => {
+  const clock = new SlowClock(0)
+  const stop = new AbortController()
+  const { log } = keptLog()
+  let runs = 0
+  const taps = Array.from({ length: 10 }, () => tap())
+  const controllers = taps.map(({ source }, i) => new Controller({
+    name: `c${i}`, kind: 'Pod', sources: [source], clock, log, reconcile: async () => void runs++,
+  }))
+  const running = controllers.map((controller) => controller.start(stop.signal))
+  for (let turn = 0; turn < 5; turn++) await nextTurn()
+  for (const { add } of taps) for (const key of ['a', 'b', 'c']) add(key)
+  clock.lookMs = 10
+  // Each worker that waits has begun with its first key already.
+  await nextTurn()
+  for (let turn = 0; turn < 10; turn++) {
+    const before = runs
+    await nextTurn()
+    assert.ok(runs - before <= 2, `${runs - before} runs in one turn`)
+  }
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.equal(runs, 30)
+  stop.abort()
+  await Promise.all(running)
 })

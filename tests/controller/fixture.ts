@@ -46,7 +46,7 @@ export function toldInformer(resource: AnyResource = POD): { readonly informer: 
     isSynced: true,
     ended: new Promise<void>(() => {}),
     synced: () => Promise.resolve(),
-    addHandler: (handler: (delta: Delta) => void) => (handlers.add(handler), { remove: () => void handlers.delete(handler) }),
+    addHandler: (handler: (delta: Delta) => void) => (handlers.add(handler), { synced: () => Promise.resolve(), remove: () => void handlers.delete(handler) }),
   }
   return { informer: told as unknown as Informer, tell: (delta) => handlers.forEach((handler) => handler(delta)), handlers: () => handlers.size }
 }

@@ -8,6 +8,7 @@ import type { Sink } from '../../lib/controller/source.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, NODE, pod } from '../cache/scripted_server.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { fed, keptSink, settle, toldInformer, type Fed } from './fixture.ts'
 
 const FOO: AnyResource = { group: 'example.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
@@ -424,4 +425,24 @@ test('with nothing but informers it queues the keys of their own objects, in the
   await tellAll({ own: false })
   await tellAll({ map: ({ metadata }) => [{ name: metadata.name }], own: true })
   assert.deepEqual(causes, ['added', 'Pod added', 'Pod added', 'added'])
+})
+
+test('it is synced when its own handler was told of all that exists, though the informer has been for long', async () => {
+  const clock = new SlowClock(0)
+  const { informer } = fed(clock as unknown as FakeClock, Array.from({ length: 6 }, (_, i) => pod(`p${i}`, '1')))
+  const caching = new AbortController()
+  void informer.start(caching.signal)
+  await clock.fake.advance(0)
+  assert.equal(informer.isSynced, true)
+  clock.lookMs = 10
+  const kept = keptSink()
+  const source = new KindSource({ informers: [informer], map: ownKey, own: true, clock, log: keptLog().log })
+  const running = source.start(kept.sink, caching.signal)
+  let keysAtSync: number | undefined
+  void source.synced(caching.signal).then(() => (keysAtSync = kept.added.length))
+  assert.ok(kept.added.length < 6)
+  for (let turn = 0; turn < 30; turn++) await clock.fake.advance(0)
+  assert.equal(keysAtSync, 6)
+  caching.abort()
+  await running
 })

@@ -6,7 +6,9 @@ import type { KeyMapper } from '../../lib/controller/handlers.ts'
 import { Mapping } from '../../lib/controller/mapping.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { settle } from './fixture.ts'
 
 function mapping(map: KeyMapper) {
@@ -126,4 +128,19 @@ test('a try that is under way when it is stopped is neither told nor logged, wha
     await ended
     assert.deepEqual([m.told, m.lines.length], [[], 1])
   }
+})
+
+test('answers of a map function that are there already are taken in turns of the event loop, in their order', async () => {
+  const clock = new SlowClock(0)
+  const stop = new AbortController()
+  const told: string[] = []
+  const m = new Mapping({ map: async ({ metadata: { name } }) => [{ name }], tell: (keys) => void told.push(...keys), clock, log: keptLog().log, signal: stop.signal })
+  const names = Array.from({ length: 12 }, (_, i) => `p${i}`)
+  for (const name of names) m.take({ kind: 'added', object: pod(name, '1'), initial: true })
+  clock.lookMs = 10
+  await nextTurn()
+  assert.ok(told.length > 0 && told.length < 12, `${told.length} in one turn`)
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.deepEqual(told, names)
+  assert.equal(m.idle, true)
 })

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { nextTick, TickerSource, type TickerSourceOptions } from '../../lib/controller/ticker_source.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { keptLog } from '../cache/scripted_server.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import { keptSink, settle } from './fixture.ts'
 
 function ticking(keys: TickerSourceOptions['keys'], more: Partial<TickerSourceOptions> = {}) {
@@ -90,4 +92,32 @@ test('an interval that is none is refused, and a ticker starts once', async () =
   const s = ticking(() => [])
   await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
   await s.end()
+})
+
+test('many keys are queued in turns of the event loop, and not after an abort', async () => {
+  const clock = new SlowClock(0)
+  const stop = new AbortController()
+  const kept = keptSink()
+  const keys = Array.from({ length: 40 }, (_, i) => ({ name: `k${i}` }))
+  const source = new TickerSource({ name: 'mine', everyMs: 1000, keys: () => keys, clock, log: keptLog().log })
+  const run = source.start(kept.sink, stop.signal)
+  const tick = async (): Promise<number> => {
+    clock.lookMs = 0
+    await clock.fake.advance(999)
+    clock.lookMs = 10
+    await clock.fake.advance(1)
+    return kept.added.length
+  }
+  const atOnce = await tick()
+  assert.ok(atOnce > 0 && atOnce < 10, `${atOnce} in a few turns`)
+  assert.equal(source.idle, false)
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.deepEqual([kept.keys(), source.idle], [keys.map(({ name }) => name), true])
+  for (let i = 0; i < 100 && kept.added.length === 0; i++) await clock.fake.advance(20)
+  const before = kept.added.length
+  assert.ok(before > 0 && before < 40, `${before} before the abort`)
+  stop.abort()
+  await run
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.equal(kept.added.length, before)
 })
