@@ -77,7 +77,7 @@ export type { Problem, Reason, Status } from './lib/core/errors.ts'
 export type { Fence, WriteEnd } from './lib/core/fence.ts'
 export type { DesiredMeta, OwnerReference, StatusOf } from './lib/core/objects.ts'
 export type { HasOwners } from './lib/core/owners.ts'
-export type { CustomResourceDefinition, CustomResourceVersion, Definition, JsonSchema, MetadataOf } from './lib/core/resource.ts'
+export type { CustomResourceDefinition, CustomResourceVersion, Definition, JsonSchema, MetadataOf, Writable } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'
 export type { HttpBody, HttpRequest, HttpResponse } from './lib/core/transport.ts'
 export type { LogFields } from './lib/observe/log.ts'
@@ -90,7 +90,7 @@ export type {
   DeleteAllOptions, DeleteOptions, DeletionOptions, Draft, Ensured, ListOptions, ListPage, PageOptions, Patch, PatchOptions,
   Reader, SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './lib/client/client.ts'
-export type { ListBody } from './lib/client/codec.ts'
+export type { BeforeParse, ListBody } from './lib/client/codec.ts'
 export type { KindMap } from './lib/client/kind_map.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
 export type { PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'

@@ -238,6 +238,7 @@ async function serves(crd: CustomResourceDefinition, api: Api, signal: AbortSign
     try {
       await api.listPage({ resource }, { limit: 1 }, signal)
     } catch (error) {
+      if (signal.aborted) throw error
       if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable') || isReason(error, 'TooManyRequests')) return false
       // Installing needs no right to list; the informers will say what they lack.
       if (!isReason(error, 'Forbidden')) throw new Error(`Cannot install ${groupResourceOf(resource)}: ${messageOf(error)}`, { cause: error })

@@ -125,7 +125,8 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
     }
 
     await turn()
-    while (queued.length > 0) await turn()
+    for (let left = queued.length; left > 0; left--) await turn()
+    assert.equal(queued.length, 0)
     for (const { name, launched } of members) assert.equal(told.filter((line) => line === `+${name}`).length, launched ? 1 : 0, name)
     assert.deepEqual(failures, expected)
     const awaited = members.filter(({ awaited }) => awaited)

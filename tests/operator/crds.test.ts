@@ -686,3 +686,20 @@ test('in every cluster of an operator the definitions of what is watched there a
   assert.equal((bodyOf(far.network.requests.find(({ method }) => method === 'PUT')) as Stored).metadata.resourceVersion !== undefined, true)
   await end(world, one)
 })
+
+test('a stop while the server is asked whether it serves a kind is no failure', async () => {
+  const server = new ApiServer()
+  const stop = new AbortController()
+  const app = operator({ name: 'x', crds: 'install' })
+  app.controllerFor(wide).reconcile(async () => {})
+  let asked = 0
+  await app.start(stop.signal, {
+    transport: async (request) => {
+      if (!request.path.startsWith(SITES)) return await server.handle(request)
+      asked++
+      stop.abort(new DOMException('enough', 'AbortError'))
+      throw request.signal!.reason
+    },
+  })
+  assert.equal(asked, 1)
+})

@@ -1,7 +1,7 @@
 /** That the parts of an operator are connected: each option arrives where it has its effect, and each part has what it works with. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type Operator, type Parts } from 'kubeloop'
+import { defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type CustomResourceDefinition, type Operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { Registry } from 'prom-client'
@@ -904,7 +904,8 @@ test('definitions are installed where their kinds are owned or watched, and nowh
   const s = await starting(app)
   await s.clock.advance(1000)
   const installed = ({ requests }: Started['network']): string[] =>
-    requests.flatMap(({ method, path }) => (method === 'GET' ? [] : /customresourcedefinitions\/(\w+)/.exec(path)?.[1] ?? []))
+    requests.flatMap(({ method, path, body }) =>
+      method === 'POST' && path.includes('/customresourcedefinitions') ? [(JSON.parse(body as string) as CustomResourceDefinition).spec.names.plural] : [])
   assert.deepEqual([installed(s.network).toSorted(), installed(s.networkOf(west)).toSorted()], [['kepts', 'mines'], ['fars', 'owneds', 'watcheds']])
   await s.stop()
 })

@@ -85,8 +85,8 @@ test('a stop that would take for ever ends with an error: nothing bounds an infi
 test('an operator that fails at its start is stopped, and its error is the one that is told', async () => {
   let stopped = false
   const app = operator({ name: 'x' })
-    .add('broken', () => Promise.reject(new Error('no disk')))
     .add('other', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))))
+    .add('broken', () => Promise.reject(new Error('no disk')))
   await assert.rejects(world(app), /^Error: no disk$/)
   assert.ok(stopped)
 })
