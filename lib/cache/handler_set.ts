@@ -176,11 +176,7 @@ export class HandlerSet<T extends KubeObject> {
   #tell({ handler }: Member<T>, delta: Delta<T>): void {
     const failed = (error: unknown): void => {
       const { name, log } = this.#options
-      try {
-        log.error(`A handler of ${name} threw; the event is lost to it: ${messageOf(error)}`, { error })
-      } catch {
-        // A log that throws must not cost the events that follow.
-      }
+      log.error(`A handler of ${name} threw; the event is lost to it: ${messageOf(error)}`, { error })
     }
     try {
       // An async function passes for a handler, and its rejection would end the process.

@@ -1,6 +1,7 @@
 /**
- * The body of an answer. It is read as fast as it comes, whether or not anybody iterates: a body that is paused would
- * hold its connection, and Deno does not slow the server down anyway. What must not grow is paged or bounded by its reader.
+ * The body of an answer. It is read as fast as it comes until it is iterated: a body that is paused would hold its connection. A
+ * reader that iterates more slowly than the server sends has at most about a megabyte before it; then the answer is paused. (On Deno
+ * that does not slow the server down.)
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpBody } from '../core/transport.ts'
@@ -26,11 +27,14 @@ export interface OpenBody extends HttpBody {
 /** A rest that is known to be this small is let through when it is given up: that costs less than a new connection. */
 const DRAINED_BYTES = 64 * 1024
 
+/** How much may wait for a reader that iterates before the answer is paused. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
 const UTF8 = new TextDecoder()
 
 /** Reads the answer into memory as it comes, decompressing it if it is compressed. */
 export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
-  const queue = new ChunkQueue()
+  const queue = new ChunkQueue((isFull) => void (isFull ? answer.pause() : answer.resume()))
   let ended = false
 
   function end(): void {
@@ -111,11 +115,22 @@ class ChunkQueue {
   #waiting: Waiter | undefined
   /** Set while the reader waits for all. */
   #onOver: (() => void) | undefined
+  #bytes = 0
+  #isIterated = false
+  #isFull = false
+  /** Called with true when too much waits, and with false when nothing does any more. */
+  readonly #flow: (isFull: boolean) => void
+
+  constructor(flow: (isFull: boolean) => void) {
+    this.#flow = flow
+  }
 
   push(chunk: Uint8Array): void {
     if (this.#state !== 'open') return
-    if (this.#waiting) this.#wake().resolve({ done: false, value: chunk })
-    else this.#chunks.push(chunk)
+    if (this.#waiting) return this.#wake().resolve({ done: false, value: chunk })
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#isIterated && !this.#isFull && this.#bytes > MAX_WAITING_BYTES) this.#flow((this.#isFull = true))
   }
 
   end(): void {
@@ -143,6 +158,7 @@ class ChunkQueue {
 
   take(): { next(): Promise<IteratorResult<Uint8Array, undefined>> } {
     this.#claim()
+    this.#isIterated = true
     return { next: () => this.#next() }
   }
 
@@ -166,7 +182,8 @@ class ChunkQueue {
     if (chunk) {
       if (++this.#head === this.#chunks.length) {
         this.#chunks = []
-        this.#head = 0
+        this.#head = this.#bytes = 0
+        if (this.#isFull) this.#flow((this.#isFull = false))
       }
       return Promise.resolve({ done: false, value: chunk })
     }
