@@ -274,6 +274,8 @@ function run(command, args, timeoutSeconds) {
 }
 
 function end(child) {
+  // One that could not be started has none.
+  if (child.pid === undefined) return
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch (error) {
