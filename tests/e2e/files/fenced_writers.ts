@@ -22,7 +22,7 @@ app.add('writers', async ({ client, signal }) => {
 const stopping = new AbortController()
 process.once('SIGTERM', () => stopping.abort(new Error('told to stop')))
 app.extend(({ cluster }) => {
-  follows = () => told.push(cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: identity, labels: { lease } } }))
+  follows = () => told.push(cluster.unfenced.client.create(ConfigMap, { metadata: { namespace: 'default', name: identity, labels: { lease } } }))
 })
 let follows = (): unknown => undefined
 const log = {
