@@ -153,8 +153,10 @@ export class HandlerSet<T extends KubeObject> {
       // Unless what it was told has removed it.
       if (part.told >= part.deltas.length && backlog[0] === part) {
         backlog.shift()
-        if (part.kind === 'list') member.synced.open()
-        if (part.kind === 'list') this.#initialAdds = undefined
+        if (part.kind === 'list') {
+          member.synced.open()
+          this.#initialAdds = undefined
+        }
       }
       if (this.#budget.isSpent) await this.#budget.turn()
     }

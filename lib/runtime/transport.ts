@@ -47,7 +47,7 @@ export type ClosableTransport = Transport & {
  * and when a kept connection turns out to be closed, if the request is a GET or not a byte of it was sent.
  *
  * Where the server is silent until a deadline (ours, or an abort by a `TimeoutError` as of `AbortSignal.timeout`), all idle
- * connections are closed: whoever tries again gets a new one. Any other abort leaves them alone.
+ * connections are closed, so that the next try opens a new one. Any other abort leaves them alone.
  *
  * @throws ConfigError when the server or the proxy is not a URL.
  */
