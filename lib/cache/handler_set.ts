@@ -30,7 +30,7 @@ export interface HandlerSetOptions<T extends KubeObject> {
 
 /** Deltas that a handler is told one after the other; several handlers share those of a list. */
 interface Part<T extends KubeObject> {
-  readonly deltas: readonly Delta<T>[]
+  readonly deltas: Pick<readonly Delta<T>[], 'at' | 'length'>
   /** How many of them the handler was told. */
   told: number
   /** `list`: of the first list, or all that there was when the handler was added; with it, the handler is synced. */
@@ -67,7 +67,7 @@ export class HandlerSet<T extends KubeObject> {
   #isRunning = false
   #isListed = false
   /** What the store has, as initial adds, until it changes or a handler was told of all: those that are added together share it. */
-  #initialAdds: readonly Delta<T>[] | undefined
+  #initialAdds: Part<T>['deltas'] | undefined
 
   constructor(options: HandlerSetOptions<T>) {
     this.#options = options
@@ -86,7 +86,7 @@ export class HandlerSet<T extends KubeObject> {
     const member: Member<T> = { handler, resyncMs, cancelResync: () => {}, backlog: [], isCatchingUp: false, synced, removed }
     this.#members.add(member)
     if (this.#isListed) {
-      const deltas = (this.#initialAdds ??= Array.from(this.#options.store.values(), (object) => ({ kind: 'added', object, initial: true })))
+      const deltas = (this.#initialAdds ??= this.#ofAll((object) => ({ kind: 'added', object, initial: true })))
       this.#hand(member, { deltas, told: 0, kind: 'list' })
     }
     if (this.#isRunning) this.#resyncLater(member)
@@ -132,6 +132,13 @@ export class HandlerSet<T extends KubeObject> {
     this.#initialAdds = undefined
   }
 
+  /** A delta for each object that the store has now, made as the first handler comes to it: all at once would take long. */
+  #ofAll(deltaOf: (object: T) => Delta<T>): Part<T>['deltas'] {
+    const objects = [...this.#options.store.values()]
+    const made: Delta<T>[] = []
+    return { length: objects.length, at: (i) => (made[i] ??= deltaOf(objects[i]!)) }
+  }
+
   #append({ backlog }: Member<T>, deltas: readonly Delta<T>[]): void {
     const last = backlog.at(-1)!
     if (last.kind === 'events' && last.deltas.length < EVENTS_OF_A_PART) (last.deltas as Delta<T>[]).push(...deltas)
@@ -148,8 +155,7 @@ export class HandlerSet<T extends KubeObject> {
     member.isCatchingUp = true
     const { backlog } = member
     for (let part = backlog[0]; part !== undefined; part = backlog[0]) {
-      const delta = part.deltas[part.told++]
-      if (delta) this.#tell(member, delta)
+      if (part.told < part.deltas.length) this.#tell(member, part.deltas.at(part.told++)!)
       // Unless what it was told has removed it.
       if (part.told >= part.deltas.length && backlog[0] === part) {
         backlog.shift()
@@ -165,11 +171,11 @@ export class HandlerSet<T extends KubeObject> {
 
   #resyncLater(member: Member<T>): void {
     if (member.resyncMs === undefined) return
-    const { clock, random, store } = this.#options
+    const { clock, random } = this.#options
     member.cancelResync = clock.after(member.resyncMs * (0.9 + 0.2 * random()), () => {
       // One that has not caught up since the last time is not given more of the same. Changes that come meanwhile follow.
       if (member.backlog.length === 0) {
-        this.#hand(member, { deltas: Array.from(store.values(), (object) => ({ kind: 'updated', object, old: object })), told: 0, kind: 'resync' })
+        this.#hand(member, { deltas: this.#ofAll((object) => ({ kind: 'updated', object, old: object })), told: 0, kind: 'resync' })
       }
       if (this.#members.has(member)) this.#resyncLater(member)
     })

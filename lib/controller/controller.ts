@@ -220,12 +220,13 @@ export class Controller implements Runnable {
         if (signal.aborted) return
         throw error
       }
+      // Workers of many controllers that go on in one turn share its time, and the rest of them wait for later ones.
+      if (key !== undefined && budget.isSpent) await budget.turn()
       // A key that was handed out with the abort is not begun any more.
       if (key === undefined || signal.aborted) return
       await reconciler.run(key)
       // A reconcile that never waits must not keep timers and sockets waiting: leases are renewed by them.
-      // Those of many controllers share a turn until its time is over.
-      await (budget.isSpent ? budget.turn() : nextTurn())
+      await nextTurn()
     }
   }
 }

@@ -1,5 +1,5 @@
 /** What a queue knows of each key that waits or is in work: a row ("slot") a key, in columns. */
-import { doubled, growLinks, NONE, slotLinks, type SlotLinks } from './slot_list.ts'
+import { doubled, NONE, slotLinks, type SlotLinks } from './slot_list.ts'
 
 /** What is true of a slot's key. One that waits is in the order; one in work is not. */
 export const WAITING = 0
@@ -25,6 +25,15 @@ export class KeyTable<K> {
   readonly byAge: SlotLinks = slotLinks(SMALL)
   #used = 0
   #free = NONE
+  /** Rows that every column has room for. */
+  #capacity = SMALL
+  /** Columns that have room for twice as many. */
+  #grown = 0
+
+  /** Rows that there is room for. */
+  get capacity(): number {
+    return this.#capacity
+  }
 
   get size(): number {
     return this.#slotOf.size
@@ -32,7 +41,7 @@ export class KeyTable<K> {
 
   /** Whether it has grown so much that an empty table is better replaced than kept. */
   get large(): boolean {
-    return this.status.length > SMALL
+    return this.#capacity > SMALL
   }
 
   slotOf(key: K): number | undefined {
@@ -64,18 +73,30 @@ export class KeyTable<K> {
       this.#free = this.byPriority.after[free]!
       return free
     }
-    if (this.#used === this.status.length) this.#grow()
+    if (this.#used >= this.#capacity * (1 / 2 + this.#grown / 32)) this.#growOne()
     return this.#used++
   }
 
-  #grow(): void {
-    this.status = doubled(this.status)
-    this.priority = doubled(this.priority)
-    this.addedMs = doubled(this.addedMs)
-    this.turnPriority = doubled(this.turnPriority)
-    this.takenMs = doubled(this.takenMs)
-    growLinks(this.byPriority)
-    growLinks(this.byAge)
+  /**
+   * Doubles one column. From the first half on each comes at its own time, before there is need of it: all together take tens of
+   * milliseconds where keys are hundreds of thousands.
+   */
+  #growOne(): void {
+    const { byPriority, byAge } = this
+    switch (this.#grown++) {
+      case 0: this.status = doubled(this.status); break
+      case 1: this.priority = doubled(this.priority); break
+      case 2: this.addedMs = doubled(this.addedMs); break
+      case 3: this.turnPriority = doubled(this.turnPriority); break
+      case 4: this.takenMs = doubled(this.takenMs); break
+      case 5: byPriority.before = doubled(byPriority.before); break
+      case 6: byPriority.after = doubled(byPriority.after); break
+      case 7: byAge.before = doubled(byAge.before); break
+      default:
+        byAge.after = doubled(byAge.after)
+        this.#capacity *= 2
+        this.#grown = 0
+    }
   }
 }
 

@@ -78,7 +78,7 @@ export class QueueState<K> {
 
   /** Keys that there is room for; what a burst needed is given back when nothing waits or is in work any more. */
   get capacity(): number {
-    return this.#table.status.length
+    return this.#table.capacity
   }
 
   /** Whether no key waits and none is in work; delayed keys do not count. */

@@ -46,12 +46,6 @@ export function unlink(links: SlotLinks, list: SlotList, slot: number): void {
   list.size--
 }
 
-/** Makes room for twice as many slots. */
-export function growLinks(links: SlotLinks): void {
-  links.before = doubled(links.before)
-  links.after = doubled(links.after)
-}
-
 /** A copy with room for twice as much. */
 export function doubled<A extends Uint8Array | Int32Array | Float64Array>(array: A): A {
   const larger = new (array.constructor as new (length: number) => A)(array.length * 2)

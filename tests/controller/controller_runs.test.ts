@@ -266,8 +266,6 @@ test('runs of many controllers share a turn of the event loop until its time is 
   for (let turn = 0; turn < 5; turn++) await nextTurn()
   for (const { add } of taps) for (const key of ['a', 'b', 'c']) add(key)
   clock.lookMs = 10
-  // Each worker that waits has begun with its first key already.
-  await nextTurn()
   for (let turn = 0; turn < 10; turn++) {
     const before = runs
     await nextTurn()
@@ -275,6 +273,37 @@ test('runs of many controllers share a turn of the event loop until its time is 
   }
   for (let turn = 0; turn < 60; turn++) await nextTurn()
   assert.equal(runs, 30)
+  stop.abort()
+  await Promise.all(running)
+})
+
+test('runs of many controllers that begin to take long in the same turn are put off to later ones', async () => {
+  const clock = { nowMs: 0, monotonic: () => clock.nowMs, now: () => 0, after: () => () => {} }
+  const stop = new AbortController()
+  const { log } = keptLog()
+  let runs = 0
+  let costMs = 0
+  const taps = Array.from({ length: 10 }, () => tap())
+  const controllers = taps.map(({ source }, i) => new Controller({
+    name: `c${i}`, kind: 'Pod', sources: [source], clock, log, reconcile: async () => {
+      runs++
+      clock.nowMs += costMs
+    },
+  }))
+  const running = controllers.map((controller) => controller.start(stop.signal))
+  for (let turn = 0; turn < 5; turn++) await nextTurn()
+  for (const { add } of taps) for (let key = 0; key < 20; key++) add(`key-${key}`)
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  assert.ok(runs >= 20, `${runs} runs in three turns`)
+  costMs = 5
+  for (let turn = 0; turn < 10; turn++) {
+    const before = runs
+    await nextTurn()
+    assert.ok(runs - before <= 2, `${runs - before} runs of 5 ms in one turn`)
+  }
+  costMs = 0
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.equal(runs, 200)
   stop.abort()
   await Promise.all(running)
 })

@@ -72,6 +72,29 @@ test('a table of keys that come and go has room for as many as were there at onc
   assert.equal(table.keyOf(one), undefined, 'the key of a free row is kept')
 })
 
+test('a table that grows keeps all that is known of each key, and makes room a column at a time', () => {
+  const table = new KeyTable<number>()
+  const columns = () => [
+    table.status, table.priority, table.addedMs, table.turnPriority, table.takenMs,
+    table.byPriority.before, table.byPriority.after, table.byAge.before, table.byAge.after,
+  ]
+  const valueOf = (column: number, row: number): number => (row * 9 + column) % 251
+  let lengths = columns().map(({ length }) => length)
+  for (let row = 0; row < 5000; row++) {
+    const slot = table.add(row)
+    const now = columns().map(({ length }) => length)
+    const grown = now.filter((length, i) => length !== lengths[i])
+    assert.ok(grown.length <= 1, `${grown.length} columns grew at the row ${row}`)
+    assert.ok(now.every((length) => length > slot) && table.capacity > slot)
+    lengths = now
+    columns().forEach((column, i) => (column[slot] = valueOf(i, row)))
+  }
+  for (let row = 0; row < 5000; row++) {
+    const slot = table.slotOf(row)!
+    assert.deepEqual(columns().map((column) => column[slot]), columns().map((_, i) => valueOf(i, row)), `row ${row}`)
+  }
+})
+
 test('two hundred thousand keys that were added, delayed, retried and removed leave room for none of them', async () => {
   const state = new QueueState<number>()
   const small = state.capacity
