@@ -6,10 +6,10 @@ import { Deployment } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import app, { Foo } from '../../examples/sample_controller.ts'
 import { DENO_ENV } from '../e2e/operator_process.ts'
+import { pageText } from '../tools/docs.ts'
 import { failures, replicas, works } from '../operator/starting.ts'
 
 const SOURCE = readFileSync(new URL('../../examples/sample_controller.ts', import.meta.url), 'utf8')
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 const key = { namespace: 'default', name: 'example' }
 const owned = { namespace: 'default', name: 'example-foo' }
@@ -24,11 +24,11 @@ test('the sample is an inert description of at most 30 lines of code', () => {
 })
 
 test('the README shows the sample as it is', () => {
-  assert.ok(README.includes(SOURCE.trim()), 'README.md and examples/sample_controller.ts differ')
+  assert.ok(pageText('README.md').includes(SOURCE.trim()), 'README.md and examples/sample_controller.ts differ')
 })
 
-test('the README tells the rights that the end-to-end tests give to Deno', () => {
-  assert.ok(README.includes(DENO_ENV))
+test('the docs tell the rights that the end-to-end tests give to Deno', () => {
+  assert.ok(pageText('docs/getting-started.md').includes(DENO_ENV))
 })
 
 test('a Foo has its Deployment, owned by it', async () => {

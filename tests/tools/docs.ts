@@ -1,0 +1,34 @@
+/** What README and docs show, as their readers would paste it. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './tree.ts'
+
+export interface DocsBlock {
+  /** Its page and place: `docs/client.md:20`. */
+  readonly name: string
+  readonly page: string
+  readonly language: string
+  readonly text: string
+}
+
+/** README.md and the pages of docs/. */
+export const PAGES: readonly string[] = ['README.md', ...readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`)]
+
+export function pageText(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8')
+}
+
+/** Every fenced block of every page. */
+export function docsBlocks(): readonly DocsBlock[] {
+  return PAGES.flatMap((page) => {
+    const whole = pageText(page)
+    return [...whole.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(({ 1: language, 2: text, index }) => ({
+      name: `${page}:${whole.slice(0, index).split('\n').length}`, page, language: language!, text: text!,
+    }))
+  })
+}
+
+/** The blocks of TypeScript. */
+export function typescriptBlocks(): readonly DocsBlock[] {
+  return docsBlocks().filter(({ language }) => language === 'ts')
+}
