@@ -45,7 +45,7 @@ const MAX_TRIES = 5
 /** How many objects are checked in one turn of the event loop: the lease is renewed beside it. */
 const CHECKED_PER_TURN = 50
 
-/** How many of the objects that a narrower schema would break are named. */
+/** How many differences, and objects that a narrower schema would break, are named. */
 const MAX_NAMED = 5
 
 /**
@@ -180,7 +180,7 @@ function cannotInstall(crd: CustomResourceDefinition): string {
 export async function verifyCrds(resources: readonly AnyResource[], { api, log }: Dependencies, signal: AbortSignal): Promise<void> {
   for (const crd of crdOf(resources)) {
     const { name } = crd.metadata
-    const remedy = `install it (crds: 'install' does that at start)`
+    const remedy = `install it: \`kubeloop crd FILE | kubectl apply -f -\` (crds: 'install' does that at start)`
     let found: Crd | undefined
     try {
       found = await find(api, name, signal)
@@ -191,8 +191,11 @@ export async function verifyCrds(resources: readonly AnyResource[], { api, log }
     }
     if (!found) throw new Error(`Cannot start: ${titleOf(crd)} is not installed in this cluster; ${remedy}`)
     refuseDifferentVersions(crd, found.spec.conversion?.strategy)
-    const [first] = crdDifferences(crd, found)
-    if (first) throw new Error(`Cannot start: ${titleOf(crd)} in this cluster is not the one this operator was written for: ${first}; ${remedy}`)
+    const differences = crdDifferences(crd, found)
+    if (differences.length === 0) continue
+    const others = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
+    const what = [...differences.slice(0, MAX_NAMED), ...others].join('; ')
+    throw new Error(`Cannot start: ${titleOf(crd)} in this cluster is not the one this operator was written for: ${what}; ${remedy}`)
   }
 }
 

@@ -96,6 +96,9 @@ export interface OperatorOptions {
    * `install`: every replica creates what is missing; with leader election, only the leader changes what is there, before its
    * controllers start. A schema that became narrower is refused while stored objects would be invalid by it or lose fields; with
    * `{ mode: 'install', narrow: true }` it is installed, and the objects are named in a warning.
+   *
+   * `verify`: the start fails with the differences unless the cluster's definition says all that ours does. Versions, optional
+   * fields, columns and names that only the cluster's has may be there, and descriptions may differ.
    */
   crds?: 'install' | 'verify' | 'ignore' | { readonly mode: 'install'; readonly narrow?: boolean }
   /**

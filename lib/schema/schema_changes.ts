@@ -41,9 +41,8 @@ export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): read
   const [mine, others] = [from, to].map((schema) => (schema['properties'] ?? {}) as Fields) as [Fields, Fields]
   for (const name of Object.keys({ ...mine, ...others })) {
     const at = path ? `${path}.${name}` : name
-    const there = Object.hasOwn(others, name) ? others[name] : to['additionalProperties']
-    // A field that becomes one of those that are kept as they are stays whole.
-    if (there || !othersOf(to)) compare('properties', Object.hasOwn(mine, name) ? mine[name] : othersOf(from), there, at, at)
+    const [a, b] = [Object.hasOwn(mine, name) ? mine[name] : othersOf(from), Object.hasOwn(others, name) ? others[name] : othersOf(to)]
+    compare('properties', a, b, at, at)
   }
   for (const keyword of new Set([...Object.keys(from), ...Object.keys(to)])) {
     // To what may be anything, null is nothing special.

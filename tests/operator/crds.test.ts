@@ -445,8 +445,12 @@ test('verifying demands that the definition is there and will do, and changes no
   await installCrds([wide], dependencies, never)
   network.take()
   await verifyCrds([wide], dependencies, never)
-  await assert.rejects(verifyCrds([site({ zone: z.string() })], dependencies, never),
-    /is not the one this operator was written for: v1: spec\.zone is missing; install it/)
+  await assert.rejects(verifyCrds([site({ zone: z.string() })], dependencies, never), { message:
+    'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster is not the one this operator was written for: v1: spec.zone is missing; ' +
+    'v1: required of spec lacks "zone"; v1: required of spec has "size"; ' + "install it: `kubeloop crd FILE | kubectl apply -f -` (crds: 'install' does that at start)" })
+  await assert.rejects(verifyCrds([narrow], dependencies, never), /written for: v1: maximum of spec\.size is 10, not 5; install it/)
+  const many = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [name, z.string().optional()]))
+  await assert.rejects(verifyCrds([site({ size: z.int().max(10), ...many })], dependencies, never), /v1: spec\.e is missing; and 2 more; install it/)
   await assert.rejects(verifyCrds([wide, site({ zone: z.string() }, { version: 'v1' })], dependencies, never), /its version "v1" is defined twice/)
   assert.deepEqual(writes(network), [])
   lines.length = 0
@@ -653,13 +657,22 @@ test('verifying and ignoring write nothing, with and without an election', async
     for (const crds of ['verify', 'ignore'] as const) {
       const world = setup()
       await installCrds([wide], world.dependencies, never)
-      const one = replica(world, 'one', appOf(site({ size: z.int().max(3) }), leaderElection), { crds })
+      const one = replica(world, 'one', appOf(site({ size: z.int().max(crds === 'verify' ? 10 : 3) }), leaderElection), { crds })
       await world.clock.advance(5000)
       assert.deepEqual([writes(one.network).filter((line) => line.includes(CRD_PATH)), one.outcome], [[], undefined])
       assert.equal(one.network.requests.some(({ path }) => path.includes(CRD_PATH)), crds === 'verify')
       await end(world, one)
     }
   }
+})
+
+test('an operator does not start beside a definition with another limit', async () => {
+  const world = setup()
+  await installCrds([wide], world.dependencies, never)
+  const one = replica(world, 'one', appOf(narrow, true), { crds: 'verify' })
+  await world.clock.advance(5000)
+  assert.match(messageOf(one.outcome), /^Cannot start: .*: v1: maximum of spec\.size is 10, not 5; install it/)
+  await end(world, one)
 })
 
 test('in every cluster of an operator the definitions of what is watched there are installed, changed by the leader alone', async () => {

@@ -73,8 +73,9 @@ test('several changes are all found, and a change of the root is said so', () =>
   assert.deepEqual(found.map(changeText).toSorted(), ['b is missing', 'c is new', 'required of the object is absent, not ["a"]', 'type of a is "integer", not "string"'].toSorted())
 })
 
-test('a field that becomes one of those that are kept is no change, and null is none to what may be anything', () => {
-  assert.deepEqual(schemaChanges(object({ b: { ...text, default: 'x' } }, ANYTHING), object({}, ANYTHING)), [])
+test('a field that becomes one of those that are kept as they are may be anything, and null is no change to that', () => {
+  const found = schemaChanges(object({ b: { ...text, default: 'x' } }, ANYTHING), object({}, ANYTHING))
+  assert.deepEqual([found.map(changeText), found.some(isNarrowing)], [['type of b is "anything", not "string"', 'default of b is absent, not "x"', 'additionalProperties of b is {}, not absent'], false])
   assert.deepEqual(schemaChanges({ ...ANYTHING, nullable: true }, ANYTHING), [])
 })
 
