@@ -17,18 +17,22 @@ export type Junctor = 'anyOf' | 'allOf'
 export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: Place): JsonSchema {
   const [only] = schemas
   if (only && schemas.every((schema) => jsonEqual(schema, only))) return only
-  const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
-  const conditions = schemas.map(conditionsOf)
-  const common = commonConditions(conditions)
-  const apart = conditions.map((condition) => without(condition, common))
-  const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
-  const whole = overlay(known, common)
+  const { whole, apart } = split(schemas, junctor, place)
   const said = apart.filter((condition) => !isEmpty(condition))
   // An alternative without a condition of its own always holds, so that the junction says nothing.
   if (said.length === 0 || (junctor === 'anyOf' && said.length < apart.length)) return whole
   if (!(junctor in whole)) return { ...whole, [junctor]: said }
   const more = junctor === 'allOf' ? said : [{ [junctor]: said }]
   return { ...whole, allOf: [...(whole['allOf'] ?? []) as readonly JsonSchema[], ...more] }
+}
+
+/** What schemas have in common, and the conditions that each has beside it. Throws where their structures differ. */
+export function split(schemas: readonly JsonSchema[], junctor: Junctor, place: Place): { readonly whole: JsonSchema; readonly apart: readonly JsonSchema[] } {
+  const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
+  const conditions = schemas.map(conditionsOf)
+  const common = commonConditions(conditions)
+  const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
+  return { whole: overlay(known, common), apart: conditions.map((condition) => without(condition, common)) }
 }
 
 /** A structure with conditions laid over it, each where it applies. */
@@ -116,11 +120,14 @@ function mergeFields(a: Fields, b: Fields, junctor: Junctor, place: Place): Fiel
   if (junctor === 'allOf') return result
   for (const name of Object.keys(result)) {
     const everywhere = Object.hasOwn(a, name) && Object.hasOwn(b, name)
-    if (!everywhere && 'default' in result[name]!) {
-      refuse(below(place, name), 'a default in one alternative only', 'the server would fill it in in all of them; make the field optional')
-    }
+    if (!everywhere) refuseLoneDefault(result[name]!, below(place, name))
   }
   return result
+}
+
+/** Throws for a default in a field that not all alternatives have. */
+export function refuseLoneDefault(field: JsonSchema, place: Place): void {
+  if ('default' in field) refuse(place, 'a default in one alternative only', 'the server would fill it in in all of them; make the field optional')
 }
 
 /** The conditions that every alternative states alike. */
@@ -159,6 +166,6 @@ function mapValues(fields: Fields, map: (field: JsonSchema) => JsonSchema): Fiel
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, map(field)]))
 }
 
-function isEmpty(schema: JsonSchema): boolean {
+export function isEmpty(schema: JsonSchema): boolean {
   return Object.keys(schema).length === 0
 }

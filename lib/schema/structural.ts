@@ -11,6 +11,7 @@ import { merge } from './merge.ts'
 import { prunedField } from './schema_changes.ts'
 import { numberSchema } from './numbers.ts'
 import { conjunction, limit, patternSchema, stringSchema } from './strings.ts'
+import { taggedUnion, type RuleScope } from './tagged_union.ts'
 import { intOrString, nullable, valuesSchema } from './values.ts'
 import type { $ZodRecordDef, $ZodType, JSONSchemaMeta } from 'zod/v4/core'
 import type { JsonSchema } from '../core/resource.ts'
@@ -19,16 +20,19 @@ import type { Place } from './refusal.ts'
 
 /** The structural schema of a zod schema. Throws a TypeError that names what cannot be said, and where. */
 export function structuralSchema(schema: $ZodType, place: Place): JsonSchema {
-  return translate(schema, { place, open: [], ruled: false })
+  return translate(schema, { place, open: [], ruled: false, count: 1, budget: { left: MAX_RULES_COST } })
 }
 
-interface Step {
+interface Step extends RuleScope {
   readonly place: Place
   /** The schemas that we are inside of: meeting one again is recursion. */
   readonly open: readonly $ZodType[]
   /** A wrapper around this schema brought CEL rules, which stand for its refinements too. */
   readonly ruled: boolean
 }
+
+/** For a spec or a status: of the 100 million that a server allows a definition, a part is left to the rules of users. */
+const MAX_RULES_COST = 30_000_000
 
 /** Deeper than any schema that a server would take; a getter that makes new schemas forever ends here. */
 const DEEPEST = 64
@@ -45,7 +49,7 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
   const def = definitionOf(schema)
   // z.custom() is its own check, and refused as a type.
   refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, place)
-  return annotate(bare(schema, def, { place, open: [...open, schema], ruled }, meta), meta, place)
+  return annotate(bare(schema, def, { ...step, open: [...open, schema], ruled }, meta), meta, place)
 }
 
 /** The schema without what `.describe()` and `.meta()` said. */
@@ -60,10 +64,10 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
     case 'template_literal': return { type: 'string', ...patternSchema(schema._zod.pattern!, place) }
     case 'any': case 'unknown': return ANYTHING
     case 'object': return objectSchema(def, step)
-    case 'array': return conjunction({ type: 'array', items: translate(def.element, inside(step, '[]')) }, sizes(checksOf(schema), place))
+    case 'array': return arraySchema(def.element, sizes(checksOf(schema), place), step)
     case 'record': return recordSchema(def, step)
     case 'union': return unionSchema(def, step)
-    case 'intersection': return intersectionSchema(translate(def.left, outside(step)), translate(def.right, outside(step)), place)
+    case 'intersection': return intersectionSchema([def.left, def.right], step)
     case 'nullable': return nullable(translate(def.innerType, step))
     case 'optional': case 'nonoptional': case 'readonly': return translate(def.innerType, step)
     case 'default': case 'prefault': return withDefault(translate(def.innerType, step), defaultOf(def, place), place)
@@ -87,7 +91,7 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
 const ANYTHING: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true }
 
 function inside(step: Step, name: string): Step {
-  return { ...step, place: below(step.place, name), ruled: false }
+  return { ...step, place: below(step.place, name), ruled: false, ...(name === '{}' && { count: Infinity }) }
 }
 
 function outside(step: Step): Step {
@@ -110,6 +114,11 @@ function sizes(checks: readonly Check[], place: Place): readonly JsonSchema[] {
     if (check === 'max_length') return limit('maxItems', maximum, place)
     return check === 'length_equals' ? [...limit('minItems', length, place), ...limit('maxItems', length, place)] : []
   })
+}
+
+function arraySchema(element: $ZodType, limits: readonly JsonSchema[], step: Step): JsonSchema {
+  const { maxItems = Infinity } = conjunction({}, limits) as { readonly maxItems?: number }
+  return conjunction({ type: 'array', items: translate(element, { ...inside(step, '[]'), count: step.count * maxItems }) }, limits)
 }
 
 function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step): JsonSchema {
@@ -157,13 +166,27 @@ function recordSchema(def: $ZodRecordDef, step: Step): JsonSchema {
 function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): JsonSchema {
   const { place } = step
   if (def.inclusive === false && !('discriminator' in def)) refuse(place, 'an exclusive union', 'use z.discriminatedUnion() or z.union()')
-  const types = def.options.map((option) => definitionOf(option).type)
-  const options = def.options.filter((_, i) => types[i] !== 'null' && types[i] !== 'undefined')
+  const all = def.options.flatMap(alternativesOf)
+  const types = all.map((option) => definitionOf(option).type)
+  const options = all.filter((_, i) => types[i] !== 'null' && types[i] !== 'undefined')
   if (options.length === 0) refuse(place, 'nothing but null')
-  const schemas = options.map((option) => translate(option, outside(step)))
+  const isOne = options.length === 1
+  const schemas = options.map((option) => translate(option, isOne ? outside(step) : unruled(step)))
   if (schemas.some((schema) => jsonEqual(schema, ANYTHING))) return ANYTHING
-  const merged = mergeAlternatives(schemas.map(({ nullable: _, ...schema }) => schema), place)
+  const present = schemas.map(({ nullable: _, ...schema }) => schema)
+  const merged = isOne ? present[0]! : taggedUnion(present, step, place) ?? mergeAlternatives(present, place)
   return types.includes('null') || schemas.some((schema) => schema['nullable']) ? nullable(merged) : merged
+}
+
+/** The alternatives of a discriminated union that is an alternative itself, if nothing else is said of it. */
+function alternativesOf(option: $ZodType): readonly $ZodType[] {
+  const def = definitionOf(option)
+  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option)).length === 0 ? def.options.flatMap(alternativesOf) : [option]
+}
+
+/** Where a schema becomes one of several conditions, which no rule can be. */
+function unruled(step: Step): Step {
+  return { ...outside(step), budget: undefined }
 }
 
 function mergeAlternatives(schemas: readonly JsonSchema[], place: Place): JsonSchema {
@@ -175,17 +198,23 @@ function mergeAlternatives(schemas: readonly JsonSchema[], place: Place): JsonSc
   return intOrString(schemas, place) ?? merge(schemas, 'anyOf', place)
 }
 
-function intersectionSchema(left: JsonSchema, right: JsonSchema, place: Place): JsonSchema {
+function intersectionSchema(sides: readonly $ZodType[], step: Step): JsonSchema {
+  const { place } = step
+  const [left, right] = sides.map((side) => translate(side, outside(step))) as [JsonSchema, JsonSchema]
   const [a, b] = [left, right].map((schema) => schema['properties'] as Readonly<Record<string, JsonSchema>> | undefined)
   const plain = [left, right].every((schema) => Object.keys(schema).every((keyword) => PLAIN.has(keyword)))
-  if (!a || !b || !plain || Object.keys(a).some((name) => Object.hasOwn(b, name))) return merge([left, right], 'allOf', place)
-  const required = [left, right].flatMap((schema) => (schema['required'] ?? []) as readonly string[])
-  const { required: _, ...rest } = { ...left, ...right }
-  return { ...rest, properties: { ...a, ...b }, ...(required.length > 0 && { required }) }
+  if (!a || !b || !plain || Object.keys(a).some((name) => Object.hasOwn(b, name))) {
+    return merge(step.budget ? sides.map((side) => translate(side, unruled(step))) : [left, right], 'allOf', place)
+  }
+  const lists = ['required', RULES].flatMap((keyword) => {
+    const both = [left, right].flatMap((schema) => (schema[keyword] ?? []) as readonly unknown[])
+    return both.length > 0 ? [[keyword, both] as const] : []
+  })
+  return { ...left, ...right, properties: { ...a, ...b }, ...Object.fromEntries(lists) }
 }
 
 /** Objects that say no more than this, of different fields, simply become one. */
-const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required'])
+const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required', RULES])
 
 /** The schema with a default that the server takes and keeps. */
 function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSchema {

@@ -130,7 +130,7 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
  * code that operators run, spread evenly: the largest folders (controller, schema, config, client, runtime, cache) are a ninth
  * each, and what errors and logs say is a tenth of the whole.
  */
-const LARGEST_KB = 92
+const LARGEST_KB = 93
 
 test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

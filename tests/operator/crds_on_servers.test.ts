@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { defineResource, type AnyResource } from 'kubeloop'
+import { conditions, defineResource, type AnyResource } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -15,7 +15,9 @@ import { httpTransport } from '../../lib/runtime/transport.ts'
 import { schemaChanges } from '../../lib/schema/schema_changes.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { recorder } from '../client/transports.ts'
+import { stored as storedBy } from '../schema/json_schema.ts'
 import { anyNode, withDefaults } from '../schema/random_schemas.ts'
+import { isWhole, unionNode } from '../schema/random_unions.ts'
 import { shapes } from '../schema/shapes.ts'
 
 const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
@@ -69,9 +71,83 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
       await staysWhole(one, defineResource({ group: 'random.example.com', version: 'v1', kind, spec: z.object(fields).describe('Any.'), status: z.object({}) }))
     }
   }],
+  ['random unions are taken as they are, and judged as zod does', async (one) => {
+    const seeds = { numRuns: 42, seed: 26 }
+    const nodes = fc.sample(unionNode, seeds)
+    const wrong: string[] = []
+    const counts = { taken: 0, refused: 0 }
+    for (let at = 0; at < nodes.length; at += 6) {
+      const fields = Object.fromEntries(nodes.slice(at, at + 6).map(({ schema }, index) => [`u${index}`, schema.optional()]))
+      const resource = defineResource({ group: 'unions.example.com', version: 'v1', kind: `Union${at}`, spec: z.object(fields) })
+      await staysWhole(one, resource)
+      for (const [index, { schema, values }] of nodes.slice(at, at + 6).entries()) {
+        for (const value of fc.sample(values, { numRuns: 12, seed: at + index })) {
+          const crd = resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema as { properties: { spec: Record<string, unknown> } }
+          const kept = (storedBy(crd.properties.spec, { [`u${index}`]: value }) as Record<string, unknown>)[`u${index}`]
+          const expected = kept === undefined || isWhole(schema, kept)
+          const object = { metadata: { namespace: 'default', name: 'x' }, spec: { [`u${index}`]: value } }
+          const problem = await one.api.create({ resource, namespace: 'default', name: 'x' }, object, { dryRun: true }).then(() => undefined, (error: Error) => error.message)
+          counts[expected ? 'taken' : 'refused']++
+          if (expected !== (problem === undefined)) wrong.push(`${JSON.stringify(value)} is ${problem ?? 'taken'} by ${JSON.stringify((crd.properties.spec['properties'] as Record<string, unknown>)[`u${index}`])}`)
+        }
+      }
+    }
+    assert.deepEqual(wrong, [])
+    assert.ok(counts.taken > 100 && counts.refused > 100, JSON.stringify(counts))
+  }],
+  ['what a union refuses is said by the field, with the reason', async (one) => {
+    const sink = z.discriminatedUnion('type', [
+      z.object({ type: z.literal('copy'), maxSize: z.int().optional() }), z.object({ type: z.literal('merge'), into: z.string(), at: z.object({ x: z.int() }) }),
+    ])
+    const resource = defineResource({ group: 'said.example.com', version: 'v1', kind: 'Said', spec: z.object({ sink: sink.optional(), more: z.array(sink).optional() }) })
+    await staysWhole(one, resource)
+    const problemOf = (spec: object): Promise<string | undefined> => {
+      const object = { metadata: { namespace: 'default', name: 'x' }, spec }
+      return one.api.create({ resource, namespace: 'default', name: 'x' }, object, { dryRun: true }).then(() => undefined, (error: Error) => error.message.split(' is invalid: ')[1])
+    }
+    assert.equal(await problemOf({ sink: { type: 'merge', at: { x: 1 } } }), 'spec.sink.into: Required value: into is required when type is merge')
+    assert.equal(await problemOf({ sink: { type: 'copy', into: 'x' } }), 'spec.sink.into: Forbidden: into is allowed only when type is merge')
+    assert.equal(await problemOf({ more: [{ type: 'copy' }, { type: 'merge', into: 'x', at: { x: 1 }, maxSize: 3 }] }),
+      'spec.more[1].maxSize: Forbidden: maxSize is allowed only when type is copy')
+    assert.equal(await problemOf({ sink: { type: 'merge' } }), '[spec.sink.into: Required value: into is required when type is merge, spec.sink.at: Required value: at is required when type is merge]')
+    // Rules are not evaluated on what lacks more.
+    const more = (await problemOf({ sink: { type: 'merge', at: {} } })) ?? ''
+    assert.ok(more.includes('spec.sink.at.x: Required value') && !more.includes('spec.sink.into'), more)
+    assert.equal(await problemOf({ sink: { type: 'merge', into: 'x', at: { x: 1 } }, more: [{ type: 'copy', maxSize: 3 }] }), undefined)
+  }],
+  ['an object that was stored before a rule can be changed beside it, and not where it is broken', async (one) => {
+    const of = (sink: z.ZodType): AnyResource => defineResource({ group: 'before.example.com', version: 'v1', kind: 'Before', spec: z.object({ size: z.int(), sink }) })
+    const before = of(z.object({ type: z.enum(['copy', 'merge']), into: z.string().optional(), note: z.string().optional() }))
+    const after = of(z.discriminatedUnion('type', [
+      z.object({ type: z.literal('copy'), note: z.string().optional() }), z.object({ type: z.literal('merge'), into: z.string(), note: z.string().optional() }),
+    ]))
+    await installCrds([before], one.dependencies, never)
+    const target = { resource: after, namespace: 'default', name: 'a' }
+    await one.api.create(target, { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1, sink: { type: 'merge' } } }, {})
+    await installCrds([after], { ...one.dependencies, narrow: true }, never)
+    await one.api.patch(target, 'merge', { spec: { size: 2 } }, {})
+    await assert.rejects(one.api.patch(target, 'merge', { spec: { sink: { note: 'x' } } }, {}), /spec\.sink\.into: Required value: into is required when type is merge/)
+    await one.api.patch(target, 'merge', { spec: { sink: { into: 'x' } } }, {})
+  }],
+  ['a large union in lists without limits is within the costs that a server allows', async (one) => {
+    const alternatives = Array.from({ length: 12 }, (_, at) => z.object({
+      type: z.literal([`alternative-number-${at}`, `another-name-of-${at}`]),
+      ...Object.fromEntries(Array.from({ length: 4 }, (_, field) => [`field${(at * 3 + field) % 37}`, z.string()])),
+    })) as unknown as [z.ZodObject]
+    const large = z.discriminatedUnion('type', alternatives)
+    const spec = z.object({
+      one: large, list: z.array(large), lists: z.array(z.array(large)), map: z.record(z.string(), large),
+      some: z.array(large).max(64), many: z.array(z.object({ each: z.array(large).max(500) })).max(500), deep: z.array(z.object({ map: z.record(z.string(), z.array(large)) })),
+    })
+    const resource = defineResource({ group: 'large.example.com', version: 'v1', kind: 'Large', spec, status: spec })
+    const text = JSON.stringify(resource.definition!.crd)
+    assert.ok(text.includes('FieldValueRequired') && text.includes('{"not":{"required":["field'))
+    await staysWhole(one, resource)
+  }],
   ['a definition with everything beside a schema stays whole', (one) => staysWhole(one, defineResource({
     group: 'whole.example.com', version: 'v1beta1', kind: 'Whole', plural: 'wholesome', cluster: true, shortNames: ['wh'], categories: ['all'],
-    columns: { Size: '.spec.size' }, spec: z.object({ size: z.int32().describe('How large.').default(1) }), status: z.object({ ready: z.boolean() }),
+    columns: { Size: '.spec.size' }, spec: z.object({ size: z.int32().describe('How large.').default(1) }),
+    status: z.object({ ready: z.boolean(), conditions: conditions.schema }),
   }))],
   ['a schema that narrows is refused while an object would break, and installed when none would', async (one) => {
     const of = (max: number): AnyResource => defineResource({ group: 'narrow.example.com', version: 'v1', kind: 'Narrow', spec: z.object({ size: z.int().max(max) }) })

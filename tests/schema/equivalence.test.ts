@@ -10,6 +10,7 @@ import { jsonEqual } from '../../lib/core/equal.ts'
 import { structuralSchema } from '../../lib/schema/structural.ts'
 import { isValid, stored, structuralFaults } from './json_schema.ts'
 import { anyNode, cases, plainNode } from './random_schemas.ts'
+import { isWhole, unionNode } from './random_unions.ts'
 
 const place = { kind: 'Random', path: 'spec' }
 
@@ -34,6 +35,19 @@ test('a CRD takes what zod takes, and refuses what zod refuses', () => {
     else if (!valid) refused++
   }), { numRuns: 2000 })
   assert.ok(taken > 200 && refused > 200, `${taken} taken and ${refused} refused: the values are too much alike`)
+})
+
+test('a CRD takes of a union what zod takes whole: a field of another alternative is refused, and no other', () => {
+  const counts = { taken: 0, refused: 0 }
+  fc.assert(fc.property(unionNode.chain(({ schema, values }) => fc.tuple(fc.constant(schema), values)), ([schema, value]) => {
+    const crd = structuralSchema(schema, place) as Record<string, unknown>
+    assert.deepEqual(structuralFaults(crd), [])
+    const kept = stored(crd, value)
+    const isTaken = isWhole(schema, kept)
+    assert.equal(isValid(crd, kept), isTaken, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
+    counts[isTaken ? 'taken' : 'refused']++
+  }), { numRuns: 800 })
+  assert.ok(counts.taken > 100 && counts.refused > 100, `${counts.taken} taken and ${counts.refused} refused: the values are too much alike`)
 })
 
 test('what a server stores is what zod reads: the same fields are pruned and the same defaults filled in', () => {

@@ -62,8 +62,22 @@ const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, 
   ['items', (item: Json, value) => !Array.isArray(value) || value.every((one) => isValid(item, one))],
   ['allOf', (schemas: Json[], value) => schemas.every((one) => isValid(one, value))],
   ['anyOf', (schemas: Json[], value) => schemas.some((one) => isValid(one, value))],
-  ['not', (schema: Json, value) => !isValid(schema, value)],
+  ['not', (schema: Json, value) => value === null || !isValid(schema, value)],
+  ['x-kubernetes-validations', (rules: { rule: string }[], value) => !isObject(value) || rules.every(({ rule }) => holds(rule, value))],
 ]
+
+/** A CEL rule of comparisons with literals and has(), read as JavaScript. Of another rule nothing is known. */
+function holds(rule: string, self: Json): boolean {
+  const known = /^(?:!?has\(self\.\w+\)|self\.\w+ [!=]= (?:"(?:[^"\\]|\\.)*"|[-\w.]+)| \|\| | && )+$/
+  if (!known.test(rule)) return true
+  const field = (name: string): string => JSON.stringify(name.replace(/__(\w+?)__/g, (_, word: string) => ESCAPED[word] ?? word))
+  const code = rule.replace(/"(?:[^"\\]|\\.)*"|has\(self\.(\w+)\)|self\.(\w+)/g, (text, tested?: string, read?: string) => {
+    return tested ? `((self[${field(tested)}] ?? null) !== null)` : read ? `self[${field(read)}]` : text
+  })
+  return new Function('self', `return ${code}`)(self) as boolean
+}
+
+const ESCAPED: Record<string, string> = { underscores: '__', dot: '.', dash: '-', slash: '/' }
 
 function fromRe2(pattern: string): RegExp {
   const [, flags = '', rest = ''] = /^(?:\(\?([ims]+)\))?([^]*)$/.exec(pattern)!

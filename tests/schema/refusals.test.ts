@@ -69,6 +69,9 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     /spec\.at is given a default with the field spec\.at\.b, which its schema does not have/],
   ['a default with such a field at depth', z.array(z.object({ a: z.int() })).default([{ a: 1 }, { a: 1, b: 2 } as { a: number }]),
     /a default with the field spec\.at\[1\]\.b/],
+  ['a default in one of several tagged alternatives', z.discriminatedUnion('type', [
+    z.object({ type: z.literal('copy') }), z.object({ type: z.literal('merge'), into: z.string().default('x') }),
+  ]), /spec\.at\.into is a default in one alternative only/],
   ['a length that is no integer', z.string().min(1.5), /spec\.at is limited to a length of 1\.5, .*; lengths are integers/],
   ['a maximal length that is no integer', z.string().max(2.5), /spec\.at is limited to a length of 2\.5/],
   ['a length of exactly a half', z.string().length(0.5), /spec\.at is limited to a length of 0\.5/],

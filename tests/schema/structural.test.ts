@@ -52,12 +52,55 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
   ['an object with defaults', z.object({ a: z.string().default('x') }).prefault({}),
     { type: 'object', properties: { a: { type: 'string', default: 'x' } }, default: {} }],
   ['alternatives', z.discriminatedUnion('t', [z.object({ t: z.literal('a') }), z.object({ t: z.literal('b'), n: z.string().min(1) })]),
-    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] }, n: { type: 'string' } }, required: ['t'],
-      anyOf: [{ properties: { t: { enum: ['a'] } } }, { properties: { t: { enum: ['b'] }, n: { minLength: 1 } }, required: ['n'] }] }],
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] }, n: { type: 'string', minLength: 1 } }, required: ['t'],
+      'x-kubernetes-validations': [
+        { rule: '!has(self.n) || self.t == "b"', message: 'n is allowed only when t is b', reason: 'FieldValueForbidden', fieldPath: '.n' },
+        { rule: 'has(self.n) || self.t != "b"', message: 'n is required when t is b', reason: 'FieldValueRequired', fieldPath: '.n' },
+      ] }],
+  ['a tag that is described alike everywhere', z.discriminatedUnion('t', [z.object({ t: z.literal('a').describe('How.') }), z.object({ t: z.literal('b').describe('How.') })]),
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'], description: 'How.' } }, required: ['t'] }],
+  ['a tag that one alternative describes', z.discriminatedUnion('t', [z.object({ t: z.literal('a').describe('How.') }), z.object({ t: z.literal('b') })]),
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] } }, required: ['t'] }],
+  ['alternatives whose names CEL escapes, and one that it cannot say in few words', z.discriminatedUnion('in', [
+    z.object({ in: z.literal(true), namespace: z.string() }), z.object({ in: z.literal(false), 'a-b': z.string().optional() }),
+  ]), { type: 'object', properties: { in: { type: 'boolean' }, namespace: { type: 'string' }, 'a-b': { type: 'string' } }, required: ['in'],
+    allOf: [{ anyOf: [{ not: { required: ['a-b'] } }, { properties: { in: { enum: [false] } } }] }],
+    'x-kubernetes-validations': [
+      { rule: '!has(self.__namespace__) || self.__in__ == true', message: 'namespace is allowed only when in is true', reason: 'FieldValueForbidden', fieldPath: '.namespace' },
+      { rule: 'has(self.__namespace__) || self.__in__ != true', message: 'namespace is required when in is true', reason: 'FieldValueRequired', fieldPath: '.namespace' },
+    ] }],
+  ['numbers with and without fractions that tell alternatives apart', z.discriminatedUnion('t', [z.object({ t: z.literal(1.5) }), z.object({ t: z.literal(2), n: z.string().optional() })]),
+    { type: 'object', properties: { t: { type: 'number', enum: [1.5, 2] }, n: { type: 'string' } }, required: ['t'],
+      allOf: [{ anyOf: [{ not: { required: ['n'] } }, { properties: { t: { enum: [2] } } }] }] }],
 ]
 
 for (const [name, schema, expected] of texts) {
   test(`the words of ${name}`, () => {
     assert.deepEqual(structuralSchema(schema, { kind: 'Words', path: 'spec' }), expected)
+  })
+}
+
+/** Unions in lists and maps, and whether their rules cost little enough for a server. */
+const costs: readonly (readonly [string, z.ZodType, boolean])[] = [
+  ['by itself', union(2), true],
+  ['in a list of lists with small limits', z.array(z.array(union(2)).max(100)).max(100), true],
+  ['in a list of lists with large limits', z.array(z.array(union(2)).max(10_000)).max(10_000), false],
+  ['in a list without a limit', z.array(union(2)), true],
+  ['in a list without a limit in one with a large limit', z.array(z.array(union(2))).max(1_000_000), true],
+  ['with many values', union(60), true],
+  ['with many values in a list without a limit', z.array(union(60)), false],
+  ['with many values in a map', z.record(z.string(), union(60)), false],
+  ['with many values in a list with a limit', z.array(union(60)).max(100), true],
+]
+
+function union(values: number): z.ZodType {
+  const names = Array.from({ length: values }, (_, at) => `name-${at}`)
+  return z.discriminatedUnion('type', [z.object({ type: z.literal('none') }), z.object({ type: z.literal(names), field: z.string().optional() })])
+}
+
+for (const [name, schema, isRule] of costs) {
+  test(`a union ${name} ${isRule ? 'has a rule' : 'has no rule, as a server would refuse it'}`, () => {
+    const text = JSON.stringify(structuralSchema(schema, { kind: 'Cost', path: 'spec' }))
+    assert.deepEqual([text.includes('FieldValueForbidden'), text.includes('{"not":{"required":["field"]}}')], [isRule, !isRule])
   })
 }

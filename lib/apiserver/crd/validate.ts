@@ -6,6 +6,7 @@ import type { Schema } from '../schema.ts'
 import { type Cause, fault } from '../status.ts'
 import { formatProblem } from './formats.ts'
 import { listFaults } from './lists.ts'
+import { ruleFaults } from './union_rules.ts'
 
 /**
  * The faults of a custom object; none for built-in kinds. A fault that the old object had at the same place, with the
@@ -16,7 +17,7 @@ export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | u
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
   const schema = withoutIdentity(kind.schema)
   const faults = [...validateValue(schema, rest, '', old as JsonObject | undefined), ...listFaults(schema, rest, '')]
-  return faults
+  return [...faults, ...ruleFaults(schema, rest, old as JsonObject | undefined, faults)]
 }
 
 /** The root's own names and metadata are checked elsewhere. */
