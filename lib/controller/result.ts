@@ -1,6 +1,6 @@
 /** What a reconcile ends in, and what becomes of its key: one pure function for every outcome. */
 import { messageOf, TerminalError } from '../core/errors.ts'
-import { toMs, type Duration } from '../core/duration.ts'
+import { toMs, type DurationLike } from '../core/duration.ts'
 
 /**
  * What a reconcile returns: nothing, when to come back, or `{ requeue: true }` to come back with the back-off of a failure, without
@@ -14,10 +14,13 @@ import { toMs, type Duration } from '../core/duration.ts'
  * const results: Result[] = [undefined, { requeueAfter: '30s' }, { requeue: true }, { requeue: true, priority: 10 }]
  * ```
  */
-export type Result =
-  | void
-  | { readonly requeueAfter: Duration; readonly requeue?: boolean | undefined; readonly priority?: number | undefined }
-  | { readonly requeue: boolean; readonly requeueAfter?: Duration | undefined; readonly priority?: number | undefined }
+export type Result = [void | Requeue<'30s' | '5m' | '1.5h'>][0]
+
+/** When to come back; messages of the compiler call it by this name, and so show examples of a {@link Duration}. */
+export type Requeue<Example extends string> =
+  // Of two that fit a result badly, the compiler speaks of the last.
+  | { readonly requeue: boolean; readonly requeueAfter?: DurationLike<Example> | undefined; readonly priority?: number | undefined }
+  | { readonly requeueAfter: DurationLike<Example>; readonly requeue?: boolean | undefined; readonly priority?: number | undefined }
 
 /** Thrown by a reconcile that wants to be tried again at another priority than its key has. Other errors keep it. */
 export class RetryError extends Error {

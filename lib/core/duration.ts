@@ -1,7 +1,12 @@
 /** Durations as people write them; inside, every duration is a number of milliseconds. */
 
-/** Milliseconds, or a number with a unit: `'30s'`, `'1.5h'`. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`
+/** Milliseconds, or digits and a unit: `'500ms'`, `'30s'`, `'5m'`, `'1.5h'`. */
+export type Duration = [DurationLike<'30s' | '5m' | '1.5h'>][0]
+
+/** What a {@link Duration} is; messages of the compiler call it by this name, and so show examples. */
+export type DurationLike<Example extends string> = number | Example | (`${bigint | `${bigint}.${'' | 0}${bigint}`}${'ms' | 's' | 'm' | 'h'}` & `${Digit}${string}`)
+
+type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
