@@ -83,15 +83,23 @@ export type Ref<T extends KubeObject> =
   | { readonly metadata: Pick<T['metadata'], 'name' | 'namespace'> }
   | KeyIn<T['metadata']['namespace']>
 
+/** Keys of objects, or the objects themselves, at once or later. The array is there for shorter messages of the compiler. */
+export type Keys<Key> = readonly Named<Key>[] | Iterable<Named<Key>> | Promise<Iterable<Named<Key>>>
+
+/** A key, or an object that has it. */
+export type Named<Key> = Key | { readonly metadata: Key }
+
 /** The key of an object in this scope; one whose scope is known at run time only may have a namespace. */
-type KeyIn<Namespace extends string | undefined> = [Namespace] extends [string]
+export type KeyIn<Namespace extends string | undefined> = [Namespace] extends [string]
   ? { readonly namespace: string; readonly name: string }
   : [Namespace] extends [undefined]
     ? { readonly name: string }
-    : { readonly namespace?: string; readonly name: string }
+    : { readonly namespace?: string | undefined; readonly name: string }
 
-/** The status type of a kind, or `never` for a kind without one. */
-export type StatusOf<T> = 'status' extends keyof T ? NonNullable<T['status' & keyof T]> : never
+/** The status type of a kind. For a kind without one, a text that no object is, for the compiler's message. */
+export type StatusOf<T> = [NonNullable<T['status' & keyof T]>] extends [never]
+  ? 'a status, but this kind is defined without one'
+  : NonNullable<T['status' & keyof T]>
 
 /** A mutable deep copy. `structuredClone` would keep the readonly types. */
 export function draft<T>(object: T): Thawed<T> {

@@ -67,13 +67,17 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
+/** The type of a kind; messages of the compiler show how it is written. */
+// deno-lint-ignore no-explicit-any -- as above
+export interface KindType<_Written> extends Resource<any, any> {}
+
 /** The frozen object of a kind: `type Foo = ObjectOf<typeof Foo>`. */
 // deno-lint-ignore no-explicit-any -- inferring T must not constrain D
-export type ObjectOf<R> = R extends Resource<infer T, any> ? T : never
+export type ObjectOf<R extends KindType<'typeof Foo'>> = R extends Resource<infer T, any> ? T : never
 
 /** What create and apply take: `function render(foo: Foo): Desired<typeof Deployment>`. */
 // deno-lint-ignore no-explicit-any -- inferring D must not constrain T
-export type Desired<R> = R extends Resource<any, infer D> ? D : never
+export type Desired<R extends KindType<'typeof Foo'>> = R extends Resource<any, infer D> ? D : never
 
 /** `group/version`, or `version` for the core group. */
 export function apiVersionOf(resource: { readonly group: string; readonly version: string }): string {

@@ -1,6 +1,6 @@
 /** What a reconcile is given, and what the builder of a controller takes: the words of an operator file. */
 import type { Duration } from '../core/duration.ts'
-import type { KubeObject, ObjectKey, Ref } from '../core/objects.ts'
+import type { KeyIn, Keys, KubeObject, Named, ObjectKey } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
@@ -130,19 +130,19 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   watches<W extends KubeObject>(
     // deno-lint-ignore no-explicit-any -- as above
     resource: Resource<W, any>,
-    map: (object: W, context: WatchContext<W>) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>,
+    map: (object: W, context: WatchContext<W>) => Keys<KeyIn<T['metadata']['namespace']>>,
     options?: WatchOptions<NoInfer<W>>,
   ): this
   /**
    * Reconciles what comes from outside the cluster: `open` is called at each start, and again, after a back-off, when what
    * it gave throws. An {@link EventChannel} is one, a ReadableStream another.
    */
-  from(name: string, open: (context: MapContext) => AsyncIterable<Ref<T>>): this
+  from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
   /**
    * Reconciles what `keys` answers every so often, in low priority; without `keys`, everything of the controller's kind that
    * the cache has. Ticks that a stall or a slow `keys` missed are not made up for.
    */
-  every(interval: Duration, keys?: (context: MapContext) => Iterable<Ref<T>> | Promise<Iterable<Ref<T>>>): this
+  every(interval: Duration, keys?: (context: MapContext) => Keys<KeyIn<T['metadata']['namespace']>>): this
   /**
    * Turns a finalizer on: an object has it before it is reconciled for the first time, and when it is deleted it stays until
    * `cleanup` has returned. `{ requeueAfter }` and `{ requeue: true }` mean not yet; throw to be called again with back-off. It may be called again for

@@ -1,0 +1,124 @@
+/** The first two lines of a compiler's message say what is wanted, by the two current majors of TypeScript. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ROOT } from './virtual_program.ts'
+
+const PREAMBLE = `
+import { defineResource, operator, type Client, type Desired, type ObjectOf, type Result } from 'kubeloop'
+import { ConfigMap, Deployment, Namespace, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+declare const client: Client
+const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ size: z.int32() }), status: z.object({ ok: z.boolean() }) })
+type Foo = ObjectOf<typeof Foo>
+const Bare = defineResource({ group: 'example.com', version: 'v1', kind: 'Bare', spec: z.object({}) })
+const app = operator({ name: 'x' })
+export { ConfigMap, Deployment, Foo, Namespace, Secret, Bare, app, client }
+export type { Desired, Result }
+const key = { namespace: 'a', name: 'b' }
+`.trim()
+
+/** Of a union, the majors do not print the members in one order. */
+const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '"30s"', '"5m"', '"1.5h"']) as [string[], string[]]
+const NAMESPACED = '{ readonly namespace: string; readonly name: string; }'
+
+/** A mistake, and what the first two lines must say. */
+const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
+  ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '3 s' }))", REQUEUE],
+  ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '30 sec' }))", REQUEUE],
+  ["app.controllerFor(Foo).reconcile(async (foo) => { if (foo.spec.size) return { requeueAfter: '3 s' }; return })", REQUEUE],
+  ["export const result: Result = { requeueAfter: '5 minutes' }", DURATION],
+  ["app.controllerFor(Foo, { timeout: '30 sec' })", DURATION],
+  ["app.controllerFor(Foo).every('1 h')", DURATION],
+  ["app.controllerFor(Foo).every('-1s')", DURATION],
+  ["app.controllerFor(Foo).watches(Secret, (secret) => [secret.metadata.name])", NAMESPACED],
+  ["app.controllerFor(Foo).watches(Secret, (secret) => secret.metadata.name)", NAMESPACED],
+  ["app.controllerFor(Foo).watches(Secret, async (secret) => [secret.metadata.name])", NAMESPACED],
+  ["app.controllerFor(Foo).watches(Secret, (secret) => (secret.type ? [secret.metadata.name] : []))", NAMESPACED],
+  ["app.controllerFor(Foo).watches(Secret, (secret) => [{ name: secret.metadata.name }])", NAMESPACED],
+  ["app.controllerFor(Foo).watches(Secret, () => key)", NAMESPACED],
+  ["app.controllerFor(Namespace).watches(Secret, (secret) => [secret.metadata.name])", '{ readonly name: string; }'],
+  ["app.controllerFor(Foo).every('1h', () => ['a'])", NAMESPACED],
+  ["app.controllerFor(Foo).from('x', async function* () { yield 'a' })", NAMESPACED],
+  ["void client.setStatus(Bare, key, { ok: true })", 'a status, but this kind is defined without one'],
+  ["void client.setStatus(ConfigMap, key, { ok: true })", 'a status, but this kind is defined without one'],
+  ["void client.setStatus(Bare, key, {})", 'a status, but this kind is defined without one'],
+  ['export type Wrong = ObjectOf<Foo>', 'typeof Foo'],
+  ['export type WrongToo = Desired<Foo>', 'typeof Foo'],
+  ['export type WrongKind = ObjectOf<Bare>', "Did you mean 'typeof Bare'?"],
+  ["void client.get(ConfigMap, { name: 'b' })", NAMESPACED],
+  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })", "Did you mean to write 'image'?"],
+  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', ports: [{ containerPort: '80' }] }] } } } })", "'string' is not assignable to type 'number'"],
+  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { selector: { matchLabel: {} } } })", "Did you mean to write 'matchLabels'?"],
+  ["export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', image: 3 }] } } } })", "'number' is not assignable to type 'string'"],
+  ["void client.edit(Deployment, key, (draft) => { draft.spec!.template.spec!.containers[0]!.imagee = 'x' })", "Did you mean 'image'?"],
+]
+
+/** What must go on compiling. */
+const RIGHT = `
+export const results: Result[] = [
+  undefined, { requeueAfter: 0 }, { requeueAfter: '0s' }, { requeueAfter: '500ms' }, { requeueAfter: '1.5h' }, { requeueAfter: '0.25s' },
+  { requeueAfter: '1.05s' }, { requeueAfter: '90m', priority: 3 }, { requeue: true }, { requeue: false, requeueAfter: '1s' },
+]
+app.controllerFor(Foo)
+  .watches(Secret, function* (secret) { yield secret; yield { namespace: 'a', name: 'b' } })
+  .watches(Secret, async ({ metadata: { namespace, name } }) => new Set([{ namespace, name }]))
+  .watches(Namespace, async (_, { client }) => client.list(Foo))
+  .every('5m', () => [key])
+  .from('x', async function* () { yield key })
+app.controllerFor(Namespace).watches(Secret, ({ metadata }) => [{ name: metadata.namespace }])
+void client.setStatus(Foo, key, { ok: true })
+`.trim()
+
+const MAJORS = [['typescript', '6.'], ['typescript7', '7.']] as const
+const NODE = join(ROOT, 'node_modules/.bin/node')
+const FIRST = PREAMBLE.split('\n').length + 1
+
+for (const [compiler, version] of MAJORS) {
+  const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc')
+
+  test(`${compiler} is of the major ${version}`, () => {
+    assert.match(execFileSync(NODE, [tsc, '--version'], { encoding: 'utf8' }), new RegExp(`^Version ${version.replace('.', '\\.')}`))
+  })
+
+  test(`${compiler} says in two lines what is wanted, and what is right compiles`, () => {
+    const messages = messagesBy(tsc)
+    for (const [i, [mistake, wanted]] of mistakes.entries()) {
+      const found = messages.get(FIRST + i) ?? []
+      assert.equal(found.length, 1, `one message for ${mistake}:\n${found.join('\n')}`)
+      const [first, second = ''] = found[0]!.split('\n')
+      for (const part of [wanted].flat()) assert.ok(`${first}\n${second}`.includes(part), `${mistake}\n${found[0]}`)
+      messages.delete(FIRST + i)
+    }
+    assert.deepEqual([...messages.values()].flat(), [])
+  })
+}
+
+/** The compiler's messages by their lines, from 1 on. */
+function messagesBy(tsc: string): Map<number, string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-messages-'))
+  try {
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(ROOT, join(folder, 'node_modules/kubeloop'))
+    symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'mistakes.ts'), [PREAMBLE, ...mistakes.map(([mistake]) => mistake), RIGHT].join('\n'))
+    const compilerOptions = { typeRoots: [join(ROOT, 'node_modules/@types')] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }))
+    const { stdout } = spawnSync(NODE, [tsc, '-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder })
+    const found = new Map<number, string[]>()
+    let last: string[] = []
+    for (const line of stdout.split('\n').filter(Boolean)) {
+      const [, at, text] = /^(?:.*\/)?mistakes\.ts\((\d+),\d+\): (.*)$/.exec(line) ?? []
+      // What is indented goes on.
+      if (at === undefined && line.startsWith(' ')) last.push(`${last.pop()}\n${line}`)
+      else found.set(Number(at ?? 0), last = [...found.get(Number(at ?? 0)) ?? [], text ?? line])
+    }
+    return found
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
