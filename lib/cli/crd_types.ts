@@ -72,7 +72,7 @@ function moduleOf({ group, scope, names }: Definition['spec'], { name: version, 
   const { status: ____, ...written } = properties
   const namespace = scope === 'Namespaced' ? 'string' : 'undefined'
   const fields = (of: Readonly<Record<string, Schema>>, mode: Mode): string =>
-    fieldLines({ ...root, properties: of, additionalProperties: false }, mode, '  ').join('\n')
+    [...fieldLines({ ...root, properties: of }, mode, '  '), ...(keepsUnknown(root) ? ['  readonly [field: string]: unknown'] : [])].join('\n')
   return [
     `${comment(`${group}/${version} ${names.kind}${root.description ? `: ${root.description}` : ''}`, '')}`,
     `export interface ${type} {`,
@@ -129,13 +129,16 @@ function plainType(schema: Schema, mode: Mode, indent: string): string {
 
 function objectType(schema: Schema, mode: Mode, indent: string): string {
   const { properties = {}, additionalProperties } = schema
-  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true || additionalProperties === true
   if (typeof additionalProperties === 'object') return `{ readonly [key: string]: ${typeOf(additionalProperties, mode, indent)} }`
   // An object of which nothing is said is pruned empty, unless somebody forgot to say that it keeps everything.
   if (Object.keys(properties).length === 0) return '{ readonly [field: string]: unknown }'
   const lines = fieldLines(schema, mode, `${indent}  `)
-  if (keepsUnknown) lines.push(`${indent}  readonly [field: string]: unknown`)
+  if (keepsUnknown(schema)) lines.push(`${indent}  readonly [field: string]: unknown`)
   return ['{', ...lines, `${indent}}`].join('\n')
+}
+
+function keepsUnknown({ additionalProperties, 'x-kubernetes-preserve-unknown-fields': preserves }: Schema): boolean {
+  return preserves === true || additionalProperties === true
 }
 
 function parenthesised(type: string): string {

@@ -19,9 +19,11 @@ export interface Condition {
 }
 
 /** The patterns and lengths that Kubernetes' own kinds and kubebuilder's demand. */
-const TYPE = /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
-const REASON = /^[A-Za-z]([\w,:]*\w)?$/
-const MOST_MESSAGE = 32_768
+export const TYPE: RegExp = /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
+export const REASON: RegExp = /^[A-Za-z]([\w,:]*\w)?$/
+export const MAX_TYPE = 316
+export const MAX_REASON = 1024
+export const MAX_MESSAGE = 32_768
 
 /**
  * The list with this condition as it is now: a new list, or the same one when it says so already. `lastTransitionTime` moves when the
@@ -71,19 +73,19 @@ export function isTrue(
 }
 
 function check({ type, reason }: Pick<Condition, 'type' | 'reason'>): void {
-  if (type.length > 316 || !TYPE.test(type)) {
+  if (type.length > MAX_TYPE || !TYPE.test(type)) {
     throw new TypeError(`Cannot set the condition "${type}": a type is a name such as "Ready" or "example.dev/Ready"`)
   }
-  if (reason.length > 1024 || !REASON.test(reason)) {
+  if (reason.length > MAX_REASON || !REASON.test(reason)) {
     throw new TypeError(`Cannot set the condition "${type}" for the reason "${reason}": a reason is a word such as "ScaledUp"`)
   }
 }
 
 /** Characters as the server counts them, none cut in two. */
 function cut(message: string): string {
-  if (message.length <= MOST_MESSAGE) return message
+  if (message.length <= MAX_MESSAGE) return message
   const characters = [...message]
-  return characters.length <= MOST_MESSAGE ? message : `${characters.slice(0, MOST_MESSAGE - 1).join('')}…`
+  return characters.length <= MAX_MESSAGE ? message : `${characters.slice(0, MAX_MESSAGE - 1).join('')}…`
 }
 
 /** As metav1.Time writes an instant. */

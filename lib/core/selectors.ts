@@ -13,25 +13,70 @@ interface Requirement {
   readonly values: readonly string[]
 }
 
+/** A selector as objects have it, such as a Deployment's `spec.selector`: meta/v1 LabelSelector. An empty one selects everything. */
+export interface LabelSelector {
+  readonly matchLabels?: Labels | undefined
+  readonly matchExpressions?: readonly LabelExpression[] | undefined
+}
+
+export interface LabelExpression {
+  readonly key: string
+  /** `In`, `NotIn`, `Exists` or `DoesNotExist`. */
+  readonly operator: string
+  /** At least one for `In` and `NotIn`, none for the others. */
+  readonly values?: readonly string[] | undefined
+}
+
 /** A parsed selector: whether an object's labels (or fields) satisfy it. */
 export type Selector = (values: Labels | undefined) => boolean
 
 /**
- * Equality labels as selector text: `{ app: 'a' }` is `app=a`. Text is left as it is. Throws a TypeError for what can be no
- * label, because `{ app: 'a,b' }` as text would select something else.
+ * Labels to be equal to, or a selector of an object, as selector text: `{ app: 'a' }` is `app=a`. Text is left as it is. Throws a
+ * TypeError for what can be no label, because `{ app: 'a,b' }` as text would select something else, and for unknown operators.
  */
-export function formatLabels(labels: string | Labels): string {
+export function formatLabels(labels: string | Labels | LabelSelector): string {
   if (typeof labels === 'string') return labels
+  const { matchLabels, matchExpressions } = labels
+  // Labels may have these names, too: then their values are texts.
+  if (typeof matchLabels !== 'object' && typeof matchExpressions !== 'object') return equalities(labels as Labels)
+  const terms = [equalities((matchLabels ?? {}) as Labels), ...((matchExpressions ?? []) as readonly LabelExpression[]).map(expressionText)]
+  const text = terms.filter(Boolean).join(',')
+  new LabelParser(text).parse()
+  return text
+}
+
+/** What is wrong with an expression, the parser refuses. */
+function expressionText({ key, operator, values = [] }: LabelExpression): string {
+  checkLabel(key, values)
+  if (values.length > 0) return `${key} ${operator.toLowerCase()} (${values.join(',')})`
+  return operator === 'Exists' ? key : operator === 'DoesNotExist' ? `!${key}` : `${key} ${operator.toLowerCase()} `
+}
+
+function checkLabel(key: string, values: readonly string[]): void {
+  const problem = keyProblem(key) ?? values.map(valueProblem).find(Boolean)
+  if (problem) throw new TypeError(`Cannot select by the label ${JSON.stringify(key)}: ${problem}`)
+}
+
+function equalities(labels: Labels): string {
   return Object.entries(labels).map(([key, value]) => {
-    const problem = keyProblem(key) ?? valueProblem(value)
-    if (problem) throw new TypeError(`Cannot select by the label ${JSON.stringify(key)}: ${problem}`)
+    checkLabel(key, [value])
     return `${key}=${value}`
   }).join(',')
 }
 
-/** Parses a label selector; an empty one selects everything. Throws a TypeError that says what it cannot read. */
-export function parseLabelSelector(text: string | Labels): Selector {
-  const requirements = new LabelParser(formatLabels(text)).parse()
+/**
+ * Parses a label selector: text, labels to be equal to, or what an object has. An empty one selects everything. Throws a TypeError that
+ * says what it cannot read.
+ *
+ * @example
+ * ```ts
+ * import { selectors } from 'kubeloop'
+ * const isFrontend = selectors.parseLabelSelector('app=shop,tier in (web, edge)')
+ * if (!isFrontend({ app: 'shop', tier: 'web' })) throw new Error('unexpected')
+ * ```
+ */
+export function parseLabelSelector(selector: string | Labels | LabelSelector): Selector {
+  const requirements = new LabelParser(formatLabels(selector)).parse()
   return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
 }
 

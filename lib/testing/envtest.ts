@@ -51,9 +51,15 @@ export interface Envtest {
  *
  * @example
  * ```ts
+ * import { operator } from 'kubeloop'
+ * import { startEnvtest } from 'kubeloop/testing'
+ * const app = operator({ name: 'greeter' })
  * const envtest = await startEnvtest()
+ * const stop = new AbortController()
  * try {
- *   await app.start({ cluster: envtest.config })
+ *   const running = app.start(stop.signal, { cluster: envtest.config, crds: 'install' })
+ *   stop.abort()
+ *   await running
  * } finally {
  *   await envtest.stop()
  * }

@@ -61,6 +61,11 @@ export interface World extends AsyncDisposable {
    *
    * @example
    * ```ts
+   * import assert from 'node:assert/strict'
+   * import { LeadershipLost, operator } from 'kubeloop'
+   * import { Lease } from 'kubeloop/kinds'
+   * import { world } from 'kubeloop/testing'
+   * const w = await world(operator({ name: 'greeter', leaderElection: true }))
    * w.fault({ verb: 'update', resource: Lease, status: 500, times: Infinity })
    * await assert.rejects(w.advance('20s'), LeadershipLost)
    * w.takeFailure()

@@ -93,6 +93,44 @@ void [mode, port, note, part, dashed, label, first, extra]
   assert.deepEqual(complaints, [])
 })
 
+test('fields that the root of an object keeps beside those it names are read and written', async () => {
+  const yaml = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: opens.example.dev }
+spec:
+  group: example.dev
+  scope: Cluster
+  names: { kind: Open, plural: opens }
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true, required: [size], properties: { size: { type: integer } } } }
+  - name: v1alpha1
+    served: true
+    storage: false
+    schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true } }
+`
+  const text = await typesFrom(yaml, 'opens.yaml')
+  assert.equal(text.split('  readonly [field: string]: unknown\n').length, 5)
+  const use = `
+import type { Client } from 'kubeloop'
+import { Open, OpenV1alpha1 } from './open.ts'
+declare const client: Client
+const open = (await client.get(Open, { name: 'b' }))!
+const [size, data]: [number, unknown] = [open.size, open['data']]
+const name: string = open.metadata.name
+await client.create(Open, { metadata: { name: 'c' }, size: 1, data: { a: [1] } })
+await client.apply(OpenV1alpha1, { metadata: { name: 'c' }, whatever: true })
+// @ts-expect-error size is needed
+await client.create(Open, { metadata: { name: 'c' }, data: {} })
+void [size, data, name]
+`
+  assert.deepEqual(check(new Map([['tests/cli/open.ts', text], ['tests/cli/use_open.ts', use]])), [])
+  assert.doesNotMatch(await typesFrom(CRD), /^ {2}readonly \[field/m)
+})
+
 test('what is no definition is refused by name', async () => {
   await assert.rejects(typesFrom('{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', 'a.yaml'), /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, and not a CustomResourceDefinition/)
   const none = CRD.replaceAll('served: true', 'served: false')

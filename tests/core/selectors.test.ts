@@ -95,3 +95,36 @@ test('labels as an object select by equality, and cannot smuggle in another sele
   assert.throws(() => formatLabels({ app: undefined as unknown as string }), TypeError)
   assert.equal(parseLabelSelector({ app: 'a' })({ app: 'a', b: 'c' }), true)
 })
+
+test('a selector of an object selects as its text does', () => {
+  const selector = {
+    matchLabels: { app: 'shop' },
+    matchExpressions: [{ key: 'tier', operator: 'In', values: ['web', 'edge'] }, { key: 'zone', operator: 'NotIn', values: ['a'] }, { key: 'x.io/y', operator: 'Exists' }, { key: 'old', operator: 'DoesNotExist', values: [] }],
+  }
+  assert.equal(formatLabels(selector), 'app=shop,tier in (web,edge),zone notin (a),x.io/y,!old')
+  const selects = parseLabelSelector(selector)
+  const fits = { app: 'shop', tier: 'edge', 'x.io/y': '' }
+  assert.equal(selects(fits), true)
+  for (const change of [{ app: 'x' }, { tier: 'db' }, { zone: 'a' }, { old: '' }]) assert.equal(selects({ ...fits, ...change }), false, JSON.stringify(change))
+  assert.deepEqual([{}, { matchLabels: {} }, { matchExpressions: [] }].map((empty) => [formatLabels(empty), parseLabelSelector(empty)(undefined)]), [['', true], ['', true], ['', true]])
+  assert.equal(formatLabels({ matchExpressions: [{ key: 'a', operator: 'Exists' }] }), 'a')
+  assert.equal(formatLabels({ matchLabels: 'x', matchExpressions: 'y' }), 'matchLabels=x,matchExpressions=y')
+})
+
+const REFUSED: readonly (readonly [object, RegExp])[] = [
+  [{ matchLabels: { a: 'b,c' } }, /^TypeError: Cannot select by the label "a": a value is text/],
+  [{ matchLabel: { a: 'b' } }, /^TypeError: Cannot select by the label "matchLabel": a value is text/],
+  [{ matchExpressions: [{ key: 'a', operator: 'Equals', values: ['b'] }] }, /^TypeError: Cannot read label selector "a equals \(b\)": found "equals" where =, ==, !=, in, notin, > or < was expected$/],
+  [{ matchExpressions: [{ key: 'a', operator: 'In' }] }, /^TypeError: Cannot read label selector "a in ": found the end where \( was expected$/],
+  [{ matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }, { key: 'b', operator: 'Exists' }] }, /"a notin ,b": found "," where \( was expected$/],
+  [{ matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] }, /found "exists" where /],
+  [{ matchExpressions: [{ key: 'a', operator: 'DoesNotExist', values: ['b'] }] }, /found "doesnotexist" where /],
+  [{ matchExpressions: [{ key: 'a b', operator: 'Exists' }] }, /"a b": a name has 1 to 63/],
+  [{ matchExpressions: [{ key: 'a', operator: 'In', values: ['b', 'c)'] }] }, /"a": a value is text of at most 63/],
+]
+
+for (const [selector, expected] of REFUSED) {
+  test(`${JSON.stringify(selector)} is refused`, () => {
+    for (const use of [parseLabelSelector, formatLabels]) assert.throws(() => use(selector), expected)
+  })
+}
