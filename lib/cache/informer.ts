@@ -2,6 +2,7 @@
  * One kind, watched once, for any number of handlers. The store is written before a handler is told, so nobody hears
  * of an object that cannot be read.
  */
+import { deepFreeze } from '../core/clone.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/index.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
@@ -298,10 +299,4 @@ function dropManagedFields(object: { metadata: KubeObject['metadata'] & { readon
   if (object.metadata.managedFields === undefined) return
   const { managedFields: _, ...metadata } = object.metadata
   object.metadata = metadata
-}
-
-function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
-  Object.freeze(value)
-  for (const inner of Object.values(value)) deepFreeze(inner)
 }

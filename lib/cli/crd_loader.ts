@@ -6,8 +6,7 @@ import { readDescribed } from '../operator/described.ts'
 import { watchedResources, type OperatorDescription } from '../operator/description.ts'
 import { optionalEnv } from '../runtime/env.ts'
 import { exitProcess } from '../runtime/process.ts'
-import { shortPath } from '../runtime/short_path.ts'
-import { sourceLine, writeLine } from '../runtime/terminal.ts'
+import { placeLine, writeLine } from '../runtime/terminal.ts'
 import { programArguments } from '../runtime/this_runtime.ts'
 import { crdOf } from '../schema/crds.ts'
 import { ANSWER, type Answer } from './crd_answer.ts'
@@ -47,7 +46,5 @@ function isDefined(value: unknown): value is AnyResource {
 
 function failure(file: string, error: unknown): string {
   const place = placeOfError(error)
-  const line = place && sourceLine(place)?.trim()
-  const where = place ? `\n          ${shortPath(place)}${line ? `  ${line}` : ''}` : ''
-  return `Cannot load ${file}: ${messageOf(error).split('\n')[0]}${where}`
+  return `Cannot load ${file}: ${messageOf(error).split('\n')[0]}${place ? `\n${placeLine(place)}` : ''}`
 }

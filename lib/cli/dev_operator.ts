@@ -3,10 +3,10 @@ import { systemClock } from '../async/clock.ts'
 import { silentLog, type Log } from '../observe/log.ts'
 import { optionalEnv } from '../runtime/env.ts'
 import { exitProcess } from '../runtime/process.ts'
-import { shortPath } from '../runtime/short_path.ts'
-import { sourceLine, writeLine } from '../runtime/terminal.ts'
+import { placeLine, writeLine } from '../runtime/terminal.ts'
 import { ownPid } from '../runtime/this_runtime.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
+import { hotKeys } from '../controller/hot_keys.ts'
 import type { DevOperator, DevStart } from '../operator/dev_hook.ts'
 import type { Parts } from '../operator/parts.ts'
 import type { StartOptions } from '../operator/start.ts'
@@ -33,9 +33,17 @@ export async function prepareOperator({ description, cluster, connection, log }:
     cluster, log,
     // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
     crds: { mode: 'install', narrow: session !== undefined },
-    definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false,
+    definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false, freeze: true,
   }
-  return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options }, flush }
+  const hot = hotKeys(systemClock)
+  const onReconcile = (report: ReconcileReport): void => {
+    options.onReconcile?.(report)
+    const id = `${report.controller} ${report.key}`
+    if (hot.notes(id)) for (const cause of report.causes) hot.note(id, cause)
+    const problem = hot.ended(id, report)
+    if (problem) log.warn(problem)
+  }
+  return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onReconcile }, flush }
 }
 
 type Restart = Parameters<LiveView['restarted']>[0]
@@ -46,7 +54,7 @@ function jsonLines(log: Log, restart: Restart | undefined): DevStart {
 }
 
 function liveView(restart: Restart | undefined): DevStart {
-  const view = new LiveView({ sourceLine, shortPath })
+  const view = new LiveView({ placeLine })
   let assembled: Parts | undefined
   const print = (lines: readonly string[]): void => lines.forEach(writeLine)
   const converged = (): boolean => {

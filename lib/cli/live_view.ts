@@ -6,14 +6,13 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { clockTime } from '../observe/format_log.ts'
 import { userFrames } from '../observe/stack.ts'
+import { foldFailures } from '../controller/failures.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 
 export interface LiveViewOptions {
-  /** The line of source at `file:line:column`, if it can be had: shown where the user's code failed. */
-  readonly sourceLine: (place: string) => string | undefined
-  /** A path as the user would write it. */
-  readonly shortPath: (place: string) => string
+  /** The line that shows a `file:line:column`: below a failure, where the user's code failed. */
+  readonly placeLine: (place: string) => string
 }
 
 /** A start that is not the first. */
@@ -24,17 +23,11 @@ export interface Restart {
   readonly elects: boolean
 }
 
-interface Failing {
-  readonly message: string
-  folded: number
-}
-
 const INDENT = ' '.repeat(10)
 
 export class LiveView {
   readonly #options: LiveViewOptions
-  /** Keys that fail, with the message that was shown. */
-  readonly #failing = new Map<string, Failing>()
+  readonly #telling = foldFailures()
   /** A restart that is not told yet, and the keys that it found as they should be. */
   #restart: (Restart & { readonly keys: Set<string> }) | undefined
 
@@ -80,38 +73,20 @@ export class LiveView {
 
   #linesOf(report: ReconcileReport, nowMs: number): string[] {
     const { disposition } = report
+    const told = this.#telling(idOf(report), report)
     const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
-    if (disposition.kind === 'retry') {
-      const folded = this.#fold(report, messageOf(disposition.error))
-      if (folded) return folded
-    } else this.#failing.delete(idOf(report))
-    if (!failed && isEcho(report)) return []
+    if (failed ? !told : isEcho(report)) return []
+    if (told === 'again') return [`${INDENT}… ${report.kind} ${report.key} failed again  (${nextTry(report)})`]
     const head = `${clockTime(nowMs)}  ${report.kind} ${report.key}`.padEnd(32)
     const cause = (report.causes.join(', ') || 'queued').padEnd(18)
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${outcomeOf(report)}`
     return failed ? [line, ...this.#where(disposition.error)] : [line]
   }
 
-  /** The lines of a failure like the one before: none, or one when their count has doubled. Undefined for another one. */
-  #fold(report: ReconcileReport, message: string): string[] | undefined {
-    const failing = this.#failing.get(idOf(report))
-    if (failing?.message !== message) {
-      this.#failing.set(idOf(report), { message, folded: 0 })
-      return undefined
-    }
-    failing.folded++
-    if ((failing.folded & (failing.folded - 1)) !== 0) return []
-    const times = failing.folded === 1 ? 'once more' : `${failing.folded} more times`
-    return [`${INDENT}… ${report.kind} ${report.key} failed ${times}, next try in ${formatMs(report.retryInMs ?? 0)}`]
-  }
-
   /** The user's own frame, with its line of source. */
   #where(error: unknown): string[] {
-    const { sourceLine, shortPath } = this.#options
     const [place] = userFrames(error instanceof Error ? error.stack : undefined)
-    if (!place) return []
-    const source = sourceLine(place)?.trim()
-    return [`${INDENT}${shortPath(place)}${source ? `  ${source}` : ''}`]
+    return place ? [this.#options.placeLine(place)] : []
   }
 }
 
@@ -146,10 +121,13 @@ function outcomeOf({ disposition, attempt, retryInMs, writes }: ReconcileReport)
     case 'requeue':
       return `ok       ${describeWrites(writes)}, again in ${formatMs(retryInMs ?? 0)} (requeue ${attempt})`
     case 'retry':
-      return `failed   ${messageOf(disposition.error)}  (retry ${attempt} in ${formatMs(retryInMs ?? 0)})`
     case 'drop':
-      return `failed   ${messageOf(disposition.error)}  (not retried until it changes)`
+      return `failed   ${messageOf(disposition.error)}  (${nextTry({ attempt, retryInMs })})`
   }
+}
+
+function nextTry({ attempt, retryInMs }: Pick<ReconcileReport, 'attempt' | 'retryInMs'>): string {
+  return retryInMs === undefined ? 'not retried until it changes' : `retry ${attempt} in ${formatMs(retryInMs)}`
 }
 
 const PAST: Readonly<Record<WriteRecord['verb'], string>> = {

@@ -10,7 +10,7 @@ import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { optionalEnv } from '../runtime/env.ts'
 import { onOwnEnd, onUncaught } from '../runtime/process_end.ts'
 import { shortPath } from '../runtime/short_path.ts'
-import { sourceLine, writeLine } from '../runtime/terminal.ts'
+import { placeLine, writeLine } from '../runtime/terminal.ts'
 import { exitProcess } from '../runtime/process.ts'
 import { onOutputClosed } from '../runtime/this_runtime.ts'
 import { setDevHook } from '../operator/dev_hook.ts'
@@ -52,7 +52,7 @@ function watchOver(file: string, pretty: boolean): void {
     const line = { level: 'error' as const, message, fields: {}, timeMs: systemClock.now() }
     if (!pretty) return writeLine(formatJson({ ...line, fields: place ? { place: shortPath(place) } : {} }))
     writeLine(formatPretty(line))
-    if (place) writeLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
+    if (place) writeLine(placeLine(place))
   }
   onOutputClosed(() => exitProcess(OUTPUT_CLOSED))
   onUncaught((error) => {

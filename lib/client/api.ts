@@ -1,4 +1,5 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
+import { deepFreeze } from '../core/clone.ts'
 import { isReason } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
@@ -24,6 +25,8 @@ export interface ApiOptions {
   readonly fence?: Fence | undefined
   /** Hears of its writes, except dry runs. */
   readonly observer?: WriteObserver | undefined
+  /** Freezes the objects that it returns. Default: false. */
+  readonly freeze?: boolean | undefined
 }
 
 /** An object that was written, and whether the write made it. */
@@ -57,13 +60,18 @@ export class Api {
     return new Api({ ...this.#options, fence }, this.#run)
   }
 
-  /** The same, whose writes are told to a cache, for what reads from that. */
-  observed(observer: WriteObserver): Api {
-    return new Api({ ...this.#options, observer }, this.#run)
+  /** The same, whose writes are told to a cache, for what reads from that; with `freeze`, what it returns is frozen as there. */
+  observed(observer: WriteObserver, freeze?: boolean): Api {
+    return new Api({ ...this.#options, observer, freeze }, this.#run)
+  }
+
+  /** An object as the caller is given it: frozen, where objects from a cache are. */
+  handOut(object: KubeObject): KubeObject {
+    return this.#options.freeze ? deepFreeze(object) : object
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal, parseExact)) as KubeObject)
+    return this.handOut(readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal, parseExact)) as KubeObject))
   }
 
   /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. `beforeParse`: see {@link readJson}. */
@@ -77,7 +85,7 @@ export class Api {
     const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
     const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
     if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
-    return { metadata: body.metadata, items: itemsOf(body, target) }
+    return { metadata: body.metadata, items: this.#itemsOf(body, target) }
   }
 
   /** Every page, one after the other, and the version of the whole: all pages are of one moment. */
@@ -143,12 +151,18 @@ export class Api {
   /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
   async deleteAll(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }
-    return itemsOf((await this.#json(deleteRequest(all, options), `delete all ${describe(all)}`, signal)) as Partial<ListBody> | null, all)
+    return this.#itemsOf((await this.#json(deleteRequest(all, options), `delete all ${describe(all)}`, signal)) as Partial<ListBody> | null, all)
   }
 
   /** A request of the caller's own, answered with JSON. */
   async raw(request: HttpRequest, action: string, signal?: AbortSignal): Promise<unknown> {
     return await this.#json(request, action, signal)
+  }
+
+  /** The items of a list: those of built-in kinds come without apiVersion and kind. */
+  #itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
+    const apiVersion = apiVersionOf(resource)
+    return (body?.items ?? []).map((item) => this.handOut(readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind })))
   }
 
   async #write(
@@ -161,7 +175,7 @@ export class Api {
     const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
     try {
       const written = await this.#exchange(request, signal, async (response) => ({
-        object: (await readJson(response, action, { parse: parseExact })) as KubeObject,
+        object: this.handOut((await readJson(response, action, { parse: parseExact })) as KubeObject),
         created: response.status === 201,
       }))
       inFlight?.answered(written.object)
@@ -218,12 +232,6 @@ function bodyOf({ resource, subresource }: Target, object: object): object {
 /** A Table, or an object of the kind, would pass for a list of nothing; a list of nothing may be without items, or have null. */
 function isList(body: Partial<ListBody> & { readonly kind?: unknown }): body is ListBody {
   return typeof body.metadata === 'object' && (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
-}
-
-/** The items of a list: those of built-in kinds come without apiVersion and kind. */
-function itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
-  const apiVersion = apiVersionOf(resource)
-  return (body?.items ?? []).map((item) => readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind }))
 }
 
 /** `Foo "default/example"`, `the scale of Foo "default/example"`, or `foos.example.dev in namespace "default"` for all of them. */

@@ -23,7 +23,7 @@ export async function* watchChanges(
     for await (const lines of lineBatches(body)) {
       for (const line of lines) {
         const change = readChange(line, what)
-        if (change) yield { ...change, object: readAs(target.resource, change.object) }
+        if (change) yield { ...change, object: api.handOut(readAs(target.resource, change.object)) }
         // While the consumer was at work.
         scope.signal.throwIfAborted()
       }

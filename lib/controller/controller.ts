@@ -11,6 +11,7 @@ import { nextTurn, turnBudgetOf } from '../runtime/turn.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import { controllerMetrics, type ControllerMetrics } from './controller_metrics.ts'
+import { hotKeys, type HotKeys } from './hot_keys.ts'
 import { Journal } from './journal.ts'
 import type { Predicate } from './predicate.ts'
 import { guarded } from './predicate_guard.ts'
@@ -56,7 +57,7 @@ export interface ControllerDependencies {
   readonly abandon?: AbortSignal | undefined
   /** Says what else is missing, for the error of a sync that takes too long: the sources name what they wait for. */
   readonly unsynced?: (() => readonly string[]) | undefined
-  /** Called after every run; failures are then not logged. What it throws is logged. */
+  /** Called after every run; failures, and keys that run over and over, are then not logged. What it throws is logged. */
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** Where it is measured, under its name, which must be its own there while it runs. Default: nowhere. */
   readonly meter?: Meter | undefined
@@ -91,6 +92,7 @@ export class Controller implements Runnable {
   readonly #sources: SourceSet
   /** Kept only while somebody listens. */
   readonly #journal: Journal | undefined
+  readonly #hot: HotKeys
   #metrics: ControllerMetrics | undefined
   readonly #started = new Latch()
   #isWarm = false
@@ -107,6 +109,7 @@ export class Controller implements Runnable {
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
     this.#dependencies = { ...dependencies, kind, clock, log }
     const journal = (this.#journal = onReconcile ? new Journal() : undefined)
+    const hot = (this.#hot = hotKeys(clock))
     const onTake = journal && ((key: string) => journal.begin(key))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     this.#sources = new SourceSet({
@@ -120,7 +123,7 @@ export class Controller implements Runnable {
         add(key, options) {
           const text = typeof key === 'string' ? key : formatKey(keyOf(key))
           if (text === '') throw new TypeError('Cannot queue a key: it is empty')
-          if (journal) journal.note(text, causeIn(options))
+          if (journal || hot.notes(text)) (journal ?? hot).note(text, causeIn(options))
           queue.add(text, options)
         },
         passes: guarded(dependencies.when, { clock, log }),
@@ -199,7 +202,7 @@ export class Controller implements Runnable {
 
   #reconciler(): Reconciler {
     const { kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile } = this.#dependencies
-    const own = { controller: this.name, queue: this.#queue, journal: this.#journal, metrics: this.#metrics }
+    const own = { controller: this.name, queue: this.#queue, journal: this.#journal, hot: this.#hot, metrics: this.#metrics }
     return new Reconciler({ ...own, kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile })
   }
 

@@ -3,15 +3,17 @@ import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { withFields, type Log } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './controller_metrics.ts'
 import type { Journal } from './journal.ts'
+import { foldFailures, logFailure } from './failures.ts'
+import type { HotKeys } from './hot_keys.ts'
 import { disposition, type Disposition, type Result } from './result.ts'
 import { Runs, type Run } from './run.ts'
-import { runLog } from './run_log.ts'
 import { SlowRuns } from './slow_runs.ts'
+import { andMore, SparseLog } from './sparse_log.ts'
 
 /** What the live view tells of one run. */
 export interface ReconcileReport {
@@ -44,6 +46,8 @@ export interface ReconcilerOptions {
   readonly metrics: ControllerMetrics | undefined
   /** Kept only while somebody listens. */
   readonly journal: Journal | undefined
+  /** Keys that run over and over; told to the log while nobody listens. */
+  readonly hot: HotKeys
   readonly onReconcile: ((report: ReconcileReport) => void) | undefined
 }
 
@@ -54,10 +58,13 @@ export class Reconciler {
   readonly #options: ReconcilerOptions
   readonly #runs: Runs
   readonly #slow: SlowRuns
+  readonly #telling = foldFailures()
+  readonly #sparse: SparseLog
 
   constructor(options: ReconcilerOptions) {
     const { controller, kind, clock, log, timeoutMs, abandon } = options
     this.#options = options
+    this.#sparse = new SparseLog(clock)
     this.#runs = new Runs({ kind, clock, timeoutMs, abandon })
     this.#slow = new SlowRuns(clock, SLOW_MS, ({ key }, ms) => {
       const text = `The reconcile of ${kind} "${key}" has not ended for ${formatMs(ms)}: until it does, the key and a worker wait for it`
@@ -73,28 +80,33 @@ export class Reconciler {
 
   /** Never rejects: whatever a reconcile does is an outcome. */
   async run(key: string): Promise<void> {
-    const { controller, kind, reconcile, queue, clock, metrics, journal } = this.#options
+    const { controller, kind, reconcile, queue, clock, metrics, journal, hot } = this.#options
     const attempt = queue.failures(key) + 1
     const writes: WriteRecord[] = []
     const name = parseKey(key)
-    const log = runLog(this.#options.log, () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }))
+    // Made with the first line: most runs write none, and an id costs as much as a queued key.
+    const log = withFields(this.#options.log, () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }))
     const running = { key, beganMs: clock.monotonic() }
     this.#slow.begin(running)
     metrics?.begin()
-    const run: Omit<Run, 'signal'> = { key: name, log, attempt, onWrite: journal && ((write) => void writes.push(write)) }
+    const run: Omit<Run, 'signal'> = { key: name, log, attempt, onWrite: (write) => void writes.push(write) }
     const end = await this.#runs.once(reconcile, run)
     const durationMs = clock.monotonic() - running.beganMs
     this.#slow.end(running)
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
     const retryInMs = this.#dispose(key, decided)
-    if (!journal) return this.#logFailure(key, decided, { log, attempt, retryInMs })
-    this.#report({ controller, kind, key, ...journal.end(key), attempt, durationMs, disposition: decided, retryInMs, writes })
+    const ended = { controller, kind, key, attempt, durationMs, disposition: decided, retryInMs, writes }
+    if (journal) return void this.#report({ ...ended, ...journal.end(key) })
+    logFailure(log, this.#telling(key, ended), ended)
+    const problem = hot.ended(key, ended)
+    if (problem) this.#sparse.line((left) => log.warn(`${problem}${andMore(left)}`))
   }
 
   /** Carries a disposition out; the time until the next try, where there is one. */
   #dispose(key: string, decided: Disposition): number | undefined {
-    const { queue, journal } = this.#options
+    const { queue, journal, hot } = this.#options
+    const notes = journal ?? (hot.notes(key) ? hot : undefined)
     let delayMs: number | undefined
     switch (decided.kind) {
       case 'forget':
@@ -104,15 +116,15 @@ export class Reconciler {
         // Forgotten first: coming back at a time of one's own choice is no failure.
         queue.forget(key)
         queue.add(key, { afterMs: decided.ms, priority: decided.priority ?? queue.priorityOf(key) })
-        journal?.note(key, `requeued after ${formatMs(decided.ms)}`)
+        notes?.note(key, `requeued after ${formatMs(decided.ms)}`)
         break
       case 'requeue':
         delayMs = queue.retry(key, { priority: decided.priority })
-        journal?.note(key, 'requeued')
+        notes?.note(key, 'requeued')
         break
       case 'retry':
         delayMs = queue.retry(key, { priority: decided.priority })
-        journal?.note(key, `retry ${queue.failures(key)}`)
+        notes?.note(key, `retry ${queue.failures(key)}`)
         break
       case 'drop':
         break
@@ -122,23 +134,12 @@ export class Reconciler {
   }
 
   /** A listener that throws or rejects must not end the work. */
-  #report(report: ReconcileReport): void {
+  async #report(report: ReconcileReport): Promise<void> {
     const { onReconcile, controller, log } = this.#options
-    const failed = (error: unknown): void => {
+    try {
+      await onReconcile?.(report)
+    } catch (error) {
       log.error(`The listener to the runs of controller "${controller}" threw: ${messageOf(error)}`, { error })
     }
-    try {
-      const told: unknown = onReconcile?.(report)
-      if (told instanceof Promise) told.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
-
-  #logFailure(key: string, decided: Disposition, run: Pick<ReconcileReport, 'attempt' | 'retryInMs'> & { readonly log: Log }): void {
-    if (decided.kind !== 'retry' && decided.kind !== 'drop') return
-    const { log, attempt, retryInMs } = run
-    const next = retryInMs === undefined ? 'not retried' : `retry ${attempt} in ${formatMs(retryInMs)}`
-    log.error(`Cannot reconcile ${this.#options.kind} "${key}": ${messageOf(decided.error)} (${next})`, { attempt, error: decided.error })
   }
 }

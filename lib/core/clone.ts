@@ -1,4 +1,4 @@
-/** Copying JSON values: several times as fast as `structuredClone`, which asks of each value what else it might be. */
+/** Copying and freezing JSON values. A copy is several times as fast as `structuredClone`'s, which asks of each value what else it might be. */
 
 /** A deep copy of what JSON.parse made, or could have made. Undefined fields are left out: they are absent on the wire. */
 export function cloneJson<T>(value: T): T
@@ -11,6 +11,15 @@ export function cloneJson(value: unknown): unknown {
     if (field !== undefined) setField(copy, key, cloneJson(field))
   }
   return copy
+}
+
+/** Freezes what JSON.parse made, with all that is in it, and returns it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const inner of Object.values(value)) deepFreeze(inner)
+  }
+  return value
 }
 
 /** Sets a field, whatever its name: `__proto__` is an ordinary key of a ConfigMap or of labels. */

@@ -43,7 +43,7 @@ export interface ClusterOptions {
   readonly namespaces?: readonly string[] | undefined
   /** What the cache keeps of kinds whose declaration does not say. Its `namespaces` count where those above are not given. Default: everything. */
   readonly cacheDefaults?: CacheOptions | undefined
-  /** Freezes what the cache hands out. Default: false. */
+  /** Freezes what the cache and the client return, so that a change of an object that may be shared throws. Default: false. */
   readonly freeze?: boolean | undefined
   /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
@@ -120,7 +120,7 @@ export class Cluster implements Runnable {
     const onDeleted = applied.forget.bind(applied)
     this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, onDeleted })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
-    this.client = new KubeClient({ api: this.api.observed(this.cache), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
+    this.client = new KubeClient({ api: this.api.observed(this.cache, freeze), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
     // It has a patience of its own: what the server puts off is not waited for within one request.
     this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
   }

@@ -26,6 +26,8 @@ export interface ManagerOptions {
   readonly elector?: LeaderElector | undefined
   /** How long to wait for what runs, once told to stop: 0 is not at all, Infinity for ever. Default: 30 s. */
   readonly graceMs?: number | undefined
+  /** Whether runnables of the roles `server` and `webhook` are started; without, they never are. Default: true. */
+  readonly listens?: boolean | undefined
 }
 
 /**
@@ -104,6 +106,7 @@ export class Manager implements Runnable {
     const { name } = runnable
     if (this.#stop?.signal.aborted) throw new ManagerStopping(`Cannot add "${name}": the manager is stopping`)
     const phase = classify(runnable)
+    if (this.#options.listens === false && (runnable.role === 'server' || runnable.role === 'webhook')) return
     if (runnable.warmup) this.#group('warmup').add({ name: `${name} (warm-up)`, start: (signal) => runnable.warmup!(signal) })
     this.#group(phase).add(runnable)
   }

@@ -38,9 +38,12 @@ export function levelOf(text: string): LogLevel | undefined {
   return LOG_LEVELS.find((level) => level === wanted)
 }
 
-/** A log that adds the same fields to every line. */
-export function withFields(log: Log, fields: LogFields): Log {
-  const add = (more?: LogFields): LogFields => (more ? { ...fields, ...more } : fields)
+/** A log that adds the same fields to every line; a function makes them with the first line. */
+export function withFields(log: Log, fields: LogFields | (() => LogFields)): Log {
+  const add = (more?: LogFields): LogFields => {
+    if (typeof fields === 'function') fields = fields()
+    return more ? { ...fields, ...more } : fields
+  }
   return {
     debug: (message, more) => log.debug(message, add(more)),
     info: (message, more) => log.info(message, add(more)),

@@ -30,14 +30,16 @@ export interface AssemblySetup {
   readonly leaderElection?: boolean | undefined
   /** Whether health, metrics and profiling are served where the operator says. */
   readonly serves: boolean
+  /** Whether servers that extensions add are started. Default: true. */
+  readonly listens?: boolean | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
 }
 
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
-  const { clusters, meter, clock, log, serves } = setup
+  const { clusters, meter, clock, log, serves, listens } = setup
   const { options } = description
   const elector = electorOf(options, setup)
-  const manager = new Manager({ clock, log, elector, graceMs: graceOf(options) })
+  const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
   for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
   const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
   const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
@@ -84,7 +86,7 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
     reconcile: (run) => {
       const { key, log, attempt, onWrite } = run
       const { client, clientOf } = boundTo(clients, run, onWrite)
-      return step({ key, log, attempt, events, eventsOf, client, clientOf, get signal() { return run.signal } })
+      return step({ key, log, clock, attempt, events, eventsOf, client, clientOf, get signal() { return run.signal } })
     },
   })
 }
@@ -93,13 +95,13 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
  * A task that is told to stop may finish what it writes, as a reconcile may: its client ends with the task, or when nobody
  * waits any more. A write that is cut off would keep the lease from being given back, as nobody knows what becomes of it.
  */
-function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, log }: AssemblySetup): void {
+function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, clock, log }: AssemblySetup): void {
   for (const { name, task, everyReplica } of tasks) {
     const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
     const start = async (signal: AbortSignal): Promise<void> => {
       const scope = abortScope(manager.abandon)
       try {
-        await task({ signal, log: withFields(log, { task: name }), ...boundTo(clients, scope) })
+        await task({ signal, log: withFields(log, { task: name }), clock, ...boundTo(clients, scope) })
       } finally {
         scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
         scope[Symbol.dispose]()

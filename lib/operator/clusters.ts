@@ -121,12 +121,16 @@ export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   return { name, config, cache, kinds, recorder, api: cluster.api.fenced(fence), client: cluster.client.fenced(fence), unfenced: cluster }
 }
 
-/** The clients of one piece of work: their calls end with its signal, and their writes are told. */
+/** The clients of one piece of work, one for each cluster: their calls end with its signal, and their writes are told. */
 export function boundTo(
   clients: Clients,
   work: { readonly signal: AbortSignal },
   onWrite?: (write: WriteRecord) => void,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
-  const of = (cluster?: OtherCluster): KubeClient => clients(cluster).bound(work, onWrite)
-  return { client: of(), clientOf: of }
+  const bound = new Map<KubeClient, KubeClient>()
+  const clientOf = (cluster?: OtherCluster): KubeClient => {
+    const client = clients(cluster)
+    return bound.get(client) ?? bound.set(client, client.bound(work, onWrite)).get(client)!
+  }
+  return { client: clientOf(), clientOf }
 }

@@ -2,6 +2,7 @@
 import type { Duration } from '../core/duration.ts'
 import type { KeyIn, Keys, KubeObject, Named, ObjectKey } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
+import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 import type { Client } from '../client/client.ts'
@@ -22,9 +23,11 @@ export interface WorkContext {
    * what only the leader does are fenced by the lease.
    */
   readonly client: Client
-  /** The same for another cluster of the operator. */
+  /** The same for another cluster of the operator; always the same one within a reconcile, a call of a map function, or a task. */
   clientOf(cluster: OtherCluster): Client
   readonly log: Log
+  /** The operator's clock, in tests that of the world: `clock.now()` for the times that are written, such as `lastTransitionTime`. */
+  readonly clock: Clock
   readonly signal: AbortSignal
 }
 

@@ -10,8 +10,7 @@ import { optionalEnv } from '../runtime/env.ts'
 import { isMain } from '../runtime/main_module.ts'
 import { exitProcess, onSignals } from '../runtime/process.ts'
 import { onUnawaited } from '../runtime/process_end.ts'
-import { shortPath } from '../runtime/short_path.ts'
-import { isTerminal, sourceLine, writeLogLine } from '../runtime/terminal.ts'
+import { isTerminal, placeLine, writeLogLine } from '../runtime/terminal.ts'
 import { programArguments } from '../runtime/this_runtime.ts'
 import { httpTransport } from '../runtime/transport.ts'
 import { findCluster } from './clusters.ts'
@@ -62,9 +61,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
   } catch (error) {
     failed = true
     started?.flush()
-    log.error(messageOf(error), pretty || saysItAll(error) ? {} : { error })
-    const place = pretty ? placeOfError(error) : undefined
-    if (place) writeLogLine(`          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd())
+    log.error(messageOf(error), !pretty && saysItAll(error) ? {} : { error })
   }
   release()
   stopListening?.()
@@ -92,6 +89,8 @@ function processLog(pretty: boolean): Log {
     if (LOG_LEVELS.indexOf(level) < least) return
     const line = { level, message, fields, timeMs: systemClock.now() }
     writeLogLine(pretty ? formatPretty(line) : formatJson(line))
+    const place = pretty ? placeOfError(fields['error']) : undefined
+    if (place) writeLogLine(placeLine(place))
   }
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   if (!named) log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)

@@ -12,8 +12,8 @@ import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs } from '../core/duration.ts'
-import type { Clients, Clusters } from './clusters.ts'
-import type { MapContext, OtherCluster, WatchContext } from './context.ts'
+import { boundTo, type Clients, type Clusters } from './clusters.ts'
+import type { MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import { controllerName, type ControllerDescription, type SourceDescription } from './description.ts'
 
 export interface SourceSetup {
@@ -66,16 +66,19 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
 /** Most map functions look at their object only: a signal, and a client bound to it, are made when one asks for them. */
 function mapContext(setup: SourceSetup, call: Call): MapContext
 function mapContext(setup: SourceSetup, call: Call, event: Delta): WatchContext<KubeObject>
-function mapContext({ clients, log }: SourceSetup, call: Call, event?: Delta): MapContext {
+function mapContext({ clients, clock, log }: SourceSetup, call: Call, event?: Delta): MapContext {
+  let bound: Pick<WorkContext, 'client' | 'clientOf'> | undefined
+  const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call))
   return {
     ...(event && { event }),
     log,
+    clock,
     get signal() {
       return call.signal
     },
     get client() {
-      return clients().bound(call)
+      return own().client
     },
-    clientOf: (cluster) => clients(cluster).bound(call),
+    clientOf: (cluster) => own().clientOf(cluster),
   }
 }

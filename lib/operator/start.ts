@@ -43,7 +43,9 @@ export interface StartOptions {
   leaderElection?: boolean
   /** Whether health, metrics and profiling are served where the operator says. Default: true. */
   serves?: boolean
-  /** Freezes what the cache hands out. */
+  /** Whether servers of the operator's own are started, those that its extensions add. Default: true. */
+  listens?: boolean
+  /** Freezes what caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
   onReconcile?: (report: ReconcileReport) => void
@@ -66,10 +68,10 @@ export async function startOperator(description: OperatorDescription, signal: Ab
     fieldValidation: options.fieldValidation,
   })
   try {
-    const { leaderElection, onReconcile } = options
+    const { leaderElection, listens, onReconcile } = options
     const elects = hasElection(description.options.leaderElection, options)
     await prepareCrds(description, clusters, options, signal, elects)
-    const parts = assemble(description, { ...setup, clusters, serves, leaderElection, onReconcile })
+    const parts = assemble(description, { ...setup, clusters, serves, listens, leaderElection, onReconcile })
     if (elects) addInstallation(description, clusters, options, parts.manager)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)

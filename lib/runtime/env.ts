@@ -1,9 +1,12 @@
 /** Environment variables, one at a time: listing them all would need every permission on Deno. */
 import process from 'node:process'
 
+/** A right that Deno may have been given. */
+type Right = { readonly name: 'env'; readonly variable: string } | { readonly name: 'read'; readonly path: string }
+
 /** What is used of Deno's own API, where there is one. */
 interface DenoPermissions {
-  readonly permissions: { querySync(descriptor: { name: 'env'; variable: string }): { readonly state: string } }
+  readonly permissions: { querySync(right: Right): { readonly state: string } }
 }
 
 /**
@@ -22,6 +25,11 @@ export function optionalEnv(name: string): string | undefined {
 }
 
 function mayRead(name: string): boolean {
+  return hasRight({ name: 'env', variable: name })
+}
+
+/** Whether something may be done without that Deno asks the person at the terminal, for whose answer everything would wait. */
+export function hasRight(right: Right): boolean {
   const deno = (globalThis as { readonly Deno?: DenoPermissions }).Deno
-  return !deno || deno.permissions.querySync({ name: 'env', variable: name }).state === 'granted'
+  return !deno || deno.permissions.querySync(right).state === 'granted'
 }

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { printable } from '../core/printable.ts'
+import { hasRight } from './env.ts'
+import { shortPath } from './short_path.ts'
 
 /** Asked of the descriptor: on Node `process.stdout` is made when it is first touched, and a start has nothing to write yet. */
 export function isTerminal(): boolean {
@@ -44,12 +46,18 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? error)
 }
 
+/** A place in the user's file as it is shown below an error: its path from here and, where it can be read, its line of source. */
+export function placeLine(place: string): string {
+  return `          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd()
+}
+
 /** The line of source at `file:line:column`; undefined where it cannot be read, as in a bundle or without the right to. */
-export function sourceLine(place: string): string | undefined {
+function sourceLine(place: string): string | undefined {
   const match = /^(.*):(\d+):\d+$/.exec(place)
   if (!match) return undefined
   try {
     const file = match[1]!.startsWith('file:') ? fileURLToPath(match[1]!) : match[1]!
+    if (!hasRight({ name: 'read', path: file })) return undefined
     return readFileSync(file, 'utf8').split('\n')[Number(match[2]) - 1]
   } catch {
     return undefined // a nicety: the place itself was printed

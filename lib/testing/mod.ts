@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { world, type World, type WorldOptions } from './world.ts'
+export { world, type FailingKey, type World, type WorldOptions } from './world.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'
 export type { Fault } from './faults.ts'
 export { startEnvtest, type Envtest, type EnvtestOptions } from './envtest.ts'

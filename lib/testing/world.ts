@@ -1,14 +1,20 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
-import { Cluster, type Client, type Log, type Operator, type OtherCluster, type Transport } from 'kubeloop'
+import { Cluster, type Client, type Log, type Operator, type OtherCluster, type Parts, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/objects.ts'
 import { formatMs, toMs, type Duration } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import type { KubeObject } from '../core/objects.ts'
+import { parseKey, type KubeObject } from '../core/objects.ts'
+import { groupResourceOf } from '../core/resource.ts'
 import type { HttpRequest } from '../core/transport.ts'
-import { silentLog } from '../observe/log.ts'
+import { safeLog, withFields } from '../observe/log.ts'
+import { placeOfError } from '../observe/stack.ts'
+import { foldFailures, logFailure } from '../controller/failures.ts'
+import { hotKeys, type HotKeys } from '../controller/hot_keys.ts'
+import type { ReconcileReport } from '../controller/controller.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
+import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { makeFaults, type Fault, type Faults } from './faults.ts'
 
@@ -22,8 +28,19 @@ export interface WorldOptions {
    * seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
    */
   seed?: number
-  /** Default: none. */
+  /** Default: warnings and errors on standard error, an error with the place in the user's file. */
   log?: Log
+}
+
+/** A key whose last reconcile failed. */
+export interface FailingKey {
+  readonly controller: string
+  readonly kind: string
+  /** `namespace/name`, or `name` of a cluster-scoped object. */
+  readonly key: string
+  readonly error: unknown
+  /** Where the error was thrown, as `file:line:column`: the innermost frame in a file of the user's. */
+  readonly place: string | undefined
 }
 
 /**
@@ -44,9 +61,19 @@ export interface World extends AsyncDisposable {
   readonly clock: FakeClock
   /**
    * Waits until no key is queued or in work and no request is under way; a request that a fault delays waits for its time, and
-   * is not waited for. Rejects with the error of a replica that ended, and if the operator does not come to rest.
+   * is not waited for. Resolves with the keys that fail: each waits for its next try, or for a change of its object if it is not
+   * retried.
+   *
+   * Rejects with the error of a replica that ended, if the operator does not come to rest, if a key is reconciled and written for more
+   * than 50 times meanwhile, which also stops the operator, and if the operator watches a kind that the world does not serve: nothing
+   * is reconciled then.
+   *
+   * @example
+   * ```ts
+   * assert.deepEqual(await w.settle(), [])
+   * ```
    */
-  settle(): Promise<void>
+  settle(): Promise<readonly FailingKey[]>
   /** Lets time pass; what becomes due happens in order, each thing when the one before has settled. Rejects as `settle` does. */
   advance(time: Duration): Promise<void>
   /**
@@ -106,13 +133,16 @@ const MAX_GRACE_MS = 3_600_000
  * ```
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
-  const { replicas = 1, seed = 1, log = silentLog, objects = [] } = options
+  const { replicas = 1, seed = 1, objects = [] } = options
   const { description } = operator
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest() })
+  const log = safeLog(options.log ?? consoleLog(clock))
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
-  const activity = new Activity(faults)
-  const admin = (handle: Transport): Cluster => new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', clock, random })
+  const stopping = new AbortController()
+  const halt = (): void => stopping.abort(new DOMException('The operator never comes to rest', 'AbortError'))
+  const activity = new Activity(faults, halt)
+  const admin = (handle: Transport): Cluster => new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
   const open = (name: string | null): Opened => {
     const { handle } = new ApiServer({ clock, random })
     // Outside of what is counted: a request that a fault delays is not under way.
@@ -123,12 +153,16 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   for (const object of objects) await create({ client, kinds }, object as AnyObject)
   const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
 
-  const stopping = new AbortController()
   for (const { handle } of [main, ...others.values()]) {
     const collector = new GarbageCollector({ transport: activity.counting(handle), clock, log, random })
     activity.run((watch) => (watch(() => collector.idle), collector.start(stopping.signal)))
   }
+  /** The replicas that run, and their parts, once they are made. */
+  const running = new Map<Runs, Parts | undefined>()
   for (let replica = 0; replica < replicas; replica++) {
+    const runs = new Runs(clock, log)
+    running.set(runs, undefined)
+    activity.watchRuns(runs)
     // A source of its own: whether anything is logged must not change what else is random.
     const ids = seededRandom(seed + 1 + replica)
     activity.run((watch) =>
@@ -144,9 +178,14 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         freeze: true,
         fieldValidation: 'Strict',
         serves: false,
+        listens: false,
         ...(replicas > 1 ? {} : { leaderElection: false }),
-        onAssembled: ({ controllers }) => watch(() => [...controllers.values()].every((controller) => controller.idle)),
-      })
+        onReconcile: (report) => runs.ended(report),
+        onAssembled: (parts) => {
+          running.set(runs, parts)
+          watch(() => [...parts.controllers.values()].every((controller) => controller.idle))
+        },
+      }).finally(() => running.delete(runs))
     )
   }
   const { grace = '30s', name } = description.options
@@ -171,6 +210,25 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   }
+  /** What is not synced without a fault of the test's: an administrator cannot list it, either. */
+  const checkSynced = async (): Promise<void> => {
+    const missing = new Set<string>()
+    for (const parts of running.values()) {
+      if (!parts) continue
+      for (const cluster of [undefined, ...description.clusters]) {
+        const { admin } = cluster ? others.get(cluster.name)! : main
+        const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
+        for (const { isSynced, resource, namespace } of cache.informers()) {
+          if (isSynced) continue
+          const where = cluster ? ` in the cluster "${cluster.name}"` : ''
+          await admin.api.listPage({ resource, namespace }, { limit: 1 })
+            .catch((error: unknown) => missing.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`))
+        }
+      }
+    }
+    if (missing.size === 0) return
+    throw new Error(`Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve ${[...missing].join(', ')}; give it their CustomResourceDefinitions: world(app, { objects: [definition] })`)
+  }
   try {
     await activity.rest()
   } catch (error) {
@@ -189,8 +247,15 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       return other.admin.client
     },
     clock,
-    settle: () => activity.rest(),
-    advance: (time) => clock.advance(toMs(time)),
+    async settle() {
+      await activity.rest()
+      await checkSynced()
+      return [...running.keys()].flatMap((runs) => [...runs.failing.values()])
+    },
+    async advance(time) {
+      await clock.advance(toMs(time))
+      await checkSynced()
+    },
     fault: (fault) => faults.add(fault),
     takeFailure: () => activity.takeFailure(),
     stop,
@@ -206,6 +271,43 @@ interface Opened {
   readonly admin: Cluster
 }
 
+/** The reconciles of one replica: logged as an operator logs them, and watched for keys that never come to rest. */
+class Runs {
+  /** The keys whose last run failed. */
+  readonly failing = new Map<string, FailingKey>()
+  readonly #clock: FakeClock
+  readonly #log: Log
+  readonly #telling = foldFailures()
+  #hot: HotKeys
+  /** What is wrong with a key that became hot since the last rest. */
+  problem: string | undefined
+
+  constructor(clock: FakeClock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+    this.#hot = hotKeys(clock)
+  }
+
+  ended(report: ReconcileReport): void {
+    const { controller, kind, key, causes, disposition } = report
+    const id = `${controller} ${key}`
+    logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#telling(id, report), report)
+    this.failing.delete(id)
+    if ('error' in disposition) {
+      const { error } = disposition
+      this.failing.set(id, { controller, kind, key, error, place: placeOfError(error) })
+    }
+    if (this.#hot.notes(id)) for (const cause of causes) this.#hot.note(id, cause)
+    this.problem ??= this.#hot.ended(id, report)
+  }
+
+  /** All has come to rest, so no key is hot: they are counted anew. */
+  rest(): void {
+    this.problem = undefined
+    this.#hot = hotKeys(this.#clock)
+  }
+}
+
 /** What is under way: requests, and parts that say that they are busy. */
 class Activity {
   readonly #faults: Faults
@@ -217,13 +319,22 @@ class Activity {
   /** What parts ended with, the oldest first. `told`: a call of the test has rejected with it. */
   #failures: { readonly error: unknown; told: boolean }[] = []
   #isStopping = false
+  readonly #runs: Runs[] = []
+  readonly #halt: () => void
 
-  constructor(faults: Faults) {
+  /** `halt` ends everything that runs: a loop that goes on would keep a test's process from ending. */
+  constructor(faults: Faults, halt: () => void) {
     this.#faults = faults
+    this.#halt = halt
   }
 
   get isRunning(): boolean {
     return this.#running.size > 0
+  }
+
+  /** From now on {@link rest} rejects for keys that never come to rest. */
+  watchRuns(runs: Runs): void {
+    this.#runs.push(runs)
   }
 
   /** Runs a part, which may name what says whether it is idle, and keeps the error that it ends with. */
@@ -276,6 +387,13 @@ class Activity {
         failure.told = true
         throw failure.error
       }
+      const problem = this.#isStopping ? undefined : this.#runs.find((runs) => runs.problem !== undefined)?.problem
+      if (problem !== undefined) {
+        this.fail(new Error(`Cannot settle: ${problem}; the world has stopped the operator`))
+        this.#halt()
+        for (const runs of this.#runs) runs.rest()
+        continue
+      }
       if (turns > MAX_TURNS) {
         if (this.#isStopping) return
         throw new Error(`Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it, or wait for something that never comes?`)
@@ -285,6 +403,7 @@ class Activity {
       isIdle = this.#isStopping || [...this.#running].every((part) => part.every((idle) => idle()))
       quiet = this.#requests === 0 && this.#seen === seen && (isIdle || this.#faults.delayed > 0) ? quiet + 1 : 0
     }
+    for (const runs of this.#runs) runs.rest()
   }
 }
 

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { operator } from 'kubeloop'
 import { prepareOperator } from '../../lib/cli/dev_operator.ts'
 import type { HttpResponse } from '../../lib/core/transport.ts'
+import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { refusal } from '../client/transports.ts'
 
@@ -32,3 +33,25 @@ for (const [where, answer, narrow] of [['on the embedded API', session, true], [
     assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [false, false, cluster, 'Strict'])
   })
 }
+
+/** A report of a run that wrote. */
+function report(count: number): ReconcileReport {
+  return {
+    controller: 'foo', kind: 'Foo', key: 'default/a', causes: ['ConfigMap changed'], count, attempt: 1, durationMs: 1,
+    disposition: { kind: 'forget', label: 'success' }, retryInMs: undefined,
+    writes: [{ verb: 'update', kind: 'ConfigMap', key: 'default/b', result: 'changed' }],
+  }
+}
+
+test('a key that is written without end is warned of, and objects are frozen', async () => {
+  const warned: string[] = []
+  const connection = Object.assign(() => Promise.resolve(session), { close() {} })
+  const log = { ...silentLog, warn: (message: string) => void warned.push(message) }
+  const { options } = await prepareOperator({ description, cluster, connection, log }, false)
+  assert.equal(options.freeze, true)
+  for (let count = 1; count <= 50; count++) options.onReconcile!(report(count))
+  for (let count = 1; count <= 50; count++) options.onReconcile!({ ...report(count), controller: 'bar' })
+  assert.deepEqual(warned, [])
+  options.onReconcile!(report(51))
+  assert.match(warned.join(), /^Foo "default\/a" was reconciled 51 times in \d+ ms and wrote each time \(causes and writes: update ConfigMap "default\/b", ConfigMap changed\); does it/)
+})

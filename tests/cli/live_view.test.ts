@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { LiveView, reportFields } from '../../lib/cli/live_view.ts'
 
-const view = (): LiveView => new LiveView({ sourceLine: (place) => `  line of ${place}`, shortPath: (place) => place.replace('/w/', '') })
+const view = (): LiveView => new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
 
 function report(change: Partial<ReconcileReport>): ReconcileReport {
   return {
@@ -46,8 +46,8 @@ test('equal failures fold, told again whenever their number has doubled', () => 
   assert.equal(lines[0]!.length, 1)
   assert.match(lines[0]![0]!, /failed {3}no {2}\(retry 1 in 5 ms\)$/)
   assert.deepEqual(lines.slice(1), [
-    ['… Foo default/a failed once more, next try in 10 ms'], ['… Foo default/a failed 2 more times, next try in 20 ms'], [],
-    ['… Foo default/a failed 4 more times, next try in 80 ms'], [], [], [], ['… Foo default/a failed 8 more times, next try in 1.3 s'],
+    ['… Foo default/a failed again  (retry 2 in 10 ms)'], ['… Foo default/a failed again  (retry 3 in 20 ms)'], [],
+    ['… Foo default/a failed again  (retry 5 in 80 ms)'], [], [], [], ['… Foo default/a failed again  (retry 9 in 1.3 s)'],
   ])
 })
 

@@ -72,7 +72,7 @@ async function within(app: Operator, work: (w: World) => Promise<void>, log?: Lo
 test('every block is an operator that runs, has tests, or is run by one of these', async () => {
   assert.ok(blocks.length >= 15)
   for (const [index, { default: app }] of modules.entries()) {
-    if (app) await within(app, (w) => w.settle())
+    if (app) await within(app, async (w) => void await w.settle())
     else assert.match(blocks[index]!.text, /^test\('|^export async function watch\(/m, blocks[index]!.name)
   }
 })

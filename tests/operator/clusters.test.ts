@@ -1,8 +1,8 @@
 /** An operator with several clusters. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, operator, predicates } from 'kubeloop'
-import { ConfigMap } from 'kubeloop/kinds'
+import { defineResource, operator, predicates, type Operator, type WorkContext } from 'kubeloop'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 
@@ -75,3 +75,33 @@ test('a cluster that is found only at the start says what is wrong with it', asy
   app.controllerFor(ConfigMap).reconcile(async () => {})
   await assert.rejects(app.start(new AbortController().signal, { cluster: nowhere }), /Cannot find the cluster "west": no such context/)
 })
+
+/** How work comes to its clients, in each of the places that have some. */
+const PLACES: Readonly<Record<string, (app: Operator, work: (context: WorkContext) => void) => void>> = {
+  reconcile: (app, work) => app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) }).reconcile(async (_, context) => work(context)),
+  map: (app, work) =>
+    app.controllerFor(Secret).watches(ConfigMap, (_, context) => (work(context), []), { when: predicates.matchesLabels(labels) }).reconcile(async () => {}),
+  task: (app, work) => app.add('task', async (context) => work(context)),
+}
+
+for (const [place, add] of Object.entries(PLACES)) {
+  test(`${place}: one client for each cluster, the same whenever it is asked for, and another one the next time`, async () => {
+    const app = operator({ name: 'x' })
+    const [west, east] = [app.cluster('west', nowhere), app.cluster('east', nowhere)]
+    const seen: (readonly [unknown, unknown, unknown])[] = []
+    add(app, (context) => {
+      const { client, clientOf } = context
+      assert.equal(clientOf(west), clientOf(west))
+      assert.equal(context.clientOf(east), clientOf(east))
+      assert.equal(context.client, client)
+      assert.equal(new Set([client, clientOf(west), clientOf(east)]).size, 3)
+      seen.push([client, clientOf(west), clientOf(east)])
+    })
+    const w = await world(app)
+    for (const name of ['a', 'b']) await w.client.create(ConfigMap, { metadata: { ...ref(name), labels } })
+    assert.deepEqual(await w.settle(), [])
+    assert.equal(seen.length, place === 'task' ? 1 : 2)
+    assert.equal(new Set(seen.flat()).size, 3 * seen.length)
+    await w.stop()
+  })
+}

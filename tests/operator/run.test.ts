@@ -1,6 +1,6 @@
 /** An operator as a process: what it prints and how it ends. Each case is a process of the runtime that runs this test. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,9 +37,7 @@ interface Started {
 /** Runs a file of ./files with nothing in its environment but what is given. */
 function start(file: string, env: Record<string, string>, own: readonly string[] = []): Started {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
-  const name = basename(process.execPath)
-  const args = name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []
-  const child = spawn(process.execPath, [...args, path, ...own], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...runtimeArguments(path), ...own], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [output, errors] = ['', '']
   const waiting: { pattern: RegExp; resolve: (line: Line) => void }[] = []
   const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
@@ -62,6 +60,12 @@ function start(file: string, env: Record<string, string>, own: readonly string[]
         ended.then(({ errors }) => Promise.reject(new Error(`the process ended without a line like ${pattern}:\n${output}${errors}`))),
       ]),
   }
+}
+
+/** How the runtime of this test runs a file. */
+function runtimeArguments(path: string): string[] {
+  const name = basename(process.execPath)
+  return [...(name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []), path]
 }
 
 function kubeconfig(cluster: { server?: string; ca?: string; token?: string } = {}): string {
@@ -197,6 +201,51 @@ test('a rejection that nothing awaits is told, and ends nothing', async () => {
   const { code, errors } = await operator.ended
   assert.deepEqual([code, errors], [0, ''])
   await api.close()
+})
+
+/** What a file prints on a terminal, without the time of day and the fields. */
+async function onTerminal(file: string, env: Record<string, string>, rights?: readonly string[]): Promise<string[]> {
+  const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
+  const args = runtimeArguments(path).flatMap((each) => (each === '-A' && rights ? rights : [each])).map((each) => `'${each}'`).join(' ')
+  const child = spawn('script', ['-qec', `'${process.execPath}' ${args}`, '/dev/null'], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    // A question to whoever sits at the terminal: nothing goes on before an answer.
+    if (output.includes('Allow?')) child.kill()
+  })
+  await once(child, 'close')
+  return output.trimEnd().split(/\r?\n/).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').replace(/ {2}\w+=.*$/, ''))
+}
+
+const noTerminal = spawnSync('script', ['--version']).error ? 'the command script, which gives a program a terminal, is not installed' : false
+
+test('on a terminal an error is followed by its place and line of source, and equal failures fold', { skip: noTerminal }, async () => {
+  await createMap(served, 'fail')
+  const lines = await onTerminal('failing.ts', { KUBECONFIG: kubeconfig() })
+  const place = lines.findIndex((line) => line.startsWith('          '))
+  assert.match(lines[place] ?? '', /^ {10}.*failing\.ts:10:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/, lines.join('\n'))
+  assert.deepEqual(lines.toSpliced(place, 1), [
+    'error: this is mine',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 1 in 5 ms)', 'error: Cannot reconcile ConfigMap "default/fail": no data (retry 2 in 10 ms)',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 3 in 20 ms)', 'error: Cannot reconcile ConfigMap "default/fail": no data (retry 5 in 80 ms)',
+  ])
+  assert.equal(place, 2, 'below the first failure')
+})
+
+const noRights = noTerminal || ('Deno' in globalThis ? false : 'this runtime has no rights to be given')
+
+test('without the right to read the file Deno is not made to ask for it: the place is printed alone', { skip: noRights }, async () => {
+  await createMap(served, 'fail').catch(() => {}) // an earlier test has made it
+  const rights = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${folder}`]
+  const lines = await onTerminal('failing.ts', { KUBECONFIG: kubeconfig() }, rights)
+  assert.match(lines[2] ?? '', /^ {10}.*failing\.ts:10:\d+$/, lines.join('\n'))
+  assert.equal(lines.length, 6, lines.join('\n'))
+})
+
+test('on a terminal what ends an operator is followed by its place', { skip: noTerminal }, async () => {
+  const lines = await onTerminal('no_reconcile.ts', { KUBECONFIG: kubeconfig() })
+  assert.match(lines[0]!, /^error: .*the controller for ConfigMap has no reconcile/)
 })
 
 /** Half of the grace period, at whose end a process that waits for its reconcile ends with 1, too. */

@@ -1,0 +1,16 @@
+/** The log of a test that asks for none: what went wrong, beside the output of the test. */
+import type { Log } from 'kubeloop'
+import type { Clock } from '../async/clock.ts'
+import { formatPretty } from '../observe/format_log.ts'
+import { placeOfError } from '../observe/stack.ts'
+import { placeLine } from '../runtime/terminal.ts'
+
+/** Warnings and errors as lines on standard error, an error with the place in the user's file and its line of source. */
+export function consoleLog(clock: Pick<Clock, 'now'>): Log {
+  const at = (level: 'warn' | 'error'): Log['warn'] => (message, fields = {}) => {
+    const place = placeOfError(fields['error'])
+    const line = formatPretty({ level, message, fields, timeMs: clock.now() })
+    console.error(place === undefined ? line : `${line}\n${placeLine(place)}`)
+  }
+  return { debug() {}, info() {}, warn: at('warn'), error: at('error') }
+}

@@ -1,0 +1,134 @@
+/** Keys that are reconciled over and over, and write each time. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { WriteRecord } from '../../lib/client/client.ts'
+import { hotKeys } from '../../lib/controller/hot_keys.ts'
+import type { Run } from '../../lib/controller/run.ts'
+import type { Log, LogFields } from '../../lib/observe/log.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { pod } from '../cache/scripted_server.ts'
+import { controlling } from './controlling.ts'
+
+const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({ verb: 'update', kind: 'Pod', key: 'default/a', result: 'changed', ...change })
+const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', writes })
+
+test('a key is hot with its 51st run that writes within 10 s, and is told of once in 10 s', async () => {
+  const clock = new FakeClock()
+  const hot = hotKeys(clock)
+  for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs}`)
+  await clock.advance(10_000)
+  assert.match(hot.ended('a', run(write()))!, /^Pod "default\/a" was reconciled 51 times in 10 s and wrote each time \(/)
+  for (let runs = 0; runs < 200; runs++) assert.equal(hot.ended('a', run(write())), undefined)
+  await clock.advance(1)
+  for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs} of the next 10 s`)
+  assert.match(hot.ended('a', run(write()))!, /51 times in 0 ms/)
+})
+
+test('runs that write slowly are no loop, however many', async () => {
+  const clock = new FakeClock()
+  const hot = hotKeys(clock)
+  for (let runs = 0; runs < 500; runs++) {
+    assert.equal(hot.ended('a', run(write())), undefined)
+    await clock.advance(201)
+  }
+})
+
+test('runs that change nothing do not count, and neither do those of other keys', () => {
+  const hot = hotKeys(new FakeClock())
+  for (let runs = 0; runs < 200; runs++) {
+    assert.equal(hot.ended('a', run()), undefined)
+    assert.equal(hot.ended('a', run(write({ result: 'unchanged' }))), undefined)
+    assert.equal(hot.ended(`b${runs}`, run(write())), undefined)
+  }
+  for (let runs = 1; runs <= 50; runs++) {
+    hot.ended('a', run(write({ result: 'unchanged' })))
+    assert.equal(hot.ended('a', run(write({ result: 'unchanged' }), write())), undefined)
+  }
+  assert.ok(hot.ended('a', run(write())))
+})
+
+test('what it says names what was noted and written lately, each once, and a bounded number of them', () => {
+  const hot = hotKeys(new FakeClock())
+  for (let runs = 0; runs < 50; runs++) {
+    assert.equal(hot.notes('a'), runs >= 25, `${runs}`)
+    if (hot.notes('a')) hot.note('a', 'ConfigMap deleted')
+    else hot.ended('b', run(write()))
+    if (runs < 20) hot.ended('a', run(write({ key: `early ${runs}` })))
+    else hot.ended('a', run(write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' }), write({ result: 'unchanged' })))
+  }
+  hot.note('never ran', 'added')
+  const expected = 'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it cause itself, or undo what another one writes?'
+  assert.equal(hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))), expected)
+  const other = hotKeys(new FakeClock())
+  let text: string | undefined
+  for (let runs = 0; runs <= 50; runs++) text = other.ended('a', run(write({ key: `default/${runs}` })))
+  assert.equal(text!.match(/update Pod/g)!.length, 8)
+})
+
+test('what has not run for 10 s is forgotten', async () => {
+  const clock = new FakeClock()
+  const hot = hotKeys(clock)
+  for (let runs = 0; runs < 30; runs++) hot.ended('a', run(write()))
+  assert.ok(hot.notes('a'))
+  await clock.advance(10_001)
+  hot.ended('b', run(write()))
+  assert.ok(!hot.notes('a'))
+})
+
+/** A reconcile that writes each time, and comes back at once. */
+const writing = async ({ onWrite }: Run) => {
+  onWrite!(write())
+  return { requeueAfter: 1 }
+}
+
+test('a controller warns of a hot key, with its causes and the fields of the run', async () => {
+  const lines: { message: string; fields: LogFields | undefined }[] = []
+  const log: Log = { debug() {}, info() {}, error() {}, warn: (message, fields) => void lines.push({ message, fields }) }
+  const c = controlling({ pods: [pod('a', '1')], log, uuid: () => 'id', reconcile: writing })
+  await c.start()
+  await c.clock.advance(40)
+  assert.deepEqual(lines, [])
+  c.stream.send('MODIFIED', pod('a', '6'))
+  await c.clock.advance(20)
+  assert.deepEqual(lines, [{
+    message: 'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it cause itself, or undo what another one writes?',
+    fields: { controller: 'test', kind: 'Pod', namespace: 'default', name: 'a', reconcileID: 'id' },
+  }])
+  await c.end()
+})
+
+test('retries and requeues of a key that writes are loops, too', async () => {
+  for (const [reconcile, cause] of [
+    [async ({ onWrite }: Run) => (onWrite!(write()), { requeue: true }), 'requeued'],
+    [async ({ onWrite }: Run) => (onWrite!(write()), Promise.reject(new Error('mine'))), 'retry 26'],
+  ] as const) {
+    const c = controlling({ pods: [pod('a', '1')], backoff: { firstMs: 1, mostMs: 1 }, reconcile })
+    await c.start()
+    await c.clock.advance(60)
+    const warned = c.lines.filter((line) => line.startsWith('warn'))
+    assert.equal(warned.length, 1, c.lines.join('\n'))
+    assert.ok(warned[0]!.includes(cause), c.lines.join('\n'))
+    await c.end()
+  }
+})
+
+test('many hot keys are a bounded number of lines, which say how many were left out', async () => {
+  const pods = Array.from({ length: 8 }, (_, i) => pod(`${i}`, '1'))
+  const reconcile = async (run: Run) => (await writing(run), { requeueAfter: 100 })
+  const c = controlling({ pods, reconcile, concurrency: 8 })
+  await c.start()
+  await c.clock.advance(6000)
+  const warned = (): string[] => c.lines.filter((line) => line.startsWith('warn'))
+  assert.equal(warned().length, 5)
+  await c.clock.advance(70_000)
+  assert.match(warned()[5]!, / \(and \d+ more like it\)$/)
+  await c.end()
+})
+
+test('with a listener the log says nothing: the listener has all that there is to know', async () => {
+  const c = controlling({ pods: [pod('a', '1')], reconcile: writing, onReconcile: () => {} })
+  await c.start()
+  await c.clock.advance(60)
+  assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), [])
+  await c.end()
+})

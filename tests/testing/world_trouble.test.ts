@@ -1,0 +1,297 @@
+/** What a world says of an operator that goes wrong: keys that fail, keys that never come to rest, kinds that are missing, objects that are changed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { conditions, defineResource, dynamicResource, LeadershipLost, operator, predicates, Server, TerminalError, type Log, type Operator } from 'kubeloop'
+import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const nowhere = { server: 'https://127.0.0.1:1' }
+const isOurs = predicates.matchesLabels('ours')
+const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** What is written with console.error meanwhile. */
+async function written(work: () => Promise<void>): Promise<string[]> {
+  const lines: string[] = []
+  const { error } = console
+  console.error = (line: string) => void lines.push(...line.split('\n'))
+  try {
+    await work()
+  } finally {
+    console.error = error
+  }
+  return lines
+}
+
+/** Two controllers, of which each undoes what the other one does. */
+function fighting(): Operator {
+  const app = operator({ name: 'x' })
+  for (const name of ['red', 'blue']) {
+    app.controllerFor(ConfigMap, { name, when: isOurs })
+      .reconcile(async (own, { client }) => void (await client.edit(ConfigMap, own, (draft) => void (draft.data = { color: name }))))
+  }
+  return app
+}
+
+test('settle rejects with a key that is reconciled and written without end, each time, and so does advance; stop does not', async () => {
+  const w = await world(fighting(), { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  const text = /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color (red→blue|blue→red))(?=.*update ConfigMap "default\/a").*\); does it cause itself, or undo what another one writes\?; the world has stopped the operator$/
+  await assert.rejects(w.settle(), text)
+  await assert.rejects(w.settle(), text)
+  await assert.rejects(w.advance('1s'), text)
+  const { metadata } = (await w.client.get(ConfigMap, ref('a')))!
+  for (let turns = 0; turns < 50; turns++) await nextTurn()
+  assert.equal((await w.client.get(ConfigMap, ref('a')))!.metadata.resourceVersion, metadata.resourceVersion, 'a test that ends here leaves no loop behind')
+  await w.stop()
+})
+
+test('many writes with a rest between them are no loop, and neither is a key that comes back soon', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
+    await client.patch(ConfigMap, own, { merge: { metadata: { annotations: { seen: own.data?.['n'] ?? '' } } } })
+    return own.data?.['n'] === 'again' ? { requeueAfter: '1ms' } : undefined
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, map('a'))
+  for (let n = 0; n < 60; n++) {
+    await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: `${n}` } } })
+    await w.settle()
+  }
+  await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: 'again' } } })
+  await w.advance('100ms')
+  await w.stop()
+})
+
+test('settle resolves with the keys that fail, until they succeed: key, error and the place in the user’s file', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ data }) => {
+    if (data?.['broken'] === 'retry') throw new Error('no data')
+    if (data?.['broken'] === 'drop') throw new TerminalError('wrong data')
+  })
+  const w = await world(app, { log: silent })
+  const put = (name: string, broken: string) => w.client.apply(ConfigMap, { ...map(name), data: { broken } })
+  assert.deepEqual(await w.settle(), [])
+  await put('a', 'retry')
+  await put('b', 'drop')
+  await put('c', 'no')
+  const failing = await w.settle()
+  assert.deepEqual(failing.map(({ controller, kind, key, error }) => [controller, kind, key, String(error)]), [
+    ['configmap', 'ConfigMap', 'default/a', 'Error: no data'], ['configmap', 'ConfigMap', 'default/b', 'TerminalError: wrong data'],
+  ])
+  for (const { place } of failing) assert.match(place!, /\/tests\/testing\/world_trouble\.test\.ts:\d+:\d+$/)
+  await w.advance('1s')
+  assert.equal((await w.settle()).length, 2, 'a key that goes on to fail is one')
+  await put('a', 'no')
+  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/b'])
+  await w.client.delete(ConfigMap, ref('b'))
+  assert.deepEqual(await w.settle(), [])
+  await w.stop()
+})
+
+test('without a log of its own a world writes warnings and errors to standard error, with the line of source', async () => {
+  const run = (log?: Log): Promise<string[]> => written(async () => {
+    const app = operator({ name: 'x' })
+    app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { log }) => {
+      log.info('begins')
+      log.warn('is about to fail')
+      throw new Error('no data') // the line of source
+    })
+    const w = await world(app, log ? { log } : {})
+    await w.client.create(ConfigMap, map('a'))
+    await w.settle()
+    await w.advance('5ms')
+    await w.stop()
+  })
+  const lines = (await run()).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ''))
+  assert.deepEqual(lines.map((line) => line.replace(/ {2}(namespace|attempt)=.*/, '')), [
+    'warn: is about to fail',
+    'error: Cannot reconcile ConfigMap "default/a": no data (retry 1 in 5 ms)',
+    lines[2],
+    'warn: is about to fail',
+    'error: Cannot reconcile ConfigMap "default/a": no data (retry 2 in 10 ms)',
+  ])
+  assert.match(lines[2]!, /^ {10}.*world_trouble\.test\.ts:\d+:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/)
+  assert.deepEqual(await run(silent), [])
+})
+
+test('a log of the test’s has failures with the fields of their key, equal ones of each controller folded', async () => {
+  const lines: string[] = []
+  const say = (message: string, fields: object = {}): void => void lines.push(`${message} ${JSON.stringify({ ...fields, error: undefined })}`)
+  const app = operator({ name: 'x' })
+  for (const name of ['one', 'two']) app.controllerFor(ConfigMap, { name, when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
+  const w = await world(app, { log: { ...silent, error: say } })
+  await w.client.create(ConfigMap, map('a'))
+  await w.advance('100ms')
+  const fields = (name: string, attempt: number): string => `{"controller":"${name}","kind":"ConfigMap","namespace":"default","name":"a","attempt":${attempt}}`
+  for (const name of ['one', 'two']) {
+    assert.deepEqual(lines.filter((line) => line.includes(`"${name}"`)), [1, 2, 3, 5].map((attempt) =>
+      `Cannot reconcile ConfigMap "default/a": no data (retry ${attempt} in ${5 * 2 ** (attempt - 1)} ms) ${fields(name, attempt)}`))
+  }
+  await w.stop()
+})
+
+const Widget = dynamicResource({ group: 'foreign.dev', version: 'v1', kind: 'Widget' })
+const MISSING = /^Error: Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve widgets\.foreign\.dev \(.*\); give it their CustomResourceDefinitions: world\(app, \{ objects: \[definition\] \}\)$/
+const foreign = crdOf([defineResource({ group: 'foreign.dev', version: 'v1', kind: 'Widget', spec: z.object({}) })])[0]!
+
+test('settle and advance reject while a kind that is watched is not served, and name it', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).watches(Widget, () => []).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const w = await world(app, { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  await assert.rejects(w.settle(), MISSING)
+  await assert.rejects(w.settle(), MISSING, 'a second time')
+  await assert.rejects(w.advance('1s'), MISSING)
+  assert.deepEqual(runs, [])
+  await w.client.create(dynamicResource({ group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', scope: 'Cluster' }), foreign as never)
+  await w.advance('1m')
+  assert.deepEqual(runs, ['a'])
+  await w.stop()
+  const served = await world(app, { objects: [foreign, { apiVersion: 'v1', kind: 'ConfigMap', ...map('b') }] })
+  assert.deepEqual(await served.settle(), [])
+  assert.deepEqual(runs, ['a', 'b'])
+  await served.stop()
+})
+
+test('a kind that another cluster does not serve is named with the cluster', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs }).watches(Widget, () => [], { cluster: west }).reconcile(async () => {})
+  const w = await world(app, { objects: [foreign], log: silent })
+  await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "west" \(/)
+  await w.stop()
+})
+
+test('a first list that a fault of the test’s holds back is not missing, and a replica that ended waits for nothing', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  const w = await world(app, { log: silent })
+  w.fault({ verb: 'list', resource: ConfigMap, status: 500, times: 3 })
+  w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 3 })
+  await w.advance('11m')
+  await w.settle()
+  await w.stop()
+  const missing = operator({ name: 'y', syncTimeout: '10s' })
+  missing.controllerFor(Widget).reconcile(async () => {})
+  const other = await world(missing, { log: silent })
+  await assert.rejects(other.advance('1m'), /Cannot sync the cache of cluster in-memory within 10 s: widgets\.foreign\.dev/)
+  other.takeFailure()
+  await other.settle()
+  await other.stop()
+})
+
+test('a first list that fails for another reason than a missing kind is waited for: time goes on', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  let refusals = 0
+  const start: Operator['start'] = (signal, options = {}) => app.start(signal, {
+    ...options,
+    transport: (request) => {
+      if (!request.path.startsWith('/api/v1/configmaps') || refusals++ > 3) return options.transport!(request)
+      return Promise.reject(new Error('no network'))
+    },
+  })
+  const w = await world(Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator, { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual([runs, refusals > 0], [[], true])
+  await w.advance('2m')
+  assert.deepEqual(runs, ['a'])
+  await w.stop()
+})
+
+test('servers of the operator’s own do not listen in a world, however many replicas there are; everything else of its extensions runs', async () => {
+  const ran: string[] = []
+  const servers: Server[] = []
+  const app = operator({ name: 'x', leaderElection: true }).extend(({ manager }) => {
+    const server = new Server({ name: 'hook', address: 1, fetch: () => new Response('') })
+    servers.push(server)
+    manager.add(server)
+    manager.add({ name: 'webhook', role: 'webhook', start: () => Promise.reject(new Error('it was started')) })
+    manager.add({ name: 'other', leaderOnly: false, start: async () => void ran.push('other') })
+  })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  const w = await world(app, { replicas: 2 })
+  await w.settle()
+  assert.deepEqual([ran, servers.map(({ port }) => port)], [['other', 'other'], [undefined, undefined]])
+  await w.stop()
+})
+
+test('what a client returns is frozen, read or written, live or cached, of the operator and of the test', async () => {
+  const seen: [string, unknown][] = []
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client, clientOf }) => {
+    for (const [name, each] of [['client', client], ['live', client.live], ['west', clientOf(west)]] as const) {
+      const note = (verb: string, object: unknown): void => void seen.push([`${name} ${verb}`, object])
+      const spec = { containers: [{ name: 'c', image: 'i' }] }
+      note('create', await each.create(Pod, { metadata: { namespace: 'default', name }, spec }))
+      note('get', await each.get(Pod, ref(name)))
+      note('list', (await each.list(Pod, { namespace: 'default' }))[0])
+      note('apply', await each.apply(Pod, { metadata: { ...ref(name), labels: { a: 'b' } }, spec }))
+      note('edit', await each.edit(Pod, ref(name), (draft) => void (draft.metadata.labels = { a: 'c' })))
+      note('patch', await each.patch(Pod, ref(name), { merge: { metadata: { labels: { a: 'd' } } } }))
+      note('setStatus', await each.setStatus(Pod, ref(name), { phase: 'Running' }))
+      for await (const page of each.pages(Pod, { namespace: 'default' })) note('pages', page.items[0])
+      for await (const { object } of each.watch(Pod, { namespace: 'default' })) {
+        note('watch', object)
+        break
+      }
+    }
+    seen.push(['reconcile', own])
+  })
+  const w = await world(app)
+  seen.push(['world create', await w.client.create(ConfigMap, map('a'))])
+  assert.deepEqual(await w.settle(), [])
+  seen.push(['world get', await w.client.get(ConfigMap, ref('a'))], ['world west', await w.clientOf(west).get(Pod, ref('west'))])
+  assert.equal(seen.length, 31)
+  for (const [what, object] of seen) assert.ok(isFrozen(object), what)
+  await w.stop()
+})
+
+function isFrozen(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isFrozen))
+}
+
+test('the clock of the context is the world’s: instants that are written fit those of the server', async () => {
+  const Thing = defineResource({ group: 'x.dev', version: 'v1', kind: 'Thing', spec: z.object({}), status: z.object({ since: z.string() }) })
+  const times: number[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(Thing)
+    .watches(ConfigMap, (_, { clock }) => (times.push(clock.now()), []), { when: isOurs })
+    .reconcile(async (thing, { client, clock }) => {
+      const [ready] = conditions.setCondition([], { type: 'Ready', status: 'True', reason: 'Done', message: '' }, clock.now())
+      await client.setStatus(Thing, thing, { since: ready!.lastTransitionTime })
+    })
+    .add('task', async ({ clock }) => void times.push(clock.now()))
+  const w = await world(app)
+  await w.advance('1h')
+  const nowMs = w.clock.now()
+  await w.client.create(ConfigMap, map('a'))
+  const { metadata } = await w.client.create(Thing, { metadata: ref('a'), spec: {} })
+  await w.settle()
+  assert.equal((await w.client.get(Thing, ref('a')))!.status!.since, metadata.creationTimestamp)
+  assert.deepEqual(times, [nowMs - 3_600_000, nowMs])
+  await w.stop()
+})
+
+test('a replica that lost its lease has no failing keys of the time before in the way of its error', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
+  const w = await world(app, { replicas: 2, log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  assert.equal((await w.settle()).length, 1, 'only the leader works')
+  w.fault({ verb: 'update', resource: Lease, status: 500, times: 5 })
+  await assert.rejects(w.advance('20s'), LeadershipLost)
+  w.takeFailure()
+  await w.advance('30s')
+  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/a'], 'of the replica that runs')
+  await w.stop()
+})
