@@ -24,6 +24,8 @@ export interface CacheDependencies extends CacheOptions {
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
+  /** The kinds that others start without; see {@link Informer.optional}. Default: none. */
+  readonly optional?: ((resource: AnyResource) => boolean) | undefined
   /** Called for each object that is gone from an informer's store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
 }
@@ -87,7 +89,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
       const differ = `it was declared with ${describeOptions(known.options)}, now with ${describeOptions(options)}`
       throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: ${differ}, and a kind is watched once`)
     }
-    const informers = scopes.map((scope) => new Informer({ ...this.#dependencies, ...scope, resource }))
+    const optional = this.#dependencies.optional?.(resource)
+    const informers = scopes.map((scope) => new Informer({ ...this.#dependencies, ...scope, resource, optional }))
     this.#declared.set(id, { options, informers })
     for (const informer of informers) this.#run?.(informer)
     return informers
@@ -164,15 +167,18 @@ export class Cache implements Runnable, Reader, WriteObserver {
     for (const { informers } of this.#declared.values()) yield* informers
   }
 
-  /** Settles when the first list of every kind that is declared now is in, or its informer was removed. */
+  /**
+   * Settles when the first list of every kind that is declared now is in, or its informer was removed; an optional kind is waited
+   * for until its first try has failed, and for 5 s at most.
+   */
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    await Promise.all([...this.informers()].map((informer) => Promise.race([informer.synced(signal), informer.ended])))
+    await Promise.all([...this.informers()].map((informer) => Promise.race([informer.tried(signal), informer.ended])))
   }
 
-  /** Kinds whose first list is not in yet, and what keeps them: for the error of a sync that takes too long. */
+  /** Kinds whose first list is not in yet, except optional ones, and what keeps them: for the error of a sync that takes too long. */
   unsynced(): string[] {
-    return [...this.informers()].filter((informer) => !informer.isSynced).map(describeUnsynced)
+    return [...this.informers()].filter((informer) => !informer.isSynced && !informer.optional).map(describeUnsynced)
   }
 
   /** Runs every informer until the signal is aborted; settles when all have ended. */

@@ -45,7 +45,12 @@ export interface InformerOptions extends SelectOptions {
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
   /** Freezes what is stored, so that a change of a shared object throws. Default: false; tests turn it on. */
   readonly freeze?: boolean | undefined
+  /** Whether others start without its first list where that fails, or takes longer than 5 s. Default: false. */
+  readonly optional?: boolean | undefined
 }
+
+/** How long a start waits for an informer that is optional. */
+const OPTIONAL_MS = 5_000
 
 /** A handler that was added. */
 export interface HandlerRegistration {
@@ -62,6 +67,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly resource: AnyResource
   /** The namespace that is watched; undefined for all of them. */
   readonly namespace: string | undefined
+  /** Whether others start without its first list, and readiness does not depend on it. */
+  readonly optional: boolean
   readonly #name: string
   readonly #options: InformerOptions & { readonly clock: Clock; readonly log: Log }
   readonly #store = new Store<T>()
@@ -70,6 +77,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #health: WatchHealth
   /** Opens when every handler was told of the first list. */
   readonly #synced = new Latch()
+  /** Opens when nothing is to be waited for any more: synced, or optional and late. */
+  readonly #tried = new Latch()
   #isListed = false
   /** Indexes that are being built in steps. */
   readonly #building = new Map<Index<T>, Promise<void>>()
@@ -80,15 +89,16 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   #lastSeen: string | undefined
 
   constructor(options: InformerOptions) {
-    const { resource, namespace, clock = systemClock, random = Math.random } = options
+    const { resource, namespace, clock = systemClock, random = Math.random, optional = false } = options
     const log = safeLog(options.log)
     this.resource = resource
     this.namespace = namespace
+    this.optional = optional
     this.#name = groupResourceOf(resource)
     this.#options = { ...options, clock, log }
     this.#random = random
     this.#ownWrites = new OwnWrites({ ...this.#options, store: this.#store, prepare: (object) => this.#prepare(object) })
-    this.#health = new WatchHealth(resource, log)
+    this.#health = new WatchHealth(resource, log, optional)
     this.#handlers = new HandlerSet({ name: this.#name, store: this.#store, clock, random, log })
   }
 
@@ -153,6 +163,12 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     throw this.#stoppedBeforeSync()
   }
 
+  /** Resolves and rejects as {@link synced}; of an optional informer also when its first try has failed, or after 5 s. */
+  async tried(signal: AbortSignal): Promise<void> {
+    if (this.optional) await untilAborted(Promise.race([this.#tried.opened, this.#ended.opened]), signal)
+    else await this.synced(signal)
+  }
+
   /**
    * Adds a handler. It is told of everything in the store, as initial adds, before any later change: at once as long as that takes
    * some milliseconds, and the rest in later turns of the event loop. Throws when the informer has ended.
@@ -193,10 +209,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
 
   /** Lists and watches until the signal is aborted, or the informer is stopped. */
   async start(signal: AbortSignal): Promise<void> {
-    const { resource, namespace } = this.#options
+    const { resource, namespace, clock } = this.#options
     if (this.#started) throw new Error(`Cannot start the informer of ${this.#name}: it was started already`)
     this.#started = true
     const scope = abortScope(signal, this.#stop.signal)
+    const stopTimer = this.optional ? clock.after(OPTIONAL_MS, () => this.#tried.open()) : undefined
     try {
       if (!scope.signal.aborted) this.#handlers.begin()
       await reflect(
@@ -208,12 +225,16 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           onOpen: () => this.#health.recovered(),
-          onFailure: (error, waitMs) => this.#health.failed(error, waitMs, this.isSynced),
+          onFailure: (error, waitMs) => {
+            this.#health.failed(error, waitMs, this.isSynced)
+            this.#tried.open()
+          },
           onFallback: (error) => this.#options.log.debug(`${messageOf(error)}; listing instead`),
         },
         scope.signal,
       )
     } finally {
+      stopTimer?.()
       scope[Symbol.dispose]()
       this.#end()
     }
@@ -243,7 +264,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     if (!isFirst) this.#reportDeleted(deltas)
     this.#health.recovered()
     // Not awaited: what the watch brings meanwhile is in the store at once, and handlers are told of it in their turn.
-    void this.#handlers.tellList(deltas).then(() => this.#ended.isOpen || this.#synced.open())
+    void this.#handlers.tellList(deltas).then(() => {
+      if (this.#ended.isOpen) return
+      this.#synced.open()
+      this.#tried.open()
+    })
   }
 
   #apply(event: WatchEvent, resourceVersion: string): void {

@@ -12,13 +12,16 @@ import { isMissingKind } from '../client/codec.ts'
 export class WatchHealth {
   readonly #resource: AnyResource
   readonly #log: Log
+  readonly #optional: boolean
   #failure: { readonly error: unknown } | undefined
   /** What kind of failure was announced, so that another kind is announced too. */
   #announced: string | undefined
 
-  constructor(resource: AnyResource, log: Log) {
+  /** `optional`: a kind whose definition others install. */
+  constructor(resource: AnyResource, log: Log, optional = false) {
     this.#resource = resource
     this.#log = log
+    this.#optional = optional
   }
 
   /** The last failure, until something goes well again. */
@@ -50,7 +53,7 @@ export class WatchHealth {
     const name = groupResourceOf(this.#resource)
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
-      const remedy = isOurs ? `install its CustomResourceDefinition, or set crds: 'install'` : 'is its API enabled there?'
+      const remedy = isOurs ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}` : 'is its API enabled there?'
       return `Cannot watch ${name}: the server does not serve ${this.#resource.version} of it (${remedy})`
     }
     if (error instanceof ApiError && error.code === 403) return `${error.message} (the operator's role needs list and watch on ${name})`

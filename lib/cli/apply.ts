@@ -4,11 +4,12 @@ import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { sleep, type Clock } from '../async/clock.ts'
-import type { DevEvent } from './events.ts'
+import { inCluster, type DevEvent } from './events.ts'
 import type { Manifest, ManifestObject } from './manifests.ts'
 
 export interface ApplyOptions {
-  readonly api: Api
+  /** The API of a cluster that the operator names, or of its own. Undefined for one that it does not name. */
+  readonly apiOf: (cluster: string | undefined) => Api | undefined
   readonly clock: Clock
   readonly say: (event: DevEvent) => void
 }
@@ -16,6 +17,7 @@ export interface ApplyOptions {
 interface Pending {
   readonly object: ManifestObject
   readonly manifest: string
+  readonly cluster: string | undefined
 }
 
 interface ResourceList {
@@ -32,7 +34,7 @@ export class ManifestApplier {
 
   constructor(manifests: readonly Manifest[], options: ApplyOptions) {
     this.#options = options
-    this.#pending = manifests.flatMap(({ name, objects }) => objects.map((object) => ({ object, manifest: name })))
+    this.#pending = manifests.flatMap(({ name, cluster, objects }) => objects.map((object) => ({ object, manifest: name, cluster })))
   }
 
   /** An operator has started: applies what is not applied yet, in order. What the API refuses is said, and tried at the next start. */
@@ -56,10 +58,12 @@ export class ManifestApplier {
     this.#pending = left
   }
 
-  async #applyOne({ object, manifest }: Pending, signal: AbortSignal): Promise<void> {
-    const { api, say } = this.#options
-    const resource = await this.#served(object, signal)
+  async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<void> {
+    const { apiOf, say } = this.#options
+    const api = apiOf(cluster)
     const { name } = object.metadata
+    if (!api) throw new Error(`Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`)
+    const resource = await this.#served(object, api, cluster, signal)
     const namespace = resource.scope === 'Namespaced' ? (object.metadata.namespace ?? 'default') : undefined
     const target = { resource, name, namespace }
     const wanted = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
@@ -71,36 +75,36 @@ export class ManifestApplier {
     const { object: after, created } = await api.patch(target, 'apply', wanted, query, signal)
     const unchanged = before?.metadata.resourceVersion === after.metadata.resourceVersion
     const result = created ? 'created' : unchanged ? 'unchanged' : 'changed'
-    say({ kind: 'applied', object: `${resource.kind} ${formatKey({ namespace, name })}`, result, manifest })
+    say({ kind: 'applied', object: `${resource.kind} ${formatKey({ namespace, name })}`, ...(cluster && { cluster }), result, manifest })
   }
 
   /** Waits until the kind is served. */
-  async #served({ apiVersion, kind, metadata }: ManifestObject, signal: AbortSignal): Promise<AnyResource> {
+  async #served({ apiVersion, kind, metadata }: ManifestObject, api: Api, cluster: string | undefined, signal: AbortSignal): Promise<AnyResource> {
     const { clock } = this.#options
     const deadline = clock.monotonic() + PATIENCE_MS
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 250)) {
-      const resource = await this.#find(apiVersion, kind, signal)
+      const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
       if (clock.monotonic() >= deadline) {
-        throw new Error(`Cannot apply ${kind} "${metadata.name}": nobody serves ${apiVersion} ${kind}; does the operator define it?`)
+        throw new Error(`Cannot apply ${kind} "${metadata.name}"${inCluster(cluster)}: nobody serves ${apiVersion} ${kind}; does the operator define it?`)
       }
       await sleep(clock, waitMs, signal)
     }
   }
+}
 
-  async #find(apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {
-    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-    let list: ResourceList
-    try {
-      const request = { method: 'GET', path, headers: { accept: 'application/json' } } as const
-      list = (await this.#options.api.raw(request, `list the kinds of ${apiVersion}`, signal)) as ResourceList
-    } catch (error) {
-      if (isReason(error, 'NotFound')) return undefined
-      throw error
-    }
-    const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'))
-    if (!found) return undefined
-    const [version, group] = apiVersion.split('/').reverse() as [string, string | undefined]
-    return { group: group ?? '', version, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' }
+async function find(api: Api, apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  let list: ResourceList
+  try {
+    const request = { method: 'GET', path, headers: { accept: 'application/json' } } as const
+    list = (await api.raw(request, `list the kinds of ${apiVersion}`, signal)) as ResourceList
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return undefined
+    throw error
   }
+  const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'))
+  if (!found) return undefined
+  const [version, group] = apiVersion.split('/').reverse() as [string, string | undefined]
+  return { group: group ?? '', version, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' }
 }

@@ -1,5 +1,5 @@
 /** `kubeloop dev`: the embedded API in this process, the operator in another one, which is started again when a file of it is saved. */
-import { Cluster } from 'kubeloop'
+import { Cluster, type Api } from 'kubeloop'
 import { abortScope, type AbortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
@@ -14,6 +14,7 @@ import type { DevOptions } from './arguments.ts'
 import { claimDevFolder, FOLDER, kubeconfigIn, type DevFolder } from './dev_folder.ts'
 import { startEmbeddedApi } from './embedded_api.ts'
 import { jsonLine, prettyLines, type DevEvent } from './events.ts'
+import { contextOf } from './kubeconfig.ts'
 import { findRuntime, type FoundRuntime } from './find_runtime.ts'
 import type { Manifest } from './manifests.ts'
 import { OperatorRunner } from './operator_runner.ts'
@@ -72,10 +73,14 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
   const sessions = new SessionHost({
-    clock: systemClock, changed: () => runner.changed, onStart,
+    clock: systemClock, changed: () => runner.changed, prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)), onStart,
   })
   const api = await startEmbeddedApi({ folder: place, port, fresh, sessions, clock: systemClock, log: silentLog, say })
-  const applier = new ManifestApplier(manifests, { api: new Cluster({ name: 'kubeloop-dev', transport: api.transport }).api, clock: systemClock, say })
+  const apiOf = (cluster: string | undefined): Api | undefined => {
+    const transport = api.transportOf(cluster)
+    return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
+  }
+  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, say })
   const runner = new OperatorRunner({
     runtime, file, title, pretty, elect, passed, denoConfig, say, clock: systemClock,
     preload: await preloadOf(runtime), kubeconfig: absolutePath(kubeconfig), authority: api.authority, onPids: (pids) => folder.guard(pids),
@@ -83,10 +88,15 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   })
   const release = stopOnSignals(scope, () => runner.kill())
   let applying: Promise<void> = Promise.resolve()
-  function onStart({ kinds, pid }: SessionRequest, start: number): void {
+  const tried = new Set<string | undefined>()
+  function onStart({ kinds, clusters, pid }: SessionRequest): void {
     runner.operatorIs(pid)
-    const plural = kinds[0]?.split('/').at(-1)
-    if (start === 1) say({ kind: 'try', command: `kubectl --kubeconfig ${kubeconfig} get ${plural ?? 'namespaces'} -w` })
+    for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {
+      if (tried.has(name)) continue
+      tried.add(name)
+      const context = name === undefined ? '' : ` --context ${contextOf(name)}`
+      say({ kind: 'try', command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`, ...(name && { cluster: name }) })
+    }
     applying = applier.apply(scope.signal)
   }
   try {

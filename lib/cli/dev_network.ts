@@ -22,8 +22,8 @@ interface Definition extends KubeObject {
   readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
 }
 
-/** `inner`, with its writes told to a listener. */
-export async function listenTo(inner: Transport, listener: NetworkListener): Promise<Transport> {
+/** `inner`, with its writes told to a listener. `cluster`: which one it is, if not the operator's own. */
+export async function listenTo(inner: Transport, listener: NetworkListener, cluster?: string): Promise<Transport> {
   const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
   const generations = new Map<string, number | undefined>()
   // What is there from the last run is no news.
@@ -43,7 +43,7 @@ export async function listenTo(inner: Transport, listener: NetworkListener): Pro
     if (known && generations.get(name) === generation) return
     generations.set(name, generation)
     const versions = definition.spec.versions.filter(({ served }) => served).map((version) => version.name)
-    listener.onDefinition({ kind: 'definition', name, versions, result: known ? 'updated' : 'installed' })
+    listener.onDefinition({ kind: 'definition', name, ...(cluster && { cluster }), versions, result: known ? 'updated' : 'installed' })
   }
   return async (request) => {
     const response = await inner(request)

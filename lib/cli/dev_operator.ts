@@ -8,9 +8,10 @@ import { ownPid } from '../runtime/this_runtime.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { hotKeys } from '../controller/hot_keys.ts'
 import type { DevOperator, DevStart } from '../operator/dev_hook.ts'
+import type { OperatorDescription } from '../operator/description.ts'
 import type { Parts } from '../operator/parts.ts'
 import type { StartOptions } from '../operator/start.ts'
-import { openSession } from './dev_session.ts'
+import { openSession, pathOfCluster } from './dev_session.ts'
 import { LiveView, reportFields } from './live_view.ts'
 
 /** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
@@ -28,9 +29,11 @@ export async function prepareOperator({ description, cluster, connection, log }:
   const elects = optionalEnv(ELECT) === '1'
   const { start = 1, changed, downMs } = session?.answer ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
-  const { options, flush } = pretty ? liveView(restart) : jsonLines(log, restart)
+  const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
   const common: StartOptions = {
     cluster, log,
+    // A user's own configurations of other clusters are for the time when it is run without this command.
+    ...(session && { clusters: Object.fromEntries(description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }])) }),
     // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
     crds: { mode: 'install', narrow: session !== undefined },
     definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false, freeze: true,
@@ -53,14 +56,14 @@ function jsonLines(log: Log, restart: Restart | undefined): DevStart {
   return { options: { onReconcile: (report) => log.info('reconcile', reportFields(report)) }, flush() {} }
 }
 
-function liveView(restart: Restart | undefined): DevStart {
+function liveView({ clusters }: OperatorDescription, restart: Restart | undefined): DevStart {
   const view = new LiveView({ placeLine })
   let assembled: Parts | undefined
   const print = (lines: readonly string[]): void => lines.forEach(writeLine)
   const converged = (): boolean => {
     if (!assembled) return false
-    const { cluster, controllers } = assembled
-    return cluster.cache.unsynced().length === 0 && [...controllers.values()].every(({ idle }) => idle)
+    const { cluster, clusterOf, controllers } = assembled
+    return [cluster, ...clusters.map(clusterOf)].every(({ cache }) => cache.unsynced().length === 0) && [...controllers.values()].every(({ idle }) => idle)
   }
   if (restart) {
     view.restarted(restart)

@@ -5,10 +5,16 @@
 import { resourceId } from '../core/resource.ts'
 import { lineBatches } from '../async/lines.ts'
 import type { ClosableTransport } from '../runtime/transport.ts'
+import type { OtherCluster } from '../operator/context.ts'
 import { watchedResources, type OperatorDescription } from '../operator/description.ts'
 
 /** Where sessions are opened. No API group can be called so. */
 export const SESSION_PATH = '/kubeloop/dev/session'
+
+/** Where the API of another cluster is, below that of the operator's own: one port, which Deno lets an operator connect to. */
+export function pathOfCluster(name: string): string {
+  return `/clusters/${name}`
+}
 
 /** The exit code of an operator's process that has said why it ends: the command adds nothing then. */
 export const REPORTED = 87
@@ -20,8 +26,10 @@ export const OUTPUT_CLOSED = 88
 export interface SessionRequest {
   readonly operator: string
   readonly pid: number
-  /** The kinds that it reconciles, then the others that it watches, as `group/version/plural`. */
+  /** The kinds that it reconciles in its own cluster, then the others that it watches there, as `group/version/plural`. */
   readonly kinds: readonly string[]
+  /** Its other clusters, with the same of each. */
+  readonly clusters: readonly { readonly name: string; readonly kinds: readonly string[] }[]
 }
 
 /** What it is answered: the first line of a body that stays open for as long as the other process runs. */
@@ -46,9 +54,12 @@ export async function openSession(
   description: OperatorDescription,
   pid: number,
 ): Promise<Session | undefined> {
-  const reconciled = description.controllers.map(({ resource }) => resource)
-  const kinds = [...new Set([...reconciled, ...watchedResources(description)].map(resourceId))]
-  const request: SessionRequest = { operator: description.options.name, pid, kinds }
+  const kindsIn = (cluster?: OtherCluster): string[] => {
+    const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster).map(({ resource }) => resource)
+    return [...new Set([...reconciled, ...watchedResources(description, cluster)].map(resourceId))]
+  }
+  const clusters = description.clusters.map((cluster) => ({ name: cluster.name, kinds: kindsIn(cluster) }))
+  const request: SessionRequest = { operator: description.options.name, pid, kinds: kindsIn(), clusters }
   const headers = { 'content-type': 'application/json' }
   const response = await connection({ method: 'POST', path: SESSION_PATH, headers, body: JSON.stringify(request) })
   if (response.status !== 200) {

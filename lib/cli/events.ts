@@ -5,12 +5,15 @@ import type { LogLevel } from '../observe/log.ts'
 export type DevEvent =
   | { readonly kind: 'started'; readonly version: string; readonly runtime: string; readonly runtimeVersion: string; readonly file: string }
   | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
-  /** A line to try. */
-  | { readonly kind: 'try'; readonly command: string }
+  /** A line to try; of another cluster with its name. */
+  | { readonly kind: 'try'; readonly command: string; readonly cluster?: string }
+  /** Another cluster of the operator, with its context in the kubeconfig. */
+  | { readonly kind: 'cluster'; readonly name: string; readonly context: string; readonly server: string }
   /** The API has what the last run left. */
   | { readonly kind: 'restored' }
-  | { readonly kind: 'definition'; readonly name: string; readonly versions: readonly string[]; readonly result: 'installed' | 'updated' }
-  | { readonly kind: 'applied'; readonly object: string; readonly result: 'created' | 'changed' | 'unchanged'; readonly manifest: string }
+  /** `cluster`, here and below: as the operator named it; absent for its own. */
+  | { readonly kind: 'definition'; readonly name: string; readonly cluster?: string; readonly versions: readonly string[]; readonly result: 'installed' | 'updated' }
+  | { readonly kind: 'applied'; readonly object: string; readonly cluster?: string; readonly result: 'created' | 'changed' | 'unchanged'; readonly manifest: string }
   | { readonly kind: 'problem'; readonly message: string }
   | { readonly kind: 'stopped' }
 
@@ -24,15 +27,16 @@ export function prettyLines(event: DevEvent): string[] {
     case 'started':
       return [remarked(`kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file}`, NOT_FOR_PRODUCTION)]
     case 'serving':
+    case 'cluster':
       return []
     case 'try':
-      return [remarked(`  ${event.command}`, '(same path every time; state survives restarts)')]
+      return [event.cluster ? `  ${event.command}` : remarked(`  ${event.command}`, '(same path every time; state survives restarts)')]
     case 'restored':
       return [remarked('  restored   what the last run left', '--fresh forgets it')]
     case 'definition':
-      return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}`]
+      return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
     case 'applied':
-      return [remarked(`  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}`, event.manifest)]
+      return [remarked(`  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`, event.manifest)]
     case 'problem':
       return [event.message]
     case 'stopped':
@@ -46,6 +50,11 @@ export function jsonLine(event: DevEvent, timeMs: number): string {
   if (!('message' in fields)) return formatJson({ level, message: kind, fields, timeMs })
   // What stands in braces in a message is looked up in the fields: there are none.
   return formatJson({ level, message: fields.message, fields: {}, timeMs })
+}
+
+/** Words for the cluster where something is; none for the operator's own. */
+export function inCluster(name: string | undefined): string {
+  return name === undefined ? '' : ` in ${name}`
 }
 
 function remarked(text: string, remark: string): string {

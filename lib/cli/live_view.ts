@@ -9,6 +9,7 @@ import { userFrames } from '../observe/stack.ts'
 import { foldFailures } from '../controller/failures.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
+import { inCluster } from './events.ts'
 
 export interface LiveViewOptions {
   /** The line that shows a `file:line:column`: below a failure, where the user's code failed. */
@@ -76,8 +77,8 @@ export class LiveView {
     const told = this.#telling(idOf(report), report)
     const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
     if (failed ? !told : isEcho(report)) return []
-    if (told === 'again') return [`${INDENT}… ${report.kind} ${report.key} failed again  (${nextTry(report)})`]
-    const head = `${clockTime(nowMs)}  ${report.kind} ${report.key}`.padEnd(32)
+    if (told === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
+    const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
     const cause = (report.causes.join(', ') || 'queued').padEnd(18)
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${outcomeOf(report)}`
     return failed ? [line, ...this.#where(disposition.error)] : [line]
@@ -88,6 +89,10 @@ export class LiveView {
     const [place] = userFrames(error instanceof Error ? error.stack : undefined)
     return place ? [this.#options.placeLine(place)] : []
   }
+}
+
+function titleOf({ kind, key, cluster }: ReconcileReport): string {
+  return `${kind} ${key}${inCluster(cluster)}`
 }
 
 /** The report as data, for what reads lines of JSON. */
@@ -112,14 +117,15 @@ function isEcho(report: ReconcileReport): boolean {
   return report.causes.every((cause) => cause.startsWith('status.') || cause === 'status changed' || cause === 'metadata changed')
 }
 
-function outcomeOf({ disposition, attempt, retryInMs, writes }: ReconcileReport): string {
+function outcomeOf(report: ReconcileReport): string {
+  const { disposition, attempt, retryInMs } = report
   switch (disposition.kind) {
     case 'forget':
-      return `ok       ${describeWrites(writes)}`
+      return `ok       ${describeWrites(report)}`
     case 'later':
-      return `ok       ${describeWrites(writes)}, again in ${formatMs(disposition.ms)}`
+      return `ok       ${describeWrites(report)}, again in ${formatMs(disposition.ms)}`
     case 'requeue':
-      return `ok       ${describeWrites(writes)}, again in ${formatMs(retryInMs ?? 0)} (requeue ${attempt})`
+      return `ok       ${describeWrites(report)}, again in ${formatMs(retryInMs ?? 0)} (requeue ${attempt})`
     case 'retry':
     case 'drop':
       return `failed   ${messageOf(disposition.error)}  (${nextTry({ attempt, retryInMs })})`
@@ -134,11 +140,21 @@ const PAST: Readonly<Record<WriteRecord['verb'], string>> = {
   create: 'created', update: 'updated', apply: 'applied', patch: 'patched', status: 'status', delete: 'deleted',
 }
 
-function describeWrites(writes: readonly WriteRecord[]): string {
+/** An object in the namespace of the key is named without it, and one of the operator's own cluster without that. */
+function describeWrites({ writes, ...report }: ReconcileReport): string {
+  const [namespaceOfKey] = splitKey(report.key)
   const done = writes.filter(({ result }) => result !== 'unchanged')
   if (done.length === 0) return 'nothing to write'
-  return done.map(({ verb, kind, key, result }) => {
-    const name = `${kind}/${key.slice(key.indexOf('/') + 1)}`
-    return verb === 'status' ? 'status' : `${PAST[verb]} ${name}${verb === 'apply' ? ` (${result})` : ''}`
+  return done.map(({ verb, kind, key, cluster, result }) => {
+    const [namespace, name] = splitKey(key)
+    const title = namespace === '' || namespace === namespaceOfKey ? `${kind}/${name}` : `${kind} ${key}`
+    const isOwn = kind === report.kind && key === report.key && cluster === report.cluster
+    return verb === 'status' && isOwn ? 'status' : `${PAST[verb]} ${title}${inCluster(cluster)}${verb === 'apply' ? ` (${result})` : ''}`
   }).join(', ')
+}
+
+/** The namespace, empty for a cluster-scoped object, and the name. */
+function splitKey(key: string): [string, string] {
+  const at = key.indexOf('/')
+  return [key.slice(0, Math.max(at, 0)), key.slice(at + 1)]
 }

@@ -11,18 +11,24 @@ export interface ManifestObject {
 }
 
 export interface Manifest {
-  /** As it was given. */
+  /** The file as it was given. */
   readonly name: string
+  /** Where its objects go, as the operator names it. Default: the operator's own cluster. */
+  readonly cluster?: string
   readonly objects: readonly ManifestObject[]
 }
+
+/** The name of a cluster before a file's: `west=objects.yaml`. A file that is called so is given as `./west=objects.yaml`. */
+const IN_CLUSTER = /^([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)=(.+)$/
 
 /** Every manifest, read before anything is started: a mistake in one is said at once. */
 export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
   const manifests: Manifest[] = []
-  for (const file of files) {
+  for (const given of files) {
+    const [, cluster, file = given] = IN_CLUSTER.exec(given) ?? []
     const [name, text] = file === '-' ? ['standard input', await readInput()] : [file, await readTextIfExists(file)]
     if (text === undefined) throw new Error(`Cannot read ${name}: there is no such file`)
-    manifests.push({ name, objects: await parseManifest(text, name) })
+    manifests.push({ name, ...(cluster && { cluster }), objects: await parseManifest(text, name) })
   }
   return manifests
 }

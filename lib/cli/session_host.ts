@@ -8,6 +8,8 @@ export interface SessionHostOptions {
   readonly clock: Clock
   /** The file that was saved, for which the operator's process was started, and when (as `clock.now()` counts). */
   changed(): { readonly file: string; readonly atMs: number } | undefined
+  /** Called before a session is opened, which waits for it: the operator's clusters are there when it is answered. */
+  prepare(request: SessionRequest): Promise<void>
   onStart(request: SessionRequest, start: number): void
 }
 
@@ -41,11 +43,13 @@ export class SessionHost {
   }
 
   async #open(request: HttpRequest): Promise<HttpResponse> {
-    const { clock, onStart } = this.#options
+    const { clock, prepare, onStart } = this.#options
+    const asked = JSON.parse(textOf(request.body)) as SessionRequest
+    await prepare(asked)
     const start = ++this.#starts
     const answer = start === 1 ? { start } : this.#restart(start)
     this.#endedAt = undefined
-    onStart(JSON.parse(textOf(request.body)) as SessionRequest, start)
+    onStart(asked, start)
     const body = new OpenBody(`${JSON.stringify(answer)}\n`, [this.#closing.signal, request.signal], () => {
       // The next one may have come before the end of this one was noticed.
       if (this.#starts === start) this.#endedAt = clock.now()

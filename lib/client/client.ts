@@ -232,6 +232,8 @@ export interface WriteRecord {
   readonly kind: string
   /** The object; `*` in the name's place for all that were selected. */
   readonly key: string
+  /** Where, as `app.cluster` named it; absent for the operator's own cluster. */
+  readonly cluster?: string
   /** Whether the server made the object, changed it, or found nothing to change. */
   readonly result: 'created' | 'changed' | 'unchanged' | 'deleted'
 }

@@ -3,16 +3,17 @@ import type { KubeObject } from '../core/objects.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'
 
-/** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`. */
-export function causeOf(delta: Delta, own: boolean): string {
+/** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`, and `… in west` if that is where. */
+export function causeOf(delta: Delta, own: boolean, cluster?: string): string {
   const subject = own ? '' : `${delta.object.kind} `
+  const where = cluster === undefined ? '' : ` in ${cluster}`
   switch (delta.kind) {
     case 'added':
-      return `${subject}added`
+      return `${subject}added${where}`
     case 'deleted':
-      return `${subject}deleted`
+      return `${subject}deleted${where}`
     case 'updated':
-      return own ? describeChange(delta.old, delta.object) : `${subject}changed`
+      return own ? describeChange(delta.old, delta.object) : `${subject}changed${where}`
   }
 }
 

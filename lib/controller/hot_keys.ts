@@ -49,7 +49,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       const counted = keys.get(id) ?? { beganMs: nowMs, runs: 0, notes: new Set() }
       keys.set(id, counted)
       counted.runs++
-      if (notes(id)) for (const { verb, kind, key } of changes) note(id, `${verb} ${kind} "${key}"`)
+      if (notes(id)) for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${cluster === undefined ? '' : ` in ${cluster}`}`)
       if (counted.runs !== MAX_RUNS + 1) return undefined
       return `${kind} "${key}" was reconciled ${counted.runs} times in ${formatMs(nowMs - counted.beganMs)} and wrote each time ` +
         `(causes and writes: ${[...counted.notes].join(', ')}); does it cause itself, or undo what another one writes?`

@@ -20,6 +20,10 @@ export interface KindSourceOptions {
   readonly map?: KeyMapper | undefined
   /** Whether the watched kind is the controller's own, for the words of the live view. Default: true where `map` is {@link ownKey}. */
   readonly own?: boolean | undefined
+  /** Where the watched kind is, for the words of the live view. Default: nothing is said of it. */
+  readonly cluster?: string | undefined
+  /** Whether the controller begins without first lists that are not in by then; their keys come when they are. Default: false. */
+  readonly optional?: boolean | undefined
   /** Which changes are worth a reconcile, beside what the controller says of all kinds. Default: all. */
   readonly when?: Predicate | undefined
   /** Default: the real clock. */
@@ -71,10 +75,10 @@ export class KindSource implements Source {
   /** Adds keys until the signal is aborted or every informer has ended and what they told is mapped. */
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#mapping) throw new Error(`Cannot start the source of ${this.name}: it was started already`)
-    const { informers, map, own, clock, log } = this.#options
+    const { informers, map, own, cluster, clock, log } = this.#options
     const scope = abortScope(signal)
     const tell = (keys: Iterable<string>, delta: Delta, priority: number): void => {
-      const options = { priority, cause: () => causeOf(delta, own) }
+      const options = { priority, cause: () => causeOf(delta, own, cluster) }
       for (const key of keys) sink.add(key, options)
     }
     const mapping = (this.#mapping = new Mapping({ map, tell, clock, log, signal: scope.signal }))
@@ -99,9 +103,12 @@ export class KindSource implements Source {
 
   /** Settles when the keys of all that existed at the first lists are in the sink, or will not come because the informer ended. */
   async synced(signal: AbortSignal): Promise<void> {
-    const { informers } = this.#options
-    // An informer has told others before it has told this one.
-    await Promise.all(informers.map((each, i) => Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])))
+    const { informers, optional } = this.#options
+    const waited = informers.map((each, i) => {
+      // An informer has told others before it has told this one.
+      return optional && !each.isSynced ? undefined : Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])
+    })
+    await Promise.all(waited)
     if (this.#mapping) await untilAborted(this.#mapping.tried, signal)
   }
 }

@@ -20,6 +20,8 @@ export interface ReconcileReport {
   readonly controller: string
   readonly kind: string
   readonly key: string
+  /** Where the controller's own kind lives, as `app.cluster` named it; absent for the operator's own cluster. */
+  readonly cluster?: string
   /** Why the key was queued, the first reason first. */
   readonly causes: readonly string[]
   /** How many runs this key had, this one included; keys that did not run for long are forgotten. */

@@ -11,12 +11,13 @@ export const ping: HealthCheck = () => {}
 /**
  * Healthy when every kind that is declared has its first list, and none is refused since: by RBAC, for who we are, or because
  * the kind is gone. The error names the kinds; why is in its cause, as a server's words may tell more than a probe should. A watch
- * that breaks and mends itself is no failure: a restart of the API server would take every replica out of its service.
+ * that breaks and mends itself is no failure: a restart of the API server would take every replica out of its service. What is
+ * optional is no failure either.
  */
 export function cachesSynced(caches: readonly Cache[]): HealthCheck {
   return () => {
     const informers = caches.flatMap((cache) => [...cache.informers()])
-    const bad = informers.filter(({ isSynced, failure }) => !isSynced || isRefused(failure))
+    const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
     if (bad.length === 0) return
     const reasons = bad.flatMap((each) => (each.failure === undefined ? [] : [`${nameOf(each)}: ${messageOf(each.failure)}`]))
     throw new Error(`not synced: ${bad.map(nameOf).join(', ')}`, { cause: reasons.length > 0 ? reasons.join('; ') : undefined })

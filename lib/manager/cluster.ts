@@ -50,6 +50,11 @@ export interface ClusterOptions {
   /** Counts requests. Default: nobody. */
   readonly meter?: Meter | undefined
   /**
+   * The kinds that {@link Cluster.ready} does not insist on: it resolves without one whose first try fails, or takes longer than 5 s,
+   * and logs so. They are tried on, and do not count for health checks. Default: none.
+   */
+  readonly optional?: ((resource: AnyResource) => boolean) | undefined
+  /**
    * How long the first list of a kind may take, Infinity for ever; where it depends on the kind, a function. Default: 2 minutes, as a
    * controller's sources have in controller-runtime.
    */
@@ -99,7 +104,7 @@ export class Cluster implements Runnable {
 
   /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
   constructor(options: ClusterOptions) {
-    const { name, config, clock = systemClock, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter } = options
+    const { name, config, clock = systemClock, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter, optional } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
     const log = safeLog(options.log)
     this.#options = { ...options, log }
@@ -118,7 +123,7 @@ export class Cluster implements Runnable {
     this.kinds = new KindMap(this.api)
     const applied = new AppliedMemory()
     const onDeleted = applied.forget.bind(applied)
-    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, onDeleted })
+    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, optional, onDeleted })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
     this.client = new KubeClient({ api: this.api.observed(this.cache, freeze), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
     // It has a patience of its own: what the server puts off is not waited for within one request.
@@ -133,6 +138,7 @@ export class Cluster implements Runnable {
   /**
    * Settles when the first list of every kind that is declared now is in. Who waits is told to the log, with what is missing
    * and why. Rejects after the sync timeout with an error that says the same: a kind that RBAC refuses would be waited for in vain.
+   * Optional kinds that are late are logged.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const { clock = systemClock, log } = this.#options
@@ -157,6 +163,8 @@ export class Cluster implements Runnable {
       stopNotes()
       scope[Symbol.dispose]()
     }
+    const late = [...this.cache.informers()].filter(({ optional, isSynced }) => optional && !isSynced)
+    if (late.length > 0) log.warn(`Starting without ${late.map(describeUnsynced).join(', ')} of ${this.name}; what needs that begins when it is there`)
   }
 
   /**
@@ -185,7 +193,8 @@ export class Cluster implements Runnable {
     for (const connection of this.#connections) connection.close()
   }
 
-  #syncTimeoutMs({ resource }: Informer): number {
+  #syncTimeoutMs({ resource, optional }: Informer): number {
+    if (optional) return Infinity
     const { syncTimeoutMs } = this.#options
     return (typeof syncTimeoutMs === 'function' ? syncTimeoutMs(resource) : syncTimeoutMs) ?? SYNC_TIMEOUT_MS
   }

@@ -1,7 +1,9 @@
 /** From a description and its clusters to a manager that can start: the only place where all parts meet. */
 import { toMs, type Duration } from '../core/duration.ts'
-import { abortScope } from '../async/abort.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { abortScope, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
+import type { Latch } from '../async/latch.ts'
 import { withFields, type Log } from '../observe/log.ts'
 import type { PrometheusMeter } from '../observe/prometheus.ts'
 import type { Recorder } from '../events/recorder.ts'
@@ -12,7 +14,7 @@ import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
 import { boundTo, clientsOf, fencedCluster, type Clusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import { controllerName, finalizerOf, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
+import { controllerName, finalizerOf, isOptional, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints } from './endpoints.ts'
 import type { Parts } from './parts.ts'
 import { sourcesOf } from './sources.ts'
@@ -33,6 +35,10 @@ export interface AssemblySetup {
   /** Whether servers that extensions add are started. Default: true. */
   readonly listens?: boolean | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
+  /** The clusters, as the manager runs them. */
+  readonly running: readonly Runnable[]
+  /** What the leader's controllers of an optional cluster wait for before they begin. */
+  readonly installed: ReadonlyMap<OtherCluster, Latch>
 }
 
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
@@ -43,9 +49,9 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
   const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
   const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
-  for (const cluster of clusters.all) manager.add(cluster)
+  for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
-  for (const controller of controllers) manager.add(controller)
+  controllers.forEach((controller, at) => manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!))))
   addTasks(description, manager, setup)
   return {
     manager, meter, clock, log, ...endpoints,
@@ -53,6 +59,17 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
     controllers: new Map(controllers.map((controller) => [controller.name, controller])),
   }
+}
+
+/** A controller of the leader's that begins when the latch is open. */
+function waiting(controller: Controller, latch: Latch | undefined): Runnable {
+  const { name, leaderOnly, warmup } = controller
+  if (!latch || !leaderOnly) return controller
+  const start = async (signal: AbortSignal): Promise<void> => {
+    await untilAborted(latch.opened, signal)
+    await controller.start(signal)
+  }
+  return { name, leaderOnly, start, ...(warmup && { warmup }) }
 }
 
 function controllerOf(description: ControllerDescription, operator: OperatorOptions, manager: Manager, setup: AssemblySetup): Controller {
@@ -77,12 +94,12 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
     leaderOnly: !everyReplica,
     warmup,
     timeoutMs: optionalMs(timeout),
-    syncTimeoutMs: optionalMs(syncTimeout ?? operator.syncTimeout),
+    syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
     backoff: { firstMs: optionalMs(backoff?.first), mostMs: optionalMs(backoff?.most) },
     limiter: limiter?.(),
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
-    onReconcile,
+    onReconcile: onReconcile && cluster ? (report) => onReconcile({ ...report, cluster: cluster.name }) : onReconcile,
     reconcile: (run) => {
       const { key, log, attempt, onWrite } = run
       const { client, clientOf } = boundTo(clients, run, onWrite)

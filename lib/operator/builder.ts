@@ -32,17 +32,18 @@ export function builderOf<T extends KubeObject, App>(controller: ControllerDescr
     return app
   }
   const builder: ControllerBuilder<T, App> = {
-    owns(owned, { when, anyOwner = false } = {}) {
-      sources.push({ kind: 'owns', resource: owned, anyOwner, when: when as Predicate | undefined })
+    owns(owned, { when, anyOwner = false, optional } = {}) {
+      sources.push({ kind: 'owns', resource: owned, anyOwner, optional, when: when as Predicate | undefined })
       return builder
     },
-    watches(watched, map, { when, cluster } = {}) {
+    watches(watched, map, { when, cluster, optional } = {}) {
       sources.push({
         kind: 'watches',
         resource: watched,
         map: (object, context) => keysOf(map(object as never, context as never)),
         when: when as Predicate | undefined,
         cluster,
+        optional,
       })
       return builder
     },

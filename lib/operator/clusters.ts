@@ -10,15 +10,19 @@ import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
+import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
 import { Cluster } from '../manager/cluster.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
-import { syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
+import { optionalIn, syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
 import { describeFlags, type ClusterFlags } from './flags.ts'
+import { lateConnection } from './optional.ts'
 import type { ClusterParts } from './parts.ts'
 
 export interface ClusterSetup {
   /** Of the operator's own cluster; found as kubectl finds it where neither is given. */
   readonly config?: ClusterConfig | undefined
+  /** Instead of those of the others, by their names. */
+  readonly configs?: Readonly<Record<string, ClusterConfig>> | undefined
   readonly transport?: Transport | undefined
   /** Instead of connections to the others, by their names. */
   readonly transports?: Readonly<Record<string, Transport>> | undefined
@@ -36,50 +40,62 @@ export interface ClusterSetup {
 export class Clusters {
   /** The operator's own. */
   readonly main: Cluster
-  readonly #others: ReadonlyMap<OtherCluster, Cluster>
+  readonly others: ReadonlyMap<OtherCluster, Cluster>
+  readonly #connections: readonly ClosableTransport[]
 
-  constructor(main: Cluster, others: ReadonlyMap<OtherCluster, Cluster>) {
+  /** `connections`: those that no cluster closes. */
+  constructor(main: Cluster, others: ReadonlyMap<OtherCluster, Cluster>, connections: readonly ClosableTransport[]) {
     this.main = main
-    this.#others = others
+    this.others = others
+    this.#connections = connections
   }
 
   get all(): readonly Cluster[] {
-    return [this.main, ...this.#others.values()]
+    return [this.main, ...this.others.values()]
   }
 
   /** Throws a TypeError for a cluster of another operator. */
   of(cluster: OtherCluster | undefined): Cluster {
-    const found = cluster ? this.#others.get(cluster) : this.main
+    const found = cluster ? this.others.get(cluster) : this.main
     if (!found) throw new TypeError(`Cannot use the cluster "${cluster?.name}": this operator has none of that name; make one with app.cluster(…)`)
     return found
   }
 
   close(): void {
-    for (const cluster of this.all) cluster.close()
+    for (const each of [...this.all, ...this.#connections]) each.close()
   }
 }
 
-/** Asks for every configuration; connects to nothing. */
+/** Asks for every configuration; connects to nothing. One that an optional cluster does not have yet is asked for again later. */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options, clusters } = description
-  const { config, transport, transports = {}, ...common } = setup
+  const { config, configs = {}, transport, transports = {}, ...common } = setup
   const { name, namespaces } = options
   const main = new Cluster({
     ...common, name, namespaces, transport,
     config: config ?? (transport ? undefined : await findCluster(setup.log)),
     syncTimeoutMs: syncTimeoutsOf(description),
+    optional: optionalIn(description),
   })
   const others = new Map<OtherCluster, Cluster>()
+  const late: ClosableTransport[] = []
   for (const other of clusters) {
-    const instead = transports[other.name]
+    let instead = transports[other.name]
+    const config = instead ? undefined : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
+      if (!other.optional) throw error
+    })
+    if (!instead && !config) {
+      const { clock, log } = setup
+      late.push(instead = lateConnection(async () => httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })))
+    }
     others.set(other, new Cluster({
-      ...common, name, transport: instead,
+      ...common, name, config, transport: instead,
       namespaces: other.namespaces ?? namespaces,
-      config: instead ? undefined : await configOf(other),
       syncTimeoutMs: syncTimeoutsOf(description, other),
+      optional: optionalIn(description, other),
     }))
   }
-  return new Clusters(main, others)
+  return new Clusters(main, others, late)
 }
 
 async function configOf({ name, config }: ClusterDescription): Promise<ClusterConfig> {
@@ -128,9 +144,10 @@ export function boundTo(
   onWrite?: (write: WriteRecord) => void,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
   const bound = new Map<KubeClient, KubeClient>()
+  const noteIn = (cluster?: OtherCluster): typeof onWrite => onWrite && cluster ? (write) => onWrite({ ...write, cluster: cluster.name }) : onWrite
   const clientOf = (cluster?: OtherCluster): KubeClient => {
     const client = clients(cluster)
-    return bound.get(client) ?? bound.set(client, client.bound(work, onWrite)).get(client)!
+    return bound.get(client) ?? bound.set(client, client.bound(work, noteIn(cluster))).get(client)!
   }
   return { client: clientOf(), clientOf }
 }

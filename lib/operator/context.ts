@@ -83,7 +83,8 @@ export interface ControllerOptions<T extends KubeObject> {
   limiter?: () => RateLimiter<string>
   /**
    * How long the first list of each kind that it watches may take before the start of the operator fails. Of two controllers that
-   * watch a kind and state a timeout, the shorter one counts for it. Default: the operator's own, 2 minutes.
+   * watch a kind and state a timeout, the shorter one counts for it. Without effect on what is optional. Default: the operator's
+   * own, 2 minutes.
    */
   syncTimeout?: Duration
   /** Where its own kind lives. Default: the operator's own cluster. */
@@ -95,6 +96,8 @@ export interface OwnsOptions<W extends KubeObject> {
   when?: Predicate<W>
   /** Reconcile every owner of our kind, not only the controlling one. Default: false. */
   anyOwner?: boolean
+  /** As in {@link WatchOptions}. */
+  optional?: boolean
 }
 
 export interface WatchOptions<W extends KubeObject> {
@@ -102,6 +105,12 @@ export interface WatchOptions<W extends KubeObject> {
   when?: Predicate<W>
   /** Where the kind is watched. Default: the operator's own cluster. */
   cluster?: OtherCluster
+  /**
+   * Start without the kind where its CRD is missing or it cannot be listed for another reason, log so, and watch it as soon as it is
+   * there. Until then reads of it fail as the server says. Readiness does not depend on it. Default: false; a kind that something
+   * else watches without this option holds the start.
+   */
+  optional?: boolean
 }
 
 export interface FinalizeOptions {
@@ -138,7 +147,8 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   ): this
   /**
    * Reconciles what comes from outside the cluster: `open` is called at each start, and again, after a back-off, when what
-   * it gave throws. An {@link EventChannel} is one, a ReadableStream another.
+   * it gave throws. An {@link EventChannel} is one, a ReadableStream another. A key is all that arrives, and it is lost with this
+   * process: what is asked for beside it belongs into the object, as an annotation, whose change wakes the leader by itself.
    */
   from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
   /**

@@ -126,13 +126,20 @@ type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 /** Where a controller's keys come from, beside the changes of its own kind. */
 export type SourceDescription =
-  | { readonly kind: 'owns'; readonly resource: AnyResource; readonly anyOwner: boolean; readonly when: Predicate | undefined }
+  | {
+    readonly kind: 'owns'
+    readonly resource: AnyResource
+    readonly anyOwner: boolean
+    readonly optional: boolean | undefined
+    readonly when: Predicate | undefined
+  }
   | {
     readonly kind: 'watches'
     readonly resource: AnyResource
     readonly map: (object: KubeObject, context: WatchContext<KubeObject>) => Keys
     readonly when: Predicate | undefined
     readonly cluster: OtherCluster | undefined
+    readonly optional: boolean | undefined
   }
   | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
   | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
@@ -162,12 +169,16 @@ export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
   /** Default: the operator's own. */
   readonly namespaces?: readonly string[] | undefined
+  /** Whether the operator starts without it. Default: false. */
+  readonly optional?: boolean | undefined
 }
 
 export interface CacheDescription {
   readonly resource: AnyResource
   readonly options: CacheOptions
   readonly cluster: OtherCluster | undefined
+  /** Whether the operator starts without it. Default: false. */
+  readonly optional?: boolean | undefined
   /** Where in the user's file it was declared, for errors. */
   readonly declaredAt: () => string | undefined
 }
@@ -200,14 +211,29 @@ export function watchedResources(description: OperatorDescription, cluster?: Oth
   return kinds.concat(description.controllers.flatMap((controller) => watchedBy(controller, cluster)))
 }
 
-/** The same of one controller. */
-function watchedBy({ resource, options, sources }: ControllerDescription, cluster: OtherCluster | undefined): AnyResource[] {
+/** The same of one controller; given `optional`, only its own kind and those that are so, or are not. */
+function watchedBy({ resource, options, sources }: ControllerDescription, cluster: OtherCluster | undefined, optional?: boolean): AnyResource[] {
   const kinds = options.cluster === cluster ? [resource] : []
   for (const source of sources) {
-    if (source.kind === 'owns' && options.cluster === cluster) kinds.push(source.resource)
-    if (source.kind === 'watches' && source.cluster === cluster) kinds.push(source.resource)
+    if (source.kind !== 'owns' && source.kind !== 'watches') continue
+    if ((source.kind === 'owns' ? options : source).cluster !== cluster) continue
+    if (optional === undefined || optional === Boolean(source.optional)) kinds.push(source.resource)
   }
   return kinds
+}
+
+/** Whether a cluster of `app.cluster` is one that the operator starts without. */
+export function isOptional(cluster: OtherCluster | undefined): boolean {
+  return Boolean((cluster as ClusterDescription | undefined)?.optional)
+}
+
+/** Tests whether a kind of a cluster is one that the operator starts without: stated so somewhere, and needed by no controller. */
+export function optionalIn({ caches, controllers }: OperatorDescription, cluster?: OtherCluster): (resource: AnyResource) => boolean {
+  if (isOptional(cluster)) return () => true
+  const kinds = (optional: boolean): Set<string> => new Set(controllers.flatMap((controller) => watchedBy(controller, cluster, optional)).map(resourceId))
+  const [needed, dispensable] = [kinds(false), kinds(true)]
+  for (const each of caches) if (each.optional && each.cluster === cluster) dispensable.add(resourceId(each.resource))
+  return (resource) => dispensable.has(resourceId(resource)) && !needed.has(resourceId(resource))
 }
 
 /**

@@ -1,6 +1,10 @@
 /** What an operator answers to those who watch it: probes, metrics and profiles, each where it was told to listen. */
+import { groupResourceOf } from '../core/resource.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { aborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
+import type { LabelValues, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { prometheusMeter, type PrometheusMeter } from '../observe/prometheus.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { cachesSynced, leaderHealthy, ping } from '../manager/checks.ts'
@@ -39,8 +43,41 @@ export function addEndpoints({ health, metrics, profiling }: OperatorOptions, se
     metrics: metrics === undefined || !meter ? undefined : metricsServer(metrics, meter, setup),
   }
   for (const server of [made.health, made.metrics]) if (server) manager.add(server)
+  if (meter) manager.add(syncedGauge(meter, setup.clusters))
   if (profiling !== undefined) manager.add(profilingServer({ address: profiling, clock, log }))
   return made
+}
+
+const SYNCED: MetricDefinition<'cluster' | 'resource' | 'namespace'> = {
+  name: 'kubeloop_cache_synced',
+  help: 'Whether what is watched is in sync: 1, or 0 without its first list or while its watch fails',
+  labels: ['cluster', 'resource', 'namespace'],
+}
+
+/** What is optional and missing holds neither the start nor readiness: an alert sees it here. Labels are empty for the operator's own cluster and all namespaces. */
+function syncedGauge(meter: Meter, { main, others }: Clusters): Runnable {
+  return {
+    name: 'metrics of the caches',
+    role: 'server',
+    async start(signal) {
+      const series = meter.gauge(SYNCED)
+      const told: LabelValues<'cluster' | 'resource' | 'namespace'>[] = []
+      const clear = (): void => told.splice(0).forEach((labels) => series.remove(labels))
+      const end = meter.onScrape(() => {
+        clear()
+        for (const [other, { cache }] of [[undefined, main] as const, ...others]) {
+          for (const { resource, namespace = '', isSynced, failure } of cache.informers()) {
+            const labels = { cluster: other?.name ?? '', resource: groupResourceOf(resource), namespace }
+            told.push(labels)
+            series.with(labels).set(Number(isSynced && failure === undefined))
+          }
+        }
+      })
+      await aborted(signal)
+      end()
+      clear()
+    },
+  }
 }
 
 function healthServer(address: number | string, { clusters, elector, clock, log }: EndpointSetup): HealthServer {

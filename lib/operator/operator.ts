@@ -37,6 +37,8 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
   read?: 'live'
   /** Where. Default: the operator's own cluster. */
   cluster?: OtherCluster
+  /** Start without the kind where it is not served, as in {@link WatchOptions}. Default: false. */
+  optional?: boolean
 }
 
 export interface Operator {
@@ -57,8 +59,23 @@ export interface Operator {
    * Names another cluster to work with, in `controllerFor`, `watches`, `cache`, `clientOf` and `eventsOf`. The lease, and with it
    * the fence around all writes, stays in the operator's own. `namespaces` are those that are watched there: the operator's own
    * by default, all of them for `[]`.
+   *
+   * The start waits for it, and fails without it. With `optional`, the operator starts without it where it is down, refuses us, lacks
+   * a kind or is not configured yet (`config` rejects; it is called again then), and logs so; controllers whose own kind lives there begin as soon as it is
+   * there, and everything else works meanwhile. Readiness does not depend on it, and `syncTimeout` does not count there.
+   *
+   * @example
+   * ```ts
+   * import { loadConfig, operator } from 'kubeloop'
+   * const app = operator({ name: 'config-sync' })
+   * const west = app.cluster('west', async () => (await loadConfig({ context: 'west' })).cluster, { optional: true })
+   * ```
    */
-  cluster(name: string, config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>), options?: { namespaces?: string[] }): OtherCluster
+  cluster(
+    name: string,
+    config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>),
+    options?: { namespaces?: string[]; optional?: boolean },
+  ): OtherCluster
   /**
    * Called at each start with its parts, before anything of it begins: for servers, health checks, handlers beside the
    * metrics, controllers and runnables of one's own. What it adds to the manager is stopped with it.
@@ -113,8 +130,8 @@ export function operator(options: OperatorOptions): Operator {
       description.controllers.push(controller)
       return builderOf(controller, app)
     },
-    cache(resource, { cluster, ...kept } = {}) {
-      const declared: CacheDescription = { resource, options: kept as unknown as CacheOptions, cluster, declaredAt: callerFrame() }
+    cache(resource, { cluster, optional, ...kept } = {}) {
+      const declared: CacheDescription = { resource, options: kept as unknown as CacheOptions, cluster, optional, declaredAt: callerFrame() }
       checkCache(description, declared)
       description.caches.push(declared)
       return app
@@ -123,10 +140,10 @@ export function operator(options: OperatorOptions): Operator {
       description.tasks.push({ name, task, everyReplica })
       return app
     },
-    cluster(name, config, { namespaces } = {}) {
+    cluster(name, config, { namespaces, optional } = {}) {
       if (!isName(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
       if (description.clusters.some((known) => known.name === name)) throw new TypeError(`Cannot name two clusters "${name}"`)
-      const cluster: ClusterDescription = { name, config, namespaces }
+      const cluster: ClusterDescription = { name, config, namespaces, optional }
       description.clusters.push(cluster)
       return cluster
     },

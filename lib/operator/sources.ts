@@ -14,7 +14,7 @@ import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs } from '../core/duration.ts'
 import { boundTo, type Clients, type Clusters } from './clusters.ts'
 import type { MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import { controllerName, type ControllerDescription, type SourceDescription } from './description.ts'
+import { controllerName, isOptional, type ControllerDescription, type SourceDescription } from './description.ts'
 
 export interface SourceSetup {
   readonly clusters: Clusters
@@ -43,11 +43,15 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
   switch (source.kind) {
     case 'owns': {
       const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
-      return new KindSource({ informers: cacheOf(options.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
+      const informers = cacheOf(options.cluster).declare(source.resource)
+      return new KindSource({ informers, map, own: false, optional: source.optional, when: source.when, clock, log })
     }
     case 'watches': {
       const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
-      return new KindSource({ informers: cacheOf(source.cluster).declare(source.resource), map, own: false, when: source.when, clock, log })
+      const informers = cacheOf(source.cluster).declare(source.resource)
+      // A controller that lives in an optional cluster begins with that: nothing of it works before.
+      const optional = source.optional || (isOptional(source.cluster) && source.cluster !== options.cluster)
+      return new KindSource({ informers, map, own: false, optional, cluster: source.cluster?.name, when: source.when, clock, log })
     }
     case 'from':
       return new StreamSource({ name: source.name, open: (signal) => source.open(mapContext(setup, { signal })), clock, log, random })

@@ -10,19 +10,22 @@ import { safeLog, type Log } from '../observe/log.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
-import type { Manager } from '../manager/manager.ts'
 import { assemble, hasElection } from './assemble.ts'
 import { openClusters, type Clusters } from './clusters.ts'
+import type { OtherCluster } from './context.ts'
 import { createCrds, installCrds, verifyCrds } from './crds.ts'
-import { watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
+import { isOptional, optionalIn, watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { meterOf } from './endpoints.ts'
 import { ownLog } from './own_log.ts'
+import { optionalCluster, untilDone } from './optional.ts'
 import type { Parts } from './parts.ts'
 
 /** What a start may be given. Only `cluster` is for everyday use; the rest is for tests and tools. */
 export interface StartOptions {
   /** Default: found as kubectl finds it. */
   cluster?: ClusterConfig
+  /** Instead of the configurations of the operator's other clusters, by their names. */
+  clusters?: Readonly<Record<string, ClusterConfig>>
   /** Instead of a connection to `cluster`. */
   transport?: Transport
   /** Instead of connections to the operator's other clusters, by their names. */
@@ -62,6 +65,7 @@ export async function startOperator(description: OperatorDescription, signal: Ab
     ...setup,
     cacheDefaults: description.options.cache as CacheOptions | undefined,
     config: options.cluster,
+    configs: options.clusters,
     transport: options.transport,
     transports: options.transports,
     freeze: options.freeze,
@@ -70,9 +74,15 @@ export async function startOperator(description: OperatorDescription, signal: Ab
   try {
     const { leaderElection, listens, onReconcile } = options
     const elects = hasElection(description.options.leaderElection, options)
-    await prepareCrds(description, clusters, options, signal, elects)
-    const parts = assemble(description, { ...setup, clusters, serves, listens, leaderElection, onReconcile })
-    if (elects) addInstallation(description, clusters, options, parts.manager)
+    const prepare = preparationOf(description, clusters, options, elects)
+    for (const cluster of [undefined, ...description.clusters]) if (!isOptional(cluster)) await prepare(cluster, signal)
+    const running = [clusters.main, ...[...clusters.others].map(([other, cluster]) => {
+      return isOptional(other) ? optionalCluster(cluster, (signal) => prepare(other, signal), { ...setup, name: other.name }) : cluster
+    })]
+    const installs = elects && crdsOf(description, options).mode === 'install'
+    const installed = new Map(installs ? description.clusters.filter(isOptional).map((cluster) => [cluster, new Latch()]) : [])
+    const parts = assemble(description, { ...setup, clusters, running, installed, serves, listens, leaderElection, onReconcile })
+    if (installs) addInstallation(description, clusters, options, installed, parts)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
@@ -83,48 +93,70 @@ export async function startOperator(description: OperatorDescription, signal: Ab
   }
 }
 
-/** Before anything starts: what a cache could not sync without. All else that has to change is the leader's, if there is one. */
-async function prepareCrds(description: OperatorDescription, clusters: Clusters, options: StartOptions, signal: AbortSignal, elects: boolean): Promise<void> {
+type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
+
+/** Before the caches start: what they could not sync without. All else that has to change is the leader's, if there is one. */
+function preparationOf(description: OperatorDescription, clusters: Clusters, options: StartOptions, elects: boolean): InCluster {
   const { mode } = crdsOf(description, options)
   const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
-  if (prepare) await forEachCluster(prepare, description, clusters, options, signal)
+  return async (cluster, signal) => await prepare?.(...definitionsOf(description, clusters, options, cluster), signal)
 }
 
-/** The definitions are changed in the name of the lease, and nothing of the leader's work begins before they are served. */
-function addInstallation(description: OperatorDescription, clusters: Clusters, options: StartOptions, manager: Manager): void {
-  if (crdsOf(description, options).mode !== 'install') return
+/**
+ * The definitions are changed in the name of the lease, and nothing of the leader's work begins before they are served; in an
+ * optional cluster, nothing of the work there.
+ */
+function addInstallation(
+  description: OperatorDescription,
+  clusters: Clusters,
+  options: StartOptions,
+  late: ReadonlyMap<OtherCluster, Latch>,
+  { manager, clock, log }: Parts,
+): void {
   const installed = new Latch()
+  const install: InCluster = (cluster, signal) => installCrds(...definitionsOf(description, clusters, options, cluster, manager.fence), signal)
   manager.add({
     name: 'definitions',
     role: 'preparation',
     async start(signal) {
-      await forEachCluster(installCrds, description, clusters, options, signal, manager.fence)
+      for (const cluster of [undefined, ...description.clusters]) if (!isOptional(cluster)) await install(cluster, signal)
       installed.open()
     },
     ready: (signal) => untilAborted(installed.opened, signal),
   })
+  for (const [cluster, latch] of late) {
+    const { name } = cluster
+    manager.add({
+      name: `definitions in ${name}`,
+      async start(signal) {
+        const report = (reason: string): void => log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
+        await untilDone((signal) => install(cluster, signal), report, { name, clock, log, random: options.random }, signal)
+        latch.open()
+      },
+    })
+  }
 }
 
 function crdsOf({ options }: OperatorDescription, { crds = options.crds ?? 'verify' }: StartOptions): { readonly mode: string; readonly narrow?: boolean } {
   return typeof crds === 'object' ? crds : { mode: crds }
 }
 
-async function forEachCluster(
-  prepare: typeof installCrds,
+/** The kinds of ours in a cluster, and what is needed to prepare them. The definition of a kind that is optional is not ours. */
+function definitionsOf(
   description: OperatorDescription,
   clusters: Clusters,
   options: StartOptions,
-  signal: AbortSignal,
+  cluster: OtherCluster | undefined,
   fence?: Fence,
-): Promise<void> {
+): [AnyResource[], Parameters<typeof installCrds>[1]] {
   const { clock = systemClock } = options
   const log = safeLog(options.definitionLog ?? options.log ?? ownLog(description.options))
   const { narrow } = crdsOf(description, options)
-  for (const cluster of [undefined, ...description.clusters]) {
-    const ours = new Map<string, AnyResource>()
-    for (const resource of watchedResources(description, cluster)) if (resource.definition) ours.set(resourceId(resource), resource)
-    const { api } = clusters.of(cluster)
-    const fenced = fence ? api.fenced(fence) : api
-    await prepare([...ours.values()], { api: fenced, clock, log, fieldManager: description.options.name, narrow }, signal)
+  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
+  const ours = new Map<string, AnyResource>()
+  for (const resource of watchedResources(description, cluster)) {
+    if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
   }
+  const { api } = clusters.of(cluster)
+  return [[...ours.values()], { api: fence ? api.fenced(fence) : api, clock, log, fieldManager: description.options.name, narrow }]
 }

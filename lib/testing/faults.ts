@@ -16,6 +16,8 @@ export interface Fault {
   cluster?: OtherCluster | string | null
   /** How many requests it meets, in all clusters together. Infinity is all of them from now on. Default: 1. */
   times?: number
+  /** Ends it when aborted; a request that is delayed then still waits for its time. Default: only `times` ends it. */
+  until?: AbortSignal
   /** Answer with this status code instead of asking the server. */
   status?: number
   /** Wait this long on the world's clock first. */
@@ -60,7 +62,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       active.push({ ...fault, cluster, delayMs, left: times })
     },
     around: (inner, cluster) => async (request) => {
-      const at = active.findIndex((fault) => (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request))
+      const at = active.findIndex((fault) => !fault.until?.aborted && (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request))
       const fault = active[at]
       if (!fault) return await inner(request)
       if (--fault.left < 1) active.splice(at, 1)

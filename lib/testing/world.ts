@@ -28,6 +28,8 @@ export interface WorldOptions {
    * seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
    */
   seed?: number
+  /** In force when the operator starts, as for a cluster that is not there yet; {@link World.fault} adds others later. */
+  faults?: readonly Fault[]
   /** Default: warnings and errors on standard error, an error with the place in the user's file. */
   log?: Log
 }
@@ -139,6 +141,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest() })
   const log = safeLog(options.log ?? consoleLog(clock))
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
+  for (const fault of options.faults ?? []) faults.add(fault)
   const stopping = new AbortController()
   const halt = (): void => stopping.abort(new DOMException('The operator never comes to rest', 'AbortError'))
   const activity = new Activity(faults, halt)

@@ -8,9 +8,9 @@ import { keptLog, POD } from './scripted_server.ts'
 const api = (code: number, reason: string): ApiError => new ApiError(`Cannot list pods: ${reason}`, { reason, code }, { code })
 const cut = new NetworkError('cut', { phase: 'body' })
 
-function health(resource: AnyResource = POD) {
+function health(resource: AnyResource = POD, optional?: boolean) {
   const { lines, log } = keptLog()
-  return { health: new WatchHealth(resource, log), took: () => lines.splice(0) }
+  return { health: new WatchHealth(resource, log, optional), took: () => lines.splice(0) }
 }
 
 test('what a person must mend is a warning at once, and once, with what to do', () => {
@@ -30,6 +30,9 @@ test('a kind that is not served says how to get it', () => {
   const own = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } })
   own.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(own.took()[0] ?? '', /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/)
+  const foreign = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }, true)
+  foreign.health.failed(api(404, 'NotFound'), 800, false)
+  assert.match(foreign.took()[0] ?? '', /\(install its CustomResourceDefinition\); next try/, 'the operator does not install what it can do without')
 })
 
 test('what mends itself is mentioned when it happens again, or when somebody waits for the first list', () => {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operator } from 'kubeloop'
+import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
 import { prepareOperator } from '../../lib/cli/dev_operator.ts'
-import type { HttpResponse } from '../../lib/core/transport.ts'
+import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { refusal } from '../client/transports.ts'
@@ -54,4 +55,25 @@ test('a key that is written without end is warned of, and objects are frozen', a
   assert.deepEqual(warned, [])
   options.onReconcile!(report(51))
   assert.match(warned.join(), /^Foo "default\/a" was reconciled 51 times in \d+ ms and wrote each time \(causes and writes: update ConfigMap "default\/b", ConfigMap changed\); does it/)
+})
+
+test('the other clusters are below the address of the embedded API, and what is where is told to it; elsewhere they are the user\'s', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', () => Promise.reject(new Error('no such context')))
+  app.cluster('east', cluster)
+  app.controllerFor(ConfigMap, { cluster: west, name: 'a' }).owns(Secret).reconcile(async () => {})
+  app.controllerFor(Deployment).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
+  for (const answer of [session, refusal(404, 'NotFound')]) {
+    const bodies: unknown[] = []
+    const connection = Object.assign((request: HttpRequest) => (bodies.push(JSON.parse(request.body as string)), Promise.resolve(answer)), { close() {} })
+    const { options } = await prepareOperator({ description: app.description, cluster: { ...cluster, token: 't' }, connection, log: silentLog }, false)
+    assert.deepEqual(options.clusters, answer !== session ? undefined : {
+      west: { server: 'https://127.0.0.1:1/clusters/west', token: 't' },
+      east: { server: 'https://127.0.0.1:1/clusters/east', token: 't' },
+    })
+    assert.deepEqual(bodies.map((body) => ({ ...body as object, pid: 0 })), [{
+      operator: 'x', pid: 0, kinds: ['apps/v1/deployments'],
+      clusters: [{ name: 'west', kinds: ['v1/configmaps', 'v1/secrets'] }, { name: 'east', kinds: [] }],
+    }])
+  }
 })

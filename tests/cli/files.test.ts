@@ -101,6 +101,18 @@ test('our own kubeconfig is one that we read', async () => {
   assert.doesNotThrow(() => JSON.parse(text))
 })
 
+test('each other cluster has a context of its name in it, on the same port', async () => {
+  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, ['west', 'kubeloop'])
+  const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
+  assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
+  assert.deepEqual([...contexts].map(([name, fields]) => [name, fields.text('cluster'), fields.text('user'), fields.text('namespace')]), [
+    ['kubeloop', 'kubeloop', 'kubeloop', 'default'], ['west', 'west', 'kubeloop', 'default'], ['kubeloop.other', 'kubeloop.other', 'kubeloop', 'default'],
+  ])
+  assert.deepEqual([...clusters.values()].map((fields) => [fields.text('server'), fields.text('certificate-authority-data')]), [
+    ['https://127.0.0.1:1', btoa('PEM')], ['https://127.0.0.1:1/clusters/west', btoa('PEM')], ['https://127.0.0.1:1/clusters/kubeloop', btoa('PEM')],
+  ])
+})
+
 test('changes are saved together, for this user alone', async () => {
   await inFolder(async (path) => {
     const clock = new FakeClock()
@@ -139,6 +151,10 @@ test('a state that cannot be read is put aside, and said', async () => {
 
 test('what is said, for a person and as data', () => {
   assert.deepEqual(prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }), ['  installed  foos.example.org/v1,v2'])
+  assert.deepEqual(prettyLines({ kind: 'definition', name: 'foos.example.org', cluster: 'west', versions: ['v1'], result: 'updated' }), ['  updated    foos.example.org/v1 in west'])
+  assert.match(prettyLines({ kind: 'applied', object: 'Foo default/a', cluster: 'west', result: 'created', manifest: 'a.yaml' })[0]!, /^ {2}applied {4}Foo default\/a in west {2,}a\.yaml$/)
+  assert.match(prettyLines({ kind: 'try', command: 'kubectl get foos' })[0]!, /^ {2}kubectl get foos {2,}\(same path every time/)
+  assert.deepEqual(prettyLines({ kind: 'try', command: 'kubectl --context west get foos', cluster: 'west' }), ['  kubectl --context west get foos'])
   assert.deepEqual(prettyLines({ kind: 'stopped' }), [])
   const line = jsonLine({ kind: 'problem', message: 'no {name} here' }, 0)
   assert.deepEqual(JSON.parse(line), { time: '1970-01-01T00:00:00.000Z', level: 'error', message: 'no {name} here' })

@@ -96,7 +96,7 @@ test('a restart that finds work is told before the work, and claims nothing', ()
   live.lines(report({}), 0)
   const lines = text(live.lines(report({ key: 'default/b', writes: [{ verb: 'apply', kind: 'A', key: 'x/y', result: 'changed' }] }), 0))
   assert.equal(lines[0], '↻ restarted (1 key unchanged so far)')
-  assert.match(lines[1]!, /default\/b .*applied A\/y \(changed\)$/)
+  assert.match(lines[1]!, /default\/b .*applied A x\/y \(changed\)$/)
   assert.deepEqual(live.settled(true), [])
 })
 
@@ -105,4 +105,26 @@ test('as data, an error is its message and a duration has one decimal', () => {
   assert.equal(fields['error'], 'no')
   assert.equal(fields['durationMs'], 1.2)
   assert.doesNotThrow(() => JSON.stringify(fields))
+})
+
+test('the namespace of what was written is named where it is not that of the key, and its cluster where it is another one', () => {
+  const write = { verb: 'apply', kind: 'ConfigMap', result: 'created' } as const
+  const shown = (change: Partial<ReconcileReport>): string => text(view().lines(report(change), 0))[0]!.split(/ (?:ok|failed) +/)[1]!
+  assert.equal(shown({ writes: [{ ...write, key: 'default/app' }, { ...write, key: 'default/app', cluster: 'west' }] }),
+    'applied ConfigMap/app (created), applied ConfigMap/app in west (created)')
+  assert.equal(shown({ writes: [{ ...write, key: 'team-a/app' }, { ...write, key: 'team-b/app', cluster: 'west' }] }),
+    'applied ConfigMap team-a/app (created), applied ConfigMap team-b/app in west (created)')
+  assert.equal(shown({ key: 'a', writes: [{ ...write, key: 'default/app' }, { ...write, kind: 'Namespace', key: 'b' }] }),
+    'applied ConfigMap default/app (created), applied Namespace/b (created)')
+  const status = { verb: 'status', kind: 'Foo', key: 'default/a', result: 'changed' } as const
+  assert.equal(shown({ writes: [status, { ...status, cluster: 'west' }, { ...status, key: 'default/b' }, { ...status, kind: 'Bar' }] }),
+    'status, status Foo/a in west, status Foo/b, status Bar/a')
+  assert.equal(shown({ cluster: 'west', writes: [{ ...status, cluster: 'west' }, status] }), 'status, status Foo/a')
+})
+
+test('a key of another cluster is named with it, in folded failures, too', () => {
+  const live = view()
+  assert.match(text(live.lines(report({ cluster: 'west' }), 0))[0]!, /^Foo default\/a in west {3,}added/)
+  live.lines({ ...failure('no', 1), cluster: 'west' }, 0)
+  assert.match(text(live.lines({ ...failure('no', 2), cluster: 'west' }, 0))[0]!, /… Foo default\/a in west failed again/)
 })

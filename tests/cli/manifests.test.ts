@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { parseManifest } from '../../lib/cli/manifests.ts'
+import { parseManifest, readManifests } from '../../lib/cli/manifests.ts'
 
 test('the documents of YAML, the items of a List, and JSON', async () => {
   const yaml = `---
@@ -39,3 +42,18 @@ for (const [text, message] of [
     })
   })
 }
+
+test('the name of a cluster may stand before that of a file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-manifests-'))
+  try {
+    const file = join(folder, 'a=b.json')
+    writeFileSync(file, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}')
+    const read = async (given: string) => (await readManifests([given])).map(({ name, cluster, objects }) => [name, cluster, objects.length])
+    assert.deepEqual(await read(file), [[file, undefined, 1]])
+    assert.deepEqual(await read(`west=${file}`), [[file, 'west', 1]])
+    assert.deepEqual(await read(`far.west-2=${file}`), [[file, 'far.west-2', 1]])
+    await assert.rejects(readManifests([`west=${file}.gone`]), { message: `Cannot read ${file}.gone: there is no such file` })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

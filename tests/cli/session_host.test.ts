@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
+import { Latch } from '../../lib/async/latch.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { SessionHost } from '../../lib/cli/session_host.ts'
 import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev_session.ts'
 
@@ -20,6 +22,7 @@ function host(changedAt: () => number | undefined): Host {
       const atMs = changedAt()
       return atMs === undefined ? undefined : { file: 'operator.ts', atMs }
     },
+    prepare: async () => {},
     onStart: (_, start) => void starts.push(start),
   })
   const inner: Transport = () => Promise.reject(new Error('not for the API'))
@@ -68,6 +71,26 @@ test('a time that says nothing is left out', async () => {
   await (await open()).end()
   await clock.advance(60_000)
   assert.deepEqual((await open()).answer, { start: 2, changed: 'a file that it imports' })
+})
+
+test('what an operator needs is prepared before it is answered, and before anybody hears of its start', async () => {
+  const told: string[] = []
+  const prepared = new Latch()
+  const sessions = new SessionHost({
+    clock: new FakeClock(),
+    changed: () => undefined,
+    prepare: ({ clusters }) => (told.push(`prepare ${clusters[0]!.name}`), prepared.opened),
+    onStart: ({ clusters }) => void told.push(`start with ${clusters[0]!.name}`),
+  })
+  const body = '{"operator":"o","pid":1,"kinds":[],"clusters":[{"name":"west","kinds":[]}]}'
+  const opening = sessions.over(() => Promise.reject(new Error('not for the API')))({ method: 'POST', path: SESSION_PATH, body })
+  void opening.then(() => told.push('answered'))
+  await nextTurn()
+  assert.deepEqual(told, ['prepare west'])
+  prepared.open()
+  const { body: answer } = await opening
+  answer.cancel()
+  assert.deepEqual(told, ['prepare west', 'start with west', 'answered'])
 })
 
 test('a successor that comes before the end of the last was noticed is not taken for it', async () => {

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { OwnerReference } from '../../lib/core/objects.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import type { Informer } from '../../lib/cache/informer.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
 import { controllerKey, ownerKeys, ownKey, type KeyMapper } from '../../lib/controller/handlers.ts'
 import { KindSource, type KindSourceOptions } from '../../lib/controller/kind_source.ts'
 import type { Sink } from '../../lib/controller/source.ts'
@@ -445,4 +448,27 @@ test('it is synced when its own handler was told of all that exists, though the 
   assert.equal(keysAtSync, 6)
   caching.abort()
   await running
+})
+
+test('a controller that begins without a first list still waits for the keys of one that is in', async () => {
+  for (const [optional, isListed, waits] of [[true, true, true], [true, false, false], [false, false, true]] as const) {
+    const handled = new Latch()
+    const stub = {
+      resource: FOO,
+      isSynced: isListed,
+      ended: new Promise(() => {}),
+      addHandler: () => ({ isSynced: false, synced: () => handled.opened, remove() {} }),
+    } as unknown as Informer
+    const source = new KindSource({ informers: [stub], optional, clock: new FakeClock() })
+    const stop = new AbortController()
+    const running = source.start(keptSink().sink, stop.signal)
+    let isSynced = false
+    const synced = source.synced(stop.signal).then(() => void (isSynced = true))
+    for (let turn = 0; turn < 5; turn++) await nextTurn()
+    assert.equal(isSynced, !waits)
+    handled.open()
+    await synced
+    stop.abort()
+    await running
+  }
 })

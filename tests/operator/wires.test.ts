@@ -112,7 +112,7 @@ test('a key that is written without end in any cluster is warned of once, with i
   const s = await starting(app, { before: (client) => create(client, 'a') })
   await s.clock.advance(10_000)
   const told = s.log.filter(({ level }) => level === 'warn' || level === 'error')
-  assert.match(told[0]!.message, /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b", .*ConfigMap changed.*\); does it/)
+  assert.match(told[0]!.message, /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap changed in west.*\); does it/)
   assert.deepEqual([told[0]!.level, told[0]!.fields['controller'], told[0]!.fields['name']], ['warn', 'configmap', 'a'])
   assert.deepEqual(told.slice(1).map(({ level, message, fields }) => [level, message, 'error' in fields]), [1, 2, 3, 5, 9].map((attempt) => [
     'error', `Cannot reconcile ConfigMap "default/a": enough (retry ${attempt} in ${attempt === 9 ? '1.3 s' : `${5 * 2 ** (attempt - 1)} ms`})`, attempt === 1,
@@ -978,4 +978,44 @@ test('the configuration of a cluster is asked for at each start, of one that sta
   assert.deepEqual(servers, [1, 2].map((start) => ['http://127.0.0.1:1', `http://127.0.0.1:${start}`, 'http://127.0.0.1:9']))
   await (await starting(app)).stop()
   assert.equal(asked, 2)
+})
+
+test('the configurations of other clusters that a start is given go before those of the file', async () => {
+  const app = operator({ name: 'x' })
+  for (const optional of [false, true]) {
+    const name = optional ? 'late' : 'west'
+    app.cluster(name, () => Promise.reject(new Error('not asked for')), { optional })
+  }
+  app.add('task', ({ signal }) => aborted(signal))
+  let parts: Parts | undefined
+  const stop = new AbortController()
+  const started = new Latch()
+  app.extend((made) => (parts = made, started.open()))
+  const running = app.start(stop.signal, { cluster: nowhere, clusters: { west: { server: 'https://127.0.0.1:2' }, late: { server: 'https://127.0.0.1:3' } }, serves: false })
+  await started.opened
+  assert.deepEqual(app.description.clusters.map((each) => parts!.clusterOf(each).config?.server), ['https://127.0.0.1:2', 'https://127.0.0.1:3'])
+  stop.abort()
+  await running
+})
+
+test('what a report tells of another cluster has its name: the key, the causes and the writes', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  const reports: ReconcileReport[] = []
+  app.controllerFor(ConfigMap, { name: 'here', when: ours })
+    .watches(Secret, ({ metadata }) => [ref(metadata.name)], { cluster: west, when: ({ metadata }) => metadata.namespace === 'default' })
+    .reconcileKey(async ({ name }, { client, clientOf }) => {
+      for (const each of [client, clientOf(west)]) await each.apply(Secret, { metadata: ref(`kube-${name}`), data: {} })
+    })
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(async () => {})
+  const s = await starting(app, { onReconcile: (report) => void reports.push(report) })
+  await create(s.clientOf(west), 'a')
+  await s.clientOf(west).create(Secret, { metadata: ref('b') })
+  await s.clock.advance(0)
+  const [there] = reports.filter(({ controller }) => controller === 'there')
+  assert.deepEqual([there?.cluster, there?.causes], ['west', ['added']])
+  const [here] = reports.filter(({ controller }) => controller === 'here')
+  assert.deepEqual([here?.cluster, here?.causes], [undefined, ['Secret added in west']])
+  assert.deepEqual(here?.writes.map(({ kind, key, cluster }) => [kind, key, cluster]), [['Secret', 'default/kube-b', undefined], ['Secret', 'default/kube-b', 'west']])
+  await s.stop()
 })

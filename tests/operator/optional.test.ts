@@ -1,0 +1,620 @@
+/** What an operator starts without: clusters and kinds that are not there, come later, go, and come again. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Cluster, defineResource, dynamicResource, NetworkError, operator, predicates, type Client, type ClusterConfig, type Operator, type Parts } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import { Registry } from 'prom-client'
+import * as z from 'zod'
+import { Latch } from '../../lib/async/latch.ts'
+import { lateConnection } from '../../lib/operator/optional.ts'
+import { nextTurn } from '../../lib/runtime/turn.ts'
+import { serveHttp } from '../../lib/runtime/http_server.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
+import { answer, refusal, silence, type Recorder } from '../client/transports.ts'
+import { create, ours, ref, restingClock, starting, type Started, type StartingOptions } from './starting.ts'
+
+const nowhere = { server: 'https://127.0.0.1:1' }
+const CRD = dynamicResource({ group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' })
+const spec = z.object({ size: z.int32().default(1) })
+const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec })
+const [thingCrd] = crdOf([Thing])
+const never = new AbortController().signal
+
+/** The way to a cluster, which a test takes away and gives back; connections that are open then break. */
+function way(isUp: boolean) {
+  let broken = new AbortController()
+  const gone = (): NetworkError => new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
+  const intercept: Recorder['intercept'] = async (request, next) => {
+    if (!isUp) throw gone()
+    const signal = request.signal ? AbortSignal.any([request.signal, broken.signal]) : broken.signal
+    return await next({ ...request, signal })
+  }
+  return {
+    intercept,
+    up: () => void (isUp = true),
+    down() {
+      isUp = false
+      broken.abort(gone())
+      broken = new AbortController()
+    },
+  }
+}
+
+function lines({ log }: Started, like: RegExp): string[] {
+  return log.filter(({ level, message }) => level !== 'debug' && like.test(message)).map(({ level, message }) => `${level} ${message}`)
+}
+
+/** Copies config maps here, and counts those of the west. */
+function twoClusters(options: Partial<Parameters<typeof operator>[0]> = {}, optional = true) {
+  const app = operator({ name: 'x', ...options })
+  const west = app.cluster('west', nowhere, { optional })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async ({ metadata }) => void runs.push(`here ${metadata.name}`))
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(async ({ metadata }) => void runs.push(`there ${metadata.name}`))
+  return { app, west, runs, take: () => runs.splice(0).toSorted() }
+}
+
+async function ended(s: Started): Promise<void> {
+  await s.stop()
+  await s.clock.advance(0)
+  assert.equal(s.outcome(), 'resolved')
+  assert.equal(s.clock.pending, 0, 'no timer is left')
+}
+
+test('an operator starts without an optional cluster that is down, says so, and works there as soon as it is there', async () => {
+  const { app, west, take } = twoClusters()
+  const road = way(false)
+  const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
+  assert.deepEqual(take(), ['here a'])
+  assert.deepEqual(lines(s, /^Starting without/), [
+    'warn Starting without configmaps (Cannot reach the server: there is no way to it) of cluster in-memory; what needs that begins when it is there',
+  ])
+  await create(s.clientOf(west), 'b')
+  // Longer than any timeout for a first list.
+  await s.clock.advance(600_000)
+  await create(s.client, 'c')
+  await s.clock.advance(0)
+  assert.deepEqual(take(), ['here c'])
+  assert.equal(s.outcome(), undefined)
+  assert.deepEqual(lines(s, /again$/), [])
+  road.up()
+  await s.clock.advance(61_000)
+  assert.deepEqual(take(), ['there b'])
+  assert.deepEqual(lines(s, /again$/), ['info Watching configmaps again'])
+  await create(s.clientOf(west), 'd')
+  await s.clock.advance(0)
+  assert.deepEqual(take(), ['there d'])
+
+  road.down()
+  await create(s.clientOf(west), 'e')
+  await s.client.delete(ConfigMap, ref('a'))
+  await create(s.client, 'f')
+  await s.clock.advance(600_000)
+  assert.deepEqual(take(), ['here f'])
+  road.up()
+  await s.clock.advance(61_000)
+  assert.deepEqual(take(), ['there e'])
+  await ended(s)
+})
+
+test('an optional cluster that is there is waited for like any other, and nothing is said', async () => {
+  for (const optional of [true, false]) {
+    const { app, west, take } = twoClusters({}, optional)
+    const clock = restingClock()
+    const other = new ApiServer({ clock })
+    const synced: boolean[] = []
+    app.add('look', async () => {
+      synced.push(parts!.clusterOf(west).cache.informersOf(ConfigMap)!.every(({ isSynced }) => isSynced))
+    })
+    let parts: Parts | undefined
+    app.extend((made) => void (parts = made))
+    const s = await starting(app, { clock, intercepts: { west: (request) => other.handle(request) }, before: (client) => create(client, 'a') })
+    assert.deepEqual([take(), synced], [['here a'], [true]])
+    assert.deepEqual(lines(s, /west|without|Watch|is there/), [])
+    await ended(s)
+  }
+})
+
+test('a cluster that is not optional holds the start, and ends it after its time', async () => {
+  const { app, take } = twoClusters({}, false)
+  const s = await starting(app, { intercepts: { west: way(false).intercept }, before: (client) => create(client, 'a') })
+  await s.clock.advance(119_000)
+  assert.deepEqual([take(), s.outcome()], [[], undefined])
+  await s.clock.advance(2000)
+  assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 2 m: /)
+})
+
+test('an optional cluster that neither answers nor refuses is waited for 5 s', async () => {
+  for (const crds of ['verify', 'ignore'] as const) {
+    // What may be shorter for what is needed does not count.
+    const app = operator({ name: 'x', crds, syncTimeout: '2s' })
+    const west = app.cluster('west', nowhere, { optional: true })
+    const runs: string[] = []
+    app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+    app.controllerFor(Thing, { cluster: west }).reconcile(async () => {})
+    const s = await starting(app, { intercepts: { west: silence }, before: (client) => create(client, 'a') })
+    await s.clock.advance(4900)
+    assert.deepEqual(runs, [])
+    await s.clock.advance(200)
+    assert.deepEqual(runs, ['a'])
+    assert.deepEqual(lines(s, /^Starting without/), [crds === 'verify'
+      ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it begins when it is there'
+      : 'warn Starting without things.test.dev of cluster in-memory; what needs that begins when it is there'])
+    await ended(s)
+  }
+})
+
+for (const crds of ['install', 'verify'] as const) {
+  test(`crds "${crds}": the definitions of an optional cluster are seen to when it is there, and its caches begin after that`, async () => {
+    const app = operator({ name: 'x', crds })
+    const west = app.cluster('west', nowhere, { optional: true })
+    const runs: string[] = []
+    app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+    app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+    const road = way(false)
+    const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
+    assert.deepEqual(runs, ['a'])
+    assert.deepEqual(lines(s, /west/), [
+      'warn Starting without the cluster "west": Cannot reach the server: there is no way to it; what needs it begins when it is there',
+    ])
+    s.networkOf(west).take()
+    await s.clock.advance(600_000)
+    const tries = s.networkOf(west).take().length
+    assert.ok(tries >= 10 && tries <= 40, `${tries} tries in ten minutes`)
+    assert.equal(lines(s, /west/).length, 1, 'the same reason is not repeated')
+    road.up()
+    await s.clock.advance(61_000)
+    if (crds === 'verify') {
+      assert.match(lines(s, /west/).at(-1)!, /^warn The cluster "west" is not there yet: Cannot start: CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; /)
+      assert.ok(!s.networkOf(west).requests.some(({ path }) => path.startsWith('/apis/test.dev')), 'its caches have not begun')
+      await s.clientOf(west).create(CRD, thingCrd as never)
+      await s.clock.advance(61_000)
+    }
+    assert.deepEqual(lines(s, /west" is there$/), ['info The cluster "west" is there'])
+    await s.clientOf(west).create(Thing, { metadata: ref('t'), spec: {} })
+    await s.clock.advance(5000)
+    assert.deepEqual(runs, ['a', 't'])
+    await ended(s)
+  })
+}
+
+test('a definition that is another one keeps the work in an optional cluster from beginning, and nothing else', async () => {
+  const app = operator({ name: 'x', crds: 'verify' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const Other = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({ colour: z.string() }) })
+  const clock = restingClock()
+  const other = new ApiServer({ clock })
+  await install(other, Other)
+  const s = await starting(app, { clock, before: (client) => create(client, 'a'), intercepts: { west: (request) => other.handle(request) } })
+  assert.deepEqual(runs, ['a'])
+  assert.match(lines(s, /west/).join(), /^warn Starting without the cluster "west": Cannot start: .* is not the one this operator was written for: .*; what needs it begins when it is there$/)
+  await s.clock.advance(600_000)
+  assert.equal(s.outcome(), undefined)
+  assert.equal(lines(s, /west/).length, 1)
+  await ended(s)
+})
+
+async function install(server: ApiServer, resource: typeof Thing | ReturnType<typeof defineResource>): Promise<void> {
+  const [crd] = crdOf([resource])
+  await server.handle({
+    method: 'POST', path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', headers: { 'content-type': 'application/json' }, body: JSON.stringify(crd),
+  })
+}
+
+/** Several replicas on one pair of clusters, under one clock. */
+async function replicasOf(app: Operator, count: number, options: StartingOptions & { readonly west: Pick<ApiServer, 'handle'>; readonly up: () => boolean }) {
+  const { west, up, clock = restingClock(), ...others } = options
+  const server = new ApiServer({ clock })
+  const started: Started[] = []
+  for (let at = 0; at < count; at++) {
+    const intercept: Recorder['intercept'] = async (request) => {
+      if (!up()) throw new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
+      return await west.handle(request)
+    }
+    const replica = await starting(app, { ...others, clock, server, instance: `replica-${at}`, intercepts: { west: intercept } })
+    await clock.advance(3000)
+    started.push(replica)
+  }
+  return { clock, server, started }
+}
+
+test('with leader election: only the work in the optional cluster waits for its definitions, and the next leader goes on with it', async () => {
+  const app = operator({ name: 'x', leaderElection: true, crds: 'install' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const runs: string[] = []
+  let at = 0
+  app.extend((parts) => {
+    const replica = `replica-${at++}`
+    parts.manager.add({ name: 'begins', start: async () => void runs.push(`${replica} leads`) })
+  })
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  app.controllerFor(Thing, { name: 'things', cluster: west, warmup: true }).reconcile(async ({ metadata }, { clientOf }) => {
+    runs.push(metadata.name)
+    await clientOf(west).apply(ConfigMap, { metadata: ref(`of-${metadata.name}`) })
+  })
+  app.controllerFor(Thing, { name: 'everywhere', cluster: west, everyReplica: true }).reconcile(async ({ metadata }) => void runs.push(`${metadata.name} everywhere`))
+  let isUp = false
+  let isRefused = true
+  const refusedAt: number[] = []
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const far: Pick<ApiServer, 'handle'> = {
+    async handle(request) {
+      const isOfDefinition = request.method === 'PUT' && request.path.includes('customresourcedefinitions')
+      if (!isRefused || !isOfDefinition) return await server.handle(request)
+      // The leader may not change definitions until it is told that it may.
+      refusedAt.push(clock.monotonic())
+      return refusal(403, 'Forbidden', {}, 'not yet')
+    },
+  }
+  await install(server, defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) }))
+  const { started: [leader, follower], server: home } = await replicasOf(app, 2, { west: far, up: () => isUp, clock, random: () => 0 })
+  const adminOf = ({ handle }: ApiServer): Client => new Cluster({ name: 'test', transport: handle, clock }).client
+  await create(adminOf(home), 'a')
+  await clock.advance(600_000)
+  assert.deepEqual(runs.splice(0), ['replica-0 leads', 'a'])
+  assert.deepEqual([leader!.outcome(), follower!.outcome()], [undefined, undefined])
+
+  isUp = true
+  const away = adminOf(server)
+  await away.create(Thing, { metadata: ref('t'), spec: {} } as never)
+  await clock.advance(61_000)
+  // Its caches have begun, and what every replica does; what the leader does there waits for its definitions.
+  assert.deepEqual(runs.splice(0), ['t everywhere', 't everywhere'])
+  assert.match(lines(leader!, /wait for its definitions/).at(-1)!, /^warn The controllers of the cluster "west" wait for its definitions: .*not yet/)
+  assert.deepEqual(lines(follower!, /wait for its definitions/), [])
+  assert.deepEqual(refusedAt.slice(1).map((at, i) => at - refusedAt[i]!), [30_000], 'by the chance of the start')
+  assert.equal(follower!.parts!.controllers.get('things')!.idle, false, 'it is warm before it leads')
+  isRefused = false
+  await clock.advance(61_000)
+  assert.deepEqual(runs.splice(0), ['t'])
+  assert.ok(await away.get(ConfigMap, ref('of-t')))
+
+  await leader!.stop()
+  await clock.advance(30_000)
+  assert.equal(leader!.outcome(), 'resolved')
+  assert.deepEqual(runs.splice(0).toSorted(), ['a', 'replica-1 leads', 't'])
+  await follower!.stop()
+  await clock.advance(10_000)
+  assert.equal(follower!.outcome(), 'resolved')
+  assert.equal(clock.pending, 0)
+})
+
+test('a replica that follows wins the lease before the optional cluster is there, and works there when it comes', async () => {
+  const { app, take } = twoClusters({ leaderElection: true })
+  let isUp = false
+  const clock = restingClock()
+  const west = new ApiServer({ clock })
+  const { started: [leader, follower] } = await replicasOf(app, 2, { west, up: () => isUp, clock })
+  await leader!.stop()
+  await clock.advance(30_000)
+  assert.deepEqual([leader!.outcome(), follower!.parts!.manager.isElected], ['resolved', true])
+  await west.handle({ method: 'POST', path: '/api/v1/namespaces/default/configmaps', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ metadata: { name: 'b' } }) })
+  isUp = true
+  await clock.advance(61_000)
+  assert.deepEqual(take(), ['there b'])
+  await follower!.stop()
+  await clock.advance(0)
+  assert.equal(follower!.outcome(), 'resolved')
+})
+
+test('a stop during the wait for an optional cluster ends the operator at once', async () => {
+  for (const leaderElection of [false, true]) {
+    for (const crds of ['install', 'verify', 'ignore'] as const) {
+      for (const [afterMs, intercept] of [[0, silence], [0, way(false).intercept], [6000, silence], [90_000, way(false).intercept]] as const) {
+        const app = operator({ name: 'x', leaderElection, crds })
+        const west = app.cluster('west', nowhere, { optional: true })
+        app.controllerFor(ConfigMap).reconcile(async () => {})
+        app.controllerFor(Thing, { cluster: west, warmup: leaderElection }).reconcile(async () => {})
+        const s = await starting(app, { intercepts: { west: intercept } })
+        await s.clock.advance(afterMs)
+        assert.equal(s.outcome(), undefined)
+        const said = lines(s, /west/).length
+        await ended(s)
+        assert.deepEqual([s.log.filter(({ level }) => level === 'error'), lines(s, /west/).length], [[], said])
+      }
+    }
+  }
+})
+
+test('a controller here that watches an optional cluster begins without it, and hears of it when it is there', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: ours })
+    .watches(Secret, ({ metadata }) => [ref(metadata.name)], { cluster: west, when: predicates.matchesLabels('ours') })
+    .reconcileKey(async ({ name }) => void runs.push(name))
+  const road = way(false)
+  const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
+  assert.deepEqual(runs.splice(0), ['a'])
+  await s.clientOf(west).create(Secret, { metadata: { ...ref('b'), labels: { ours: '' } } })
+  await s.clock.advance(300_000)
+  assert.deepEqual(runs, [])
+  road.up()
+  await s.clock.advance(61_000)
+  assert.deepEqual(runs.splice(0), ['b'])
+  await ended(s)
+})
+
+for (const how of ['watches', 'owns', 'cache'] as const) {
+  test(`an optional kind whose CRD is missing holds nothing: ${how}`, async () => {
+    const app = operator({ name: 'x', crds: 'install' })
+    const runs: string[] = []
+    const controller = app.controllerFor(ConfigMap, { when: ours })
+    if (how === 'watches') controller.watches(Thing, ({ metadata }) => [ref(metadata.name)], { optional: true })
+    if (how === 'owns') controller.owns(Thing, { optional: true })
+    // What is kept of it is said elsewhere, and makes it no less optional.
+    app.cache(Thing, how === 'cache' ? { optional: true } : { labels: 'kept' })
+    controller.reconcileKey(async ({ name }, { client }) => {
+      runs.push(`${name} ${await client.get(Thing, ref(name)).then((thing) => String(thing !== undefined), (error: Error) => error.name)}`)
+    })
+    const s = await starting(app, { before: (client) => create(client, 'a') })
+    assert.deepEqual(runs.splice(0), ['a ApiError'])
+    assert.match(lines(s, /^Starting without/).join(), /^warn Starting without things\.test\.dev \(.*\) of cluster in-memory; what needs that begins when it is there$/)
+    assert.match(lines(s, /^Cannot watch/).join(), /\(install its CustomResourceDefinition\); next try/)
+    await s.clock.advance(600_000)
+    assert.deepEqual([runs, s.outcome()], [[], undefined])
+    assert.deepEqual(s.network.requests.filter(({ method, path }) => method !== 'GET' && path.includes('customresourcedefinitions')), [], 'its definition is not ours')
+    const owner = (await s.client.get(ConfigMap, ref('a')))!
+    const ownerReferences = how === 'owns' ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: owner.metadata.uid, controller: true }] : []
+    for (const [kept, left] of [['a', 'a'], ['a', 'a']] as const) {
+      await s.client.create(CRD, thingCrd as never)
+      await s.clock.advance(1000)
+      await s.client.create(Thing, { metadata: { ...ref(kept), labels: { kept: '' }, ownerReferences }, spec: {} })
+      await s.clock.advance(61_000)
+      if (how === 'cache') await s.client.patch(ConfigMap, ref('a'), { merge: { data: { at: String(s.clock.now()) } } })
+      await s.clock.advance(0)
+      assert.deepEqual([...new Set(runs.splice(0))], [`${left} true`])
+      s.network.take()
+      await s.parts!.cluster.client.get(Thing, ref(kept))
+      assert.deepEqual(s.network.take(), [], 'it is read from the cache')
+      await s.client.delete(CRD, { name: 'things.test.dev' })
+      await s.clock.advance(120_000)
+      runs.splice(0)
+      assert.equal(s.outcome(), undefined)
+    }
+    await ended(s)
+  })
+}
+
+test('what the start waits for is named without what is optional, which is no reason to wait', async () => {
+  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
+  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Secret, () => []).reconcile(async () => {})
+  const s = await starting(app, { intercept: (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request)) })
+  await s.clock.advance(10_000)
+  assert.deepEqual(lines(s, /^Still waiting/), ['warn Still waiting for the cache of cluster in-memory: secrets'])
+  await s.clock.advance(21_000)
+  assert.match(String(s.outcome()), /within 30 s: secrets \([^)]*\)$/)
+})
+
+test('an optional informer that is stopped is waited for no longer', async () => {
+  const { cache } = new Cluster({ name: 'x', transport: silence, optional: ({ kind }) => kind === 'Thing', clock: restingClock() })
+  const [thing] = cache.declare(Thing)
+  const [map] = cache.declare(ConfigMap)
+  assert.deepEqual([thing!.optional, map!.optional], [true, false])
+  const tried = [thing!.tried(never), assert.rejects(map!.tried(never), /its informer was stopped/)]
+  for (const each of [thing!, map!]) each.stop()
+  await Promise.all(tried)
+})
+
+test('a kind that one controller watches as optional and another one needs holds the start', async () => {
+  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
+  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
+  app.controllerFor(Secret).watches(Thing, () => []).reconcile(async () => {})
+  const s = await starting(app)
+  await s.clock.advance(29_000)
+  assert.equal(s.outcome(), undefined)
+  await s.clock.advance(2000)
+  assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 30 s: things\.test\.dev \(/)
+})
+
+test('an optional kind in one cluster is needed in another one', async () => {
+  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Thing, () => [], { cluster: west }).reconcile(async () => {})
+  const s = await starting(app)
+  await s.clock.advance(31_000)
+  assert.match(String(s.outcome()), /Cannot sync/)
+})
+
+test('a kind that is cached as optional in one cluster is needed where it is cached without', async () => {
+  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
+  const west = app.cluster('west', nowhere)
+  app.cache(Thing).cache(Thing, { cluster: west, optional: true })
+  app.add('task', async () => {})
+  const s = await starting(app)
+  await s.clock.advance(31_000)
+  assert.match(String(s.outcome()), /Cannot sync/)
+})
+
+test('a controller that lives in an optional cluster begins when all that it watches there is in', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { cluster: west, when: ours })
+    .watches(Secret, () => [], { cluster: west })
+    .reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const clock = restingClock()
+  const other = new ApiServer({ clock })
+  await new Cluster({ name: 'test', transport: other.handle, clock }).client.create(ConfigMap, { metadata: ref('a') })
+  let isRefused = true
+  const s = await starting(app, {
+    clock,
+    intercepts: { west: (request) => (isRefused && request.path.includes('/secrets') ? Promise.resolve(refusal(403, 'Forbidden')) : other.handle(request)) },
+  })
+  // Longer than the first lists of a controller may take elsewhere.
+  await clock.advance(600_000)
+  assert.deepEqual([runs, s.outcome()], [[], undefined])
+  isRefused = false
+  await clock.advance(120_000)
+  assert.deepEqual(runs, ['a'])
+  await ended(s)
+})
+
+test('readiness does not depend on what is optional, and a metric tells of it', async () => {
+  const registry = new Registry()
+  const { app, west } = twoClusters({ health: 0, metrics: { registry } })
+  app.controllerFor(Secret).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
+  const road = way(false)
+  // What is served ends in real time.
+  let running: Promise<void> | undefined
+  const start: Operator['start'] = (signal, options) => (running = app.start(signal, options))
+  const watched = Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
+  const s = await starting(watched, { serves: true, intercepts: { west: road.intercept } })
+  const health = s.parts!.health!
+  await health.ready(never)
+  await s.clock.advance(0)
+  const readyz = async (): Promise<string> => (await health.fetch(new Request('http://localhost/readyz'))).text()
+  const synced = async (): Promise<Record<string, number>> => {
+    const values = (await registry.getSingleMetric('kubeloop_cache_synced')!.get()).values
+    return Object.fromEntries(values.map(({ labels, value }) => [`${labels['cluster']}/${labels['resource']}${labels['namespace']}`, value]))
+  }
+  try {
+    const here = { '/configmaps': 1, '/secrets': 1, '/things.test.dev': 0 }
+    assert.deepEqual([await readyz(), await synced()], ['ok', { ...here, 'west/configmaps': 0 }])
+    road.up()
+    await s.clock.advance(61_000)
+    assert.deepEqual([await readyz(), await synced()], ['ok', { ...here, 'west/configmaps': 1 }])
+    road.down()
+    s.networkOf(west).intercept = () => Promise.resolve(refusal(403, 'Forbidden'))
+    await s.clock.advance(1000)
+    assert.deepEqual([await readyz(), await synced()], ['ok', { ...here, 'west/configmaps': 0 }])
+    s.parts!.clusterOf(west).cache.remove(ConfigMap)
+    assert.deepEqual(await synced(), here, 'what is watched no more is measured no more')
+    // What is not optional still counts.
+    s.network.intercept = silence
+    s.parts!.cluster.cache.declare(CRD)
+    assert.match(await readyz(), /caches-synced failed/)
+  } finally {
+    await s.stop()
+    await running
+  }
+  assert.deepEqual(await synced(), {}, 'what has ended is measured no more')
+})
+
+test('an optional cluster that is not configured yet is asked for until it is', async () => {
+  let asked = 0
+  let isThere = false
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', () => {
+    asked++
+    if (!isThere) throw new Error('no such context')
+    return { server: 'no URL' }
+  }, { optional: true })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west }).reconcile(async () => {})
+  const s = await configured(app)
+  assert.deepEqual(runs, ['a'])
+  assert.match(lines(s, /^Starting without/).join(), /configmaps \(Cannot find the cluster "west": no such context\)/)
+  const before = asked
+  await s.clock.advance(60_000)
+  assert.ok(asked > before)
+  assert.equal(s.outcome(), undefined)
+  isThere = true
+  await s.clock.advance(61_000)
+  assert.ok(s.log.some(({ message }) => message.includes('no URL')), 'what it is then is used')
+  await ended(s)
+})
+
+/** Starts an operator whose other clusters are configured as it says. */
+function configured(app: Operator): Promise<Started> {
+  const start: Operator['start'] = (signal, options) => app.start(signal, { ...options, transports: {} })
+  return starting(Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator, { before: (client) => create(client, 'a') })
+}
+
+test('in a world, settle does not wait for an optional cluster; a fault may be there from the start, and may end', async () => {
+  const { app, west, take } = twoClusters()
+  const down = new AbortController()
+  await using w = await world(app, { faults: [{ cluster: west, cut: true, times: Infinity, until: down.signal }] })
+  await create(w.client, 'a')
+  await create(w.clientOf(west), 'b')
+  await w.settle()
+  assert.deepEqual(take(), ['here a'])
+  await w.advance('5m')
+  assert.deepEqual(take(), [])
+  down.abort()
+  await w.advance('1m')
+  assert.deepEqual(take(), ['there b'])
+})
+
+/** A connection that is opened as a test says, and what became of it. */
+function late() {
+  const [told, asked]: [string[], Latch<ClusterConfig | Error>[]] = [[], []]
+  const transport = lateConnection(async () => {
+    const latch = new Latch<ClusterConfig | Error>()
+    asked.push(latch)
+    const config = await latch.opened
+    if (config instanceof Error) throw config
+    const { server } = config
+    return Object.assign(async () => (told.push(`asked ${server}`), answer(200, {})), { close: () => void told.push(`closed ${server}`) })
+  })
+  const send = (signal?: AbortSignal) => transport({ method: 'GET', path: '/', ...(signal && { signal }) }).then(({ status }) => status, (error: Error) => error.message)
+  return { told, asked, transport, send }
+}
+
+test('requests to a cluster that is not configured share one question, and the next one asks again', async () => {
+  const { told, asked, transport, send } = late()
+  assert.equal(asked.length, 0, 'nothing is asked before the first request')
+  const first = [send(), send()]
+  assert.equal(asked.length, 1)
+  asked[0]!.open(new Error('not yet'))
+  assert.deepEqual(await Promise.all(first), ['not yet', 'not yet'])
+  const second = [send(), send()]
+  assert.equal(asked.length, 2)
+  asked[1]!.open({ server: 'a' })
+  assert.deepEqual(await Promise.all(second), [200, 200])
+  assert.deepEqual([await send(), asked.length, told], [200, 2, ['asked a', 'asked a', 'asked a']])
+  transport.close()
+  await nextTurn()
+  assert.equal(told.at(-1), 'closed a')
+})
+
+test('a request whose signal is aborted does not wait for a configuration, and one that comes after the end is closed', async () => {
+  const { told, asked, transport, send } = late()
+  const scope = new AbortController()
+  const sent = send(scope.signal)
+  scope.abort(new Error('enough'))
+  assert.equal(await sent, 'enough')
+  transport.close()
+  asked[0]!.open({ server: 'a' })
+  await send()
+  assert.deepEqual(told.toSorted(), ['asked a', 'closed a'])
+})
+
+test('what the configuration says at last is where requests go, in the name of the operator, until the end', async () => {
+  const agents = new Set<string | null>()
+  const reached = new Latch()
+  const api = new ApiServer()
+  const server = await serveHttp({
+    host: '127.0.0.1', port: 0, mostBodyBytes: 10_000, onError: () => {},
+    async fetch(request) {
+      agents.add(request.headers.get('user-agent'))
+      reached.open()
+      const { status, body } = await api.handle({ method: 'GET', path: '/api/v1/nowhere' })
+      return new Response(await body.text(), { status })
+    },
+  })
+  let asked = 0
+  const app = operator({ name: 'late-one' })
+  const west = app.cluster('west', () => {
+    if (asked++ === 0) throw new Error('no such context')
+    return { server: `http://127.0.0.1:${server.port}` }
+  }, { optional: true })
+  app.controllerFor(ConfigMap, { cluster: west }).reconcile(async () => {})
+  const s = await configured(app)
+  try {
+    await s.clock.advance(2000)
+    await reached.opened
+    assert.deepEqual([...agents], ['late-one kubeloop'])
+    await ended(s)
+    await assert.rejects(s.parts!.clusterOf(west).client.get(Secret, ref('a')), /it was closed by this process/)
+  } finally {
+    await server.close(AbortSignal.timeout(5000))
+  }
+})
