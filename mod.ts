@@ -22,7 +22,7 @@ export { metadataOf, type AnyResource, type Desired, type ObjectOf, type Resourc
 export { draft } from './lib/core/objects.ts'
 export type { CustomObject, DesiredObject, Frozen, KubeObject, ObjectKey, ObjectMeta, Ref, Thawed } from './lib/core/objects.ts'
 
-export * as conditions from './lib/schema/conditions.ts'
+export * as conditions from './lib/core/conditions.ts'
 export * as selectors from './lib/core/selectors.ts'
 
 // The client
@@ -109,7 +109,7 @@ export type { Environment } from './lib/config/environment.ts'
 export type { ConfigSource, LoadedCluster, LoadOptions } from './lib/config/load.ts'
 export type { EventLimits } from './lib/events/event_state.ts'
 export type { EventOptions, Regarding } from './lib/events/recorder.ts'
-export type { ResourceDefinition } from './lib/schema/define_resource.ts'
+export type { ResourceDefinition, ZodSchema } from './lib/schema/define_resource.ts'
 export type { DynamicKind } from './lib/schema/dynamic_resource.ts'
 export type { Disposition, Requeue } from './lib/controller/result.ts'
 export type { ElectionCallbacks } from './lib/leader/announcements.ts'

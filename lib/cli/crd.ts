@@ -25,8 +25,10 @@ export async function printDefinitions({ file, runtime: asked, passed }: CrdOpti
   if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
   const runtime = await findRuntime(asked, file)
   const { loaderUrl } = await import('./crd_loader.ts')
-  const args = [...loadArguments(runtime, passed), pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
-  const { code, stdout, stderr } = await exec(runtime.program, args, { env: { KUBELOOP_CRD: file }, mostBytes: MAX_BYTES })
+  // Deno resolves the file's imports by the configuration above its main module: one from standard input is in the user's folder.
+  const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
+  const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
+  const { code, stdout, stderr } = await exec(runtime.program, args, { env: { KUBELOOP_CRD: file }, stdin, mostBytes: MAX_BYTES })
   const lines = stdout.split('\n')
   const answer = lines.findLast((line) => line.startsWith(ANSWER))
   // What the file itself printed must not get into the YAML.

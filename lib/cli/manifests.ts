@@ -1,4 +1,5 @@
 /** Manifests: files of JSON or YAML to the objects in them. */
+import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import { readTextIfExists } from '../runtime/files.ts'
 import { readInput } from '../runtime/user_files.ts'
@@ -50,9 +51,14 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
       // YAML's flow style begins like JSON; the parser that knows both says what is wrong.
     }
   }
-  const { loadAll } = await import('js-yaml')
+  const isThere = (document: unknown): boolean => document !== null && document !== undefined
+  // A flow collection may end at any indentation, as kubectl has it; js-yaml refuses that.
+  const simple = text.split(/^--- *$/m).map(readSimpleYaml)
+  const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
+  if (read.length === simple.length) return read.filter(isThere)
+  const { CORE_SCHEMA, loadAll, mergeTag } = await import('js-yaml')
   try {
-    return (loadAll(text) as unknown[]).filter((document) => document !== null && document !== undefined)
+    return (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as unknown[]).filter(isThere)
   } catch (error) {
     // The parser quotes the lines around the mistake below its first line.
     throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, { cause: error })

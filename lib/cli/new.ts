@@ -1,5 +1,5 @@
 /** `kubeloop new FILE`: the sample operator and its test, for a start, with what its runtime's type check needs. */
-import { exists, folderOf } from '../runtime/files.ts'
+import { exists, folderOf, readText } from '../runtime/files.ts'
 import { writeLine } from '../runtime/terminal.ts'
 import type { RuntimeName } from '../runtime/this_runtime.ts'
 import { absolutePath, fileName, writeNew } from '../runtime/user_files.ts'
@@ -12,10 +12,12 @@ export interface NewOptions {
   readonly version: string
   /** Where the project is. Default: the working folder. */
   readonly folder?: string
+  /** Takes a line for the user. Default: standard output. */
+  readonly print?: (line: string) => void
 }
 
 /** @throws Error when one of the files exists; nothing is written then. */
-export async function newOperator(file: string, { runtime, version, folder = '.' }: NewOptions): Promise<void> {
+export async function newOperator(file: string, { runtime, version, folder = '.', print = writeLine }: NewOptions): Promise<void> {
   const match = /^(.*)\.ts$/.exec(file)
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
@@ -26,12 +28,42 @@ export async function newOperator(file: string, { runtime, version, folder = '.'
   }
   await writeNew(file, SAMPLE_OPERATOR)
   await writeNew(testFile, sampleTest(fileName(file)))
-  const { test, command, install } = WORDS[runtime]
-  writeLine(`wrote ${file}, an operator that keeps a Deployment for each Foo`)
-  writeLine(`wrote ${testFile}, its test: ${test} ${testFile}`)
-  const written = await writeProject(folder, runtime, version)
-  if (install && written.includes('package.json')) writeLine(`first  ${install}`)
-  writeLine(`try    ${command} dev ${file}`)
+  const { test, command, install, add, setModule } = WORDS[runtime]
+  print(`wrote ${file}, an operator that keeps a Deployment for each Foo`)
+  print(`wrote ${testFile}, its test: ${test} ${testFile}`)
+  const written = await writeProject(folder, runtime, version, print)
+  if (install && written.includes('package.json')) print(`first  ${install}`)
+  else {
+    const { packages, isModule } = await lacking(folder, runtime, version)
+    if (!isModule && setModule) print(`first  ${setModule}, so that Node and tsc take .ts files for modules`)
+    if (packages.length > 0) print(`first  ${add} ${packages.join(' ')}`)
+  }
+  print(`try    ${command} dev ${file}`)
+}
+
+/** What the package.json that was there already does not have of what was written. One that cannot be read is its runtime's to refuse. */
+async function lacking(folder: string, runtime: RuntimeName, version: string): Promise<{ packages: string[]; isModule: boolean }> {
+  const found = await findAbove(folder, ['package.json'])
+  const none = { packages: [], isModule: true }
+  if (found === undefined) return none
+  try {
+    const its = JSON.parse(await readText(found)) as Package
+    const has = { ...its.dependencies, ...its.peerDependencies, ...its.devDependencies }
+    const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version)['package.json'] as Package
+    // Deno has a compiler of its own, which wants the types of node: modules from here nevertheless.
+    const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) => runtime !== 'deno' || name !== 'typescript')
+    const prefix = runtime === 'deno' ? 'npm:' : ''
+    return { packages: names.filter((name) => !(name in has)).map((name) => prefix + name), isModule: its.type === 'module' }
+  } catch {
+    return none
+  }
+}
+
+interface Package {
+  readonly type?: string
+  readonly dependencies?: object
+  readonly devDependencies?: object
+  readonly peerDependencies?: object
 }
 
 interface Words {
@@ -39,36 +71,40 @@ interface Words {
   readonly command: string
   /** Undefined where what is imported is found by itself. */
   readonly install: string | undefined
+  readonly add: string
+  /** Where files without a word about it are CommonJS. */
+  readonly setModule: string | undefined
 }
 
 const WORDS: Readonly<Record<RuntimeName, Words>> = {
-  node: { test: 'node --test', command: 'npx kubeloop', install: 'npm install' },
-  bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install' },
-  deno: { test: 'deno test -A', command: 'deno run -A npm:kubeloop', install: undefined },
+  node: { test: 'node --test', command: 'npx kubeloop', install: 'npm install', add: 'npm install', setModule: 'npm pkg set type=module' },
+  bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add', setModule: undefined },
+  deno: { test: 'deno test -A', command: 'deno run -A npm:kubeloop', install: undefined, add: 'deno add', setModule: undefined },
 }
 
 /** Writes what the project lacks, and says so; returns the names of the files. What a folder above has counts, as it does for the runtime. */
-async function writeProject(folder: string, runtime: RuntimeName, version: string): Promise<string[]> {
+async function writeProject(folder: string, runtime: RuntimeName, version: string, print: (line: string) => void): Promise<string[]> {
   const written: string[] = []
   for (const [name, content] of Object.entries(projectFiles(runtime, version))) {
-    if (await isAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue
+    if (await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue
     await writeNew(absolutePath(folder, name), `${JSON.stringify(content, null, 2)}\n`)
-    writeLine(`wrote ${name}`)
+    print(`wrote ${name}`)
     written.push(name)
   }
   return written
 }
 
-async function isAbove(from: string, names: readonly string[]): Promise<boolean> {
+/** The first file of one of these names in the folder or above it. */
+async function findAbove(from: string, names: readonly string[]): Promise<string | undefined> {
   for (let folder = absolutePath(from); ; folder = folderOf(folder)) {
-    for (const name of names) if (await exists(absolutePath(folder, name))) return true
-    if (folderOf(folder) === folder) return false
+    for (const name of names) if (await exists(absolutePath(folder, name))) return absolutePath(folder, name)
+    if (folderOf(folder) === folder) return undefined
   }
 }
 
 /** The project files of a runtime, by their names: what it resolves imports by, and checks types by. */
 export function projectFiles(runtime: RuntimeName, version: string): Readonly<Record<string, object>> {
-  const zod = '^4.0.0'
+  const zod = '^4.1.13'
   if (runtime === 'deno') {
     const imports = { kubeloop: `npm:kubeloop@^${version}`, 'kubeloop/': `npm:/kubeloop@^${version}/`, zod: `npm:zod@${zod}` }
     return { 'deno.json': { imports } }

@@ -62,10 +62,9 @@ async function parseDocument(text: string, file: string): Promise<unknown> {
       // YAML's flow style begins like JSON: what is wrong with it is said by the parser that knows both.
     }
   }
-  if (text.trim() === '') return undefined
-  const document = readSimpleYaml(text)
-  if (document !== undefined) return document
-  const load = await loadParser(file)
+  const read = readSimpleYaml(text)
+  if ('document' in read) return read.document
+  const load = await loadParser(file, read.refusedLine)
   try {
     return load(text)
   } catch (error) {
@@ -73,15 +72,15 @@ async function parseDocument(text: string, file: string): Promise<unknown> {
   }
 }
 
-/** js-yaml, which the built package has in a file of its own. */
-async function loadParser(file: string): Promise<(text: string) => unknown> {
+/** js-yaml, which the built package has in a file of its own. It merges keys ("<<"), as kubectl does. */
+async function loadParser(file: string, refusedLine: number): Promise<(text: string) => unknown> {
   try {
-    const { load } = await import('js-yaml')
-    return load
+    const { CORE_SCHEMA, load, mergeTag } = await import('js-yaml')
+    return (text) => load(text, { schema: CORE_SCHEMA.withTags(mergeTag) })
   } catch (error) {
     throw new ConfigError(
-      `Cannot read ${file}: it is no YAML that kubectl writes, and yaml.js, which reads the rest, cannot be loaded; copy it from ` +
-        `kubeloop's folder to beside mod.js, or the bundle it is in, or use JSON: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
+      `Cannot read ${file}: line ${refusedLine} is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ` +
+        `convert it: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
       { cause: error },
     )
   }

@@ -1,21 +1,32 @@
 /**
- * The YAML that tools write kubeconfigs in, so that an ordinary one needs no parser: block mappings and lists, scalars in all styles
- * but folded blocks, comments, `{}` and `[]`, one document. Anything else (anchors, tags, flow collections, tabs, a key said twice …)
- * is refused rather than guessed at: what is answered is always what js-yaml answers.
+ * The YAML that kubeconfigs are written in, by tools and by hand, so that no parser is needed: block and flow mappings and lists,
+ * scalars in all styles, comments, one document. Anything else (anchors, tags, tabs, a key that is there twice …) is refused
+ * rather than guessed at: an answer is always that of js-yaml, which is stricter about the indentation of flow collections alone.
  */
-import { isComment, readKey, readScalar } from './yaml_scalars.ts'
-import type { Lines } from './yaml_scalars.ts'
+import { readFlow } from './yaml_flow.ts'
+import { isComment, type Lines, readKey, readScalar, REFUSED, refuse } from './yaml_scalars.ts'
 
-/** The document that `text` has; undefined when it is not, or not surely, one of this kind. */
-export function readSimpleYaml(text: string): unknown {
+/** The document in a text, undefined for an empty one; or the number of the line that is not surely read as a full parser reads it. */
+export function readSimpleYaml(text: string): { readonly document: unknown } | { readonly refusedLine: number } {
   const clean = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
-  if (UNUSUAL.test(clean)) return undefined
   const lines: Lines = { all: clean.split('\n'), at: 0 }
-  if (nextIndent(lines) === 0 && /^--- *$/.test(lines.all[lines.at]!)) lines.at++
-  if (nextIndent(lines) !== 0) return undefined
-  const document = readBlock(lines)
-  // A line that no open block has the indentation of is left over.
-  return nextIndent(lines) === -1 ? document : undefined
+  try {
+    const unusual = clean.search(UNUSUAL)
+    if (unusual >= 0) {
+      lines.at = clean.slice(0, unusual).split('\n').length - 1
+      refuse()
+    }
+    if (nextIndent(lines) === 0 && /^--- *$/.test(lines.all[lines.at]!)) lines.at++
+    const indent = nextIndent(lines)
+    if (indent === -1) return { document: undefined }
+    const content = lines.all[lines.at]!.slice(indent)
+    const document = /^[{[]/.test(content) ? readFlow(lines, content) : readBlock(lines)
+    // A line that no open block has the indentation of is left over.
+    return nextIndent(lines) === -1 ? { document } : refuse()
+  } catch (error) {
+    if (error === REFUSED) return { refusedLine: lines.at + 1 }
+    throw error
+  }
 }
 
 /** Tabs, the line ends that only JavaScript knows, and what YAML calls not printable. */
@@ -36,7 +47,7 @@ function nextIndent(lines: Lines): number {
 /** The list or mapping that begins at the current line. */
 function readBlock(lines: Lines): unknown {
   const indent = nextIndent(lines)
-  if (indent > LARGEST_INDENT) return undefined
+  if (indent > LARGEST_INDENT) refuse()
   return startsItem(lines, indent) ? readList(lines, indent) : readMapping(lines, indent)
 }
 
@@ -44,43 +55,41 @@ function startsItem({ all, at }: Lines, indent: number): boolean {
   return /^-(?: |$)/.test(all[at]!.slice(indent))
 }
 
-function readList(lines: Lines, indent: number): unknown {
+function readList(lines: Lines, indent: number): unknown[] {
   const items: unknown[] = []
   while (nextIndent(lines) === indent && startsItem(lines, indent)) {
     const rest = lines.all[lines.at]!.slice(indent + 1)
     const content = rest.replace(/^ +/, '')
-    let item: unknown
-    if (startsBlock(content)) {
+    if (/^- /.test(content) || readKey(content)) {
       // "- name: a" is a mapping as if its first key stood on a line of its own.
       lines.all[lines.at] = ' '.repeat(indent + 1) + rest
-      item = readBlock(lines)
-    } else item = isComment(content) ? readBelow(lines, indent + 1) : readScalar(lines, indent, content)
-    if (item === undefined) return undefined
-    items.push(item)
+      items.push(readBlock(lines))
+    } else items.push(readNode(lines, indent, content, indent + 1))
   }
   return items
-}
-
-function startsBlock(content: string): boolean {
-  return /^- /.test(content) || readKey(content) !== undefined
 }
 
 function readMapping(lines: Lines, indent: number): unknown {
   const entries = new Map<string, unknown>()
   while (nextIndent(lines) === indent) {
-    const entry = readKey(lines.all[lines.at]!.slice(indent))
-    if (!entry || entries.has(entry.key)) return undefined
-    const value = isComment(entry.rest) ? readBelow(lines, indent) : readScalar(lines, indent, entry.rest)
-    if (value === undefined) return undefined
-    entries.set(entry.key, value)
+    const { key, rest } = readKey(lines.all[lines.at]!.slice(indent)) ?? refuse()
+    if (entries.has(key)) refuse()
+    entries.set(key, readNode(lines, indent, rest, indent))
   }
   return Object.fromEntries(entries)
 }
 
-/** The block below a line that ends with a key's colon or an item's dash, and null when there is none. */
-function readBelow(lines: Lines, indent: number): unknown {
+/** What is behind a key's colon or an item's dash, on the current line or below, where a list has `listIndent` or more. */
+function readNode(lines: Lines, indent: number, content: string, listIndent: number): unknown {
+  if (!isComment(content)) return readInline(lines, indent, content)
   lines.at++
   const below = nextIndent(lines)
   // A mapping's list may stand at the indentation of its keys.
-  return below > indent || (below === indent && startsItem(lines, indent)) ? readBlock(lines) : null
+  if (below < listIndent || (below === indent && !startsItem(lines, indent))) return null
+  const next = lines.all[lines.at]!.slice(below)
+  return startsItem(lines, below) || readKey(next) ? readBlock(lines) : readInline(lines, indent, next)
+}
+
+function readInline(lines: Lines, indent: number, content: string): unknown {
+  return /^[{[]/.test(content) ? readFlow(lines, content) : readScalar(lines, indent, content)
 }

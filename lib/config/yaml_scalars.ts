@@ -1,9 +1,16 @@
-/** Keys and scalars of `simple_yaml.ts`. As there, undefined is what is refused. */
+/** Keys and scalars of `simple_yaml.ts`. */
 
 /** A text's lines and the one to read next. A reader that answers has gone on to the line behind what it read. */
 export interface Lines {
   readonly all: string[]
   at: number
+}
+
+/** Thrown where the current line is not surely read as a full parser reads it. */
+export const REFUSED = {}
+
+export function refuse(): never {
+  throw REFUSED
 }
 
 /** Nothing, or a comment. */
@@ -14,48 +21,40 @@ export function isComment(rest: string): boolean {
 /** The key that a line begins with, and what is behind its colon. */
 export function readKey(line: string): { readonly key: string; readonly rest: string } | undefined {
   const [, written, rest = ''] = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w/][\w./-]*) *:(?: +(.*)|$)/.exec(line) ?? []
-  if (written === undefined) return undefined
-  const key = /^["']/.test(written) ? unquote(written) : String(resolve(written))
-  return key === undefined ? undefined : { key, rest }
+  return written === undefined ? undefined : { key: /^["']/.test(written) ? unquote(written) : String(resolve(written)), rest }
 }
 
 /** The value that begins with `first`, on the current line, in a block with this indentation. */
 export function readScalar(lines: Lines, indent: number, first: string): unknown {
   if (/^["']/.test(first)) return readQuoted(lines, indent, first)
-  lines.at++
-  if (first.startsWith('|')) return readLiteral(lines, indent, first)
-  const [, empty] = /^(\{ *\}|\[ *\])(?: +#.*| *)$/.exec(first) ?? []
-  if (empty !== undefined) return empty.startsWith('{') ? {} : []
-  return readPlain(lines, indent, first)
+  return /^[|>]/.test(first) ? readTextBlock(lines, indent, first) : readPlain(lines, indent, first)
 }
 
 /** Single or double quotes, over several lines too: a line break is a space, and what is more than one is one less. */
-function readQuoted(lines: Lines, indent: number, first: string): string | undefined {
+function readQuoted(lines: Lines, indent: number, first: string): string {
   let end = lines.at + 1
   while (end < lines.all.length && isContinuation(lines.all[end]!, indent)) end++
   const source = [first, ...lines.all.slice(lines.at + 1, end)].join('\n')
   const [written] = (first.startsWith('"') ? /^"(?:[^"\\]|\\[^])*"/ : /^'(?:[^']|'')*'(?!')/).exec(source) ?? []
-  if (written === undefined || !/^(?: +#.*| *)(?:\n|$)/.test(source.slice(written.length))) return undefined
+  if (written === undefined || !/^(?: +#.*| *)(?:\n|$)/.test(source.slice(written.length))) return refuse()
+  const text = unquote(written)
   lines.at += written.split('\n').length
-  return unquote(written)
+  return text
 }
 
 function isContinuation(line: string, indent: number): boolean {
   return line.search(/[^ ]|$/) > indent || /^ *$/.test(line)
 }
 
-function unquote(written: string): string | undefined {
-  let known = true
-  const text = written.slice(1, -1).replace(written.startsWith('"') ? DOUBLE : SINGLE, (part) => {
+/** A text without its quotes. */
+export function unquote(written: string): string {
+  return written.slice(1, -1).replace(written.startsWith('"') ? DOUBLE : SINGLE, (part) => {
     if (part === "''") return "'"
     if (!part.startsWith('\\')) return '\n'.repeat(part.split('\n').length - 2) || ' '
     if (part.startsWith('\\\n')) return ''
     if (part.length > 2) return String.fromCharCode(parseInt(part.slice(2), 16))
-    const escaped = ESCAPES[part.slice(1)]
-    known &&= escaped !== undefined
-    return escaped ?? ''
+    return ESCAPES[part.slice(1)] ?? refuse()
   })
-  return known ? text : undefined
 }
 
 const SINGLE = /''| *\n[ \n]*/g
@@ -64,39 +63,48 @@ const ESCAPES: Readonly<Record<string, string>> = {
   0: '\0', a: '\x07', b: '\b', t: '\t', n: '\n', v: '\v', f: '\f', r: '\r', e: '\x1b', ' ': ' ', '"': '"', '/': '/', '\\': '\\',
 }
 
-/** A block of text after "|", with the width of its indentation, if that is said, and "-" where its end has no line break. */
-function readLiteral(lines: Lines, indent: number, header: string): string | undefined {
-  const [whole, width, strip] = /^\|([1-9]?)(-?) *$/.exec(header) ?? []
-  if (whole === undefined) return undefined
-  const from = lines.at
+/**
+ * A block of text after "|", or after ">", where lines that begin alike are one. Behind that are the width of its indentation,
+ * if that is said, and "-" where its end has no line break.
+ */
+function readTextBlock(lines: Lines, indent: number, header: string): string {
+  const [whole, style, width, strip] = /^([|>])([1-9]?)(-?)(?: +#.*| *)$/.exec(header) ?? []
+  if (whole === undefined) refuse()
+  const from = ++lines.at
   while (lines.at < lines.all.length && /^ *$/.test(lines.all[lines.at]!)) lines.at++
   const start = width ? indent + Number(width) : (lines.all[lines.at] ?? '').search(/[^ ]|$/)
   // Without content, or with more space before it than in it, it is unclear how far in it is.
-  if (start <= indent || lines.all.slice(from, lines.at).some((line) => line.length > start)) return undefined
+  if (start <= indent || lines.all.slice(from, lines.at).some((line) => line.length > start)) refuse()
   while (lines.at < lines.all.length && isContinuation(lines.all[lines.at]!, start - 1)) lines.at++
   const text = lines.all.slice(from, lines.at).map((line) => line.slice(start)).join('\n').replace(/\n+$/, '')
-  return text === '' ? undefined : text + (strip ? '' : '\n')
+  if (text === '') refuse()
+  // What is indented further keeps its lines.
+  const folded = style === '>' ? text.replace(/(?<=^[^ \n].*)\n(\n*)(?=[^ \n])/gm, (_, more: string) => more || ' ') : text
+  return folded + (strip ? '' : '\n')
 }
 
 /** A scalar without quotes; further lines that are deeper than the block belong to it. */
 function readPlain(lines: Lines, indent: number, first: string): unknown {
-  if (/^(?:-(?: |$)|[?:,[\]{}&*!|>%@`])/.test(first)) return undefined
+  if (/^(?:-(?: |$)|[?:,[\]{}&*!|>%@`])/.test(first)) refuse()
   let text = first.replace(/(?: +#.*| +)$/, '')
-  for (; !/ #/.test(first); lines.at++) {
-    const line = lines.all[lines.at] ?? ''
+  let next = lines.at + 1
+  for (; !/ #/.test(first); next++) {
+    const line = lines.all[next] ?? ''
     if (/^ *(?:#|$)/.test(line) || !isContinuation(line, indent)) break
     text += ` ${line.replace(/^ +| +$/g, '')}`
   }
   // What looks like a key, or a comment within, is for a parser to judge.
-  return /:(?: |$)| #/.test(text) ? undefined : resolve(text)
+  const value = /:(?: |$)| #/.test(text) ? refuse() : resolve(text)
+  lines.at = next
+  return value
 }
 
 /** What a scalar without quotes stands for, by YAML 1.2's core schema. */
-function resolve(text: string): unknown {
+export function resolve(text: string): unknown {
   if (/^(?:~|null|Null|NULL)$/.test(text)) return null
   if (/^(?:true|True|TRUE)$/.test(text)) return true
   if (/^(?:false|False|FALSE)$/.test(text)) return false
-  if (/^[-+]?\.(?:inf|nan)$/i.test(text)) return undefined
+  if (/^[-+]?\.(?:inf|nan)$/i.test(text)) refuse()
   const isNumber = /^(?:0o[0-7]+|0x[\da-fA-F]+|[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?)$/.test(text)
   return isNumber && Number.isFinite(Number(text)) ? Number(text) : text
 }

@@ -28,7 +28,8 @@ export function onOwnEnd(hear: (code: number) => number | undefined): void {
 /** Writes a line to standard error when the process has nothing left to do and did not fail, unless the returned function was called. */
 export function onIdleEnd(line: () => string | undefined): () => void {
   const write = (code: number): void => {
-    const text = code === 0 ? line() : undefined
+    // Another listener may have made it a failure just now, and said why.
+    const text = (process.exitCode ?? code) === 0 ? line() : undefined
     if (text) process.stderr.write(`${text}\n`)
   }
   process.once('beforeExit', write)

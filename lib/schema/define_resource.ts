@@ -7,12 +7,17 @@ import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
 import { printerColumns } from './columns.ts'
 import { isRequired, structuralSchema } from './structural.ts'
 import { problemsOf } from './validate.ts'
-import type { $ZodType, input, output } from 'zod/v4/core'
+import type { $ZodType } from 'zod/v4/core'
 import type { CustomObject, DesiredObject } from '../core/objects.ts'
 import type { CustomResourceDefinition, Definition, JsonSchema, Resource } from '../core/resource.ts'
 
+/** A schema of zod 4 or zod/mini, in the words that types need. Zod's own would have to be found where these declarations are. */
+export interface ZodSchema<Output = unknown, Input = unknown> {
+  readonly _zod: { readonly output: Output; readonly input: Input }
+}
+
 /** What a kind is. Schemas may be made with zod or zod/mini. */
-export interface ResourceDefinition<Spec extends $ZodType, Status extends $ZodType, Cluster extends boolean> {
+export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSchema, Cluster extends boolean> {
   /** A domain, such as `example.com`. */
   group: string
   version: string
@@ -45,10 +50,14 @@ export interface ResourceDefinition<Spec extends $ZodType, Status extends $ZodTy
  * if (Foo.plural !== 'foos') throw new Error('unexpected')
  * ```
  */
-export function defineResource<Spec extends $ZodType, Status extends $ZodType = $ZodType<never, never>, Cluster extends boolean = false>(
+export function defineResource<Spec extends ZodSchema, Status extends ZodSchema = ZodSchema<never, never>, Cluster extends boolean = false>(
   definition: ResourceDefinition<Spec, Status, Cluster>,
-): Resource<CustomObject<output<Spec>, output<Status>, Cluster extends true ? undefined : string>, DesiredObject<input<Spec>>> {
-  const { group, version, kind, spec, status } = definition
+): Resource<
+  CustomObject<Spec['_zod']['output'], Status['_zod']['output'], Cluster extends true ? undefined : string>,
+  DesiredObject<Spec['_zod']['input']>
+> {
+  const { group, version, kind } = definition
+  const { spec, status } = definition as { readonly spec: unknown; readonly status?: unknown } as { spec: $ZodType; status?: $ZodType }
   const plural = definition.plural ?? pluralOf(kind)
   const problem = nameProblem({ ...definition, plural, shortNames: definition.shortNames ?? [], categories: definition.categories ?? [] })
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)

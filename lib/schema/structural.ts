@@ -3,9 +3,8 @@
  * for (transforms, coercions, refinements without CEL) is refused with its path. Two differences are Kubernetes' own:
  * unknown fields are pruned, never refused, and lengths count code points.
  */
-import { safeParse } from 'zod/v4/core'
 import { jsonEqual } from '../core/equal.ts'
-import { checksOf, definitionOf, metaOf } from './zod_tree.ts'
+import { checksOf, definitionOf, issuesOf, metaOf } from './zod_tree.ts'
 import { below, refuse } from './refusal.ts'
 import { merge } from './merge.ts'
 import { prunedField } from './schema_changes.ts'
@@ -45,6 +44,7 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
     return refuse(place, 'recursive', 'limit its depth, or use z.unknown() for what may be nested')
   }
   const meta = metaOf(schema)
+  if (!meta) throw new TypeError(`Cannot define resource "${place.kind}": ${place.path} is not a schema of zod 4.1.13 or later`)
   const ruled = step.ruled || Array.isArray(meta[RULES])
   const def = definitionOf(schema)
   // z.custom() is its own check, and refused as a type.
@@ -181,7 +181,7 @@ function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): J
 /** The alternatives of a discriminated union that is an alternative itself, if nothing else is said of it. */
 function alternativesOf(option: $ZodType): readonly $ZodType[] {
   const def = definitionOf(option)
-  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option)).length === 0 ? def.options.flatMap(alternativesOf) : [option]
+  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option) ?? {}).length === 0 ? def.options.flatMap(alternativesOf) : [option]
 }
 
 /** Where a schema becomes one of several conditions, which no rule can be. */
@@ -232,13 +232,9 @@ function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, p
   const wire: unknown = text === undefined ? undefined : JSON.parse(text)
   if (text === undefined || !jsonEqual(wire, value)) return refuse(place, 'given a default that is not JSON')
   if (!jsonEqual(wire, def.defaultValue)) return refuse(place, 'given a default that changes from call to call', 'set it when reconciling')
-  const parsed = safeParse(def.innerType, value)
-  if (parsed.success) return wire
-  const [issue] = parsed.error.issues
-  throw new TypeError(
-    `Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue!.message}`,
-    { cause: parsed.error },
-  )
+  const [issue] = issuesOf(def.innerType, value)
+  if (!issue) return wire
+  throw new TypeError(`Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue.message}`)
 }
 
 function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonSchema {

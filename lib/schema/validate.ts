@@ -1,7 +1,7 @@
 /** What is wrong with an object by its zod schemas, field by field, in the way the API server names fields. */
-import { safeParse } from 'zod/v4/core'
 import type { $ZodIssue, $ZodType } from 'zod/v4/core'
 import type { Problem } from '../core/errors.ts'
+import { issuesOf } from './zod_tree.ts'
 
 /**
  * The problems of a spec and a status. Fields that the schema doesn't know are none: the server prunes them, or kept
@@ -16,8 +16,7 @@ export function problemsOf(object: unknown, spec: $ZodType, status: $ZodType | u
 }
 
 function problemsAt(field: string, schema: $ZodType, value: unknown): readonly Problem[] {
-  const { error } = safeParse(schema, value)
-  return (error?.issues ?? []).flatMap((issue) => problemsIn(issue, field))
+  return issuesOf(schema, value).flatMap((issue) => problemsIn(issue, field))
 }
 
 function problemsIn(issue: $ZodIssue, base: string): readonly Problem[] {

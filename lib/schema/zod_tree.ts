@@ -1,9 +1,9 @@
 /**
  * The part of a zod schema's inside that we read. zod and zod/mini build the same tree, and a union of the definitions
- * that can occur lets one switch cover it.
+ * that can occur lets one switch cover it. Schemas are asked themselves and zod is never imported: a copy of mod.js works
+ * beside whichever zod made the schemas, wherever that came from.
  */
-import { globalRegistry } from 'zod/v4/core'
-import type { $ZodCheck, $ZodType, $ZodTypes, JSONSchemaMeta } from 'zod/v4/core'
+import type { $ZodCheck, $ZodIssue, $ZodRegistry, $ZodType, $ZodTypes, JSONSchemaMeta } from 'zod/v4/core'
 
 /** What a schema's definition says, by its `type`. */
 export type Definition = $ZodTypes['_zod']['def']
@@ -32,7 +32,15 @@ export function checksOf(schema: $ZodType): readonly Check[] {
   return [...own, ...added].map((check) => (check as $ZodCheck)._zod.def as unknown as Check)
 }
 
-/** What `.describe()` and `.meta()` said of a schema. */
-export function metaOf(schema: $ZodType): JSONSchemaMeta {
-  return globalRegistry.get(schema) ?? {}
+/** What `.describe()` and `.meta()` said of a schema; undefined for what is not a schema of a zod that we know. */
+export function metaOf(schema: $ZodType | undefined): JSONSchemaMeta | undefined {
+  const { __zod_globalRegistry: registry } = globalThis as { readonly __zod_globalRegistry?: $ZodRegistry<JSONSchemaMeta> }
+  return schema?._zod && registry ? registry.get(schema) ?? {} : undefined
+}
+
+/** What zod finds wrong with a value. */
+export function issuesOf(schema: $ZodType, value: unknown): readonly $ZodIssue[] {
+  const result = schema['~standard'].validate(value)
+  if ('then' in result) throw new TypeError('Cannot validate: the schema is asynchronous')
+  return (result.issues ?? []) as readonly $ZodIssue[]
 }

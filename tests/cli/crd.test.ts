@@ -67,6 +67,21 @@ test('a file of definitions alone has them printed, without an operator', async 
   })
 })
 
+test('a file finds its imports by the configuration of its project, although the command is somewhere else', async () => {
+  await inFolder(async (folder) => {
+    folder.write('parts/kinds.ts', KINDS)
+    // Deno has these from package.json, too, wherever it was started; other names are in deno.json alone.
+    const name = 'Deno' in globalThis ? 'kinds-of-this-project' : '#kinds'
+    const imports = { [name]: './parts/kinds.ts' }
+    if ('Deno' in globalThis) folder.write('deno.json', JSON.stringify({ imports }))
+    else folder.write('package.json', JSON.stringify({ type: 'module', imports, dependencies: { kubeloop: '*', zod: '*' } }))
+    folder.write('all.ts', `export * from '${name}'`)
+    const command = folder.run('crd', 'all.ts')
+    assert.equal(await command.ended, 0, command.output())
+    assert.match(command.printed(), /name: foos\.crd\.example\.com/)
+  })
+})
+
 const WRONG: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['nowhere.ts', undefined, /^Cannot load nowhere\.ts: there is no such file$/],
   ['throws.ts', `\nthrow new Error('not today')\n`, /^Cannot load throws\.ts: not today\n {10}throws\.ts:2:\d+ {2}throw new Error\('not today'\)$/],

@@ -208,6 +208,22 @@ test('a file that starts no operator is told what is missing', async () => {
   }
 })
 
+test('an operator that is described and never started is told of once', async () => {
+  const folder = makeFolder()
+  try {
+    folder.write('operator.ts', `import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`)
+    const command = folder.run('dev', 'operator.ts')
+    await command.line('a hint', ({ message }) => message.startsWith('operator.ts ended without starting an operator'))
+    // Started again, the first run has said all that it had to say.
+    folder.write('operator.ts', `${OPERATOR}\n`)
+    folder.write('greeting.ts', GREETING('hello'))
+    await command.line('it runs', says('definition'))
+    assert.doesNotMatch(command.output(), /described and never started/)
+  } finally {
+    await folder.remove()
+  }
+})
+
 test('a controller without reconcile is refused with its place', async () => {
   const folder = makeFolder()
   try {

@@ -72,6 +72,26 @@ test('new writes what its runtime needs, nothing of another one, and nothing tha
   }
 })
 
+test('new says what a package.json that is there already lacks', async () => {
+  const printed = async (runtime: 'node' | 'bun' | 'deno', own: object | string): Promise<string[]> => {
+    const lines: string[] = []
+    await inFolder(async (path) => {
+      writeFileSync(path('package.json'), typeof own === 'string' ? own : JSON.stringify(own))
+      mkdirSync(path('below'))
+      await newOperator(path('below/operator.ts'), { runtime, version: '0.1.0', folder: path('below'), print: (line) => lines.push(line) })
+    })
+    return lines.filter((line) => line.startsWith('first'))
+  }
+  const installed = { dependencies: { kubeloop: '*', zod: '*' } }
+  const setModule = 'first  npm pkg set type=module, so that Node and tsc take .ts files for modules'
+  assert.deepEqual(await printed('node', installed), [setModule, 'first  npm install @types/node typescript'])
+  assert.deepEqual(await printed('node', { type: 'module' }), ['first  npm install kubeloop zod @types/node typescript'])
+  assert.deepEqual(await printed('node', { ...installed, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }), [])
+  assert.deepEqual(await printed('bun', installed), ['first  bun add @types/bun typescript'])
+  assert.deepEqual(await printed('deno', installed), ['first  deno add npm:@types/node'])
+  assert.deepEqual(await printed('node', 'not JSON'), [])
+})
+
 test('the command speaks of the runtime that it was called with', () => {
   assert.equal(calledWith('node', 'bun/1.4.5 npm/? node/v26.3.0'), 'bun')
   assert.equal(calledWith('node', 'npm/11.0.0 node/v26'), 'node')

@@ -23,6 +23,15 @@ items:
   assert.deepEqual(await parseManifest('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}', 'f'), [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } }])
 })
 
+test('flow style may end at any indentation, in each document, and "<<" merges, as kubectl has it', async () => {
+  const flow = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {\n  name: a\n}\n'
+  const merged = 'apiVersion: v1\nkind: ConfigMap\nmetadata: &meta { name: c, namespace: d }\ndata: { <<: *meta, name: e }\n'
+  assert.deepEqual(await parseManifest(`${flow}---\n${flow}`, 'f'), [1, 2].map(() => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } })))
+  assert.deepEqual(await parseManifest(merged, 'f'), [
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'd' }, data: { name: 'e', namespace: 'd' } },
+  ])
+})
+
 for (const [text, message] of [
   ['', 'Cannot read f.yaml: there is no object in it'],
   ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],

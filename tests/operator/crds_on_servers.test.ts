@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { conditions, defineResource, type AnyResource } from 'kubeloop'
+import { defineResource, type AnyResource } from 'kubeloop'
+import { conditionList } from 'kubeloop/schema'
 import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -147,7 +148,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
   ['a definition with everything beside a schema stays whole', (one) => staysWhole(one, defineResource({
     group: 'whole.example.com', version: 'v1beta1', kind: 'Whole', plural: 'wholesome', cluster: true, shortNames: ['wh'], categories: ['all'],
     columns: { Size: '.spec.size' }, spec: z.object({ size: z.int32().describe('How large.').default(1) }),
-    status: z.object({ ready: z.boolean(), conditions: conditions.schema }),
+    status: z.object({ ready: z.boolean(), conditions: conditionList }),
   }))],
   ['a schema that narrows is refused while an object would break, and installed when none would', async (one) => {
     const of = (max: number): AnyResource => defineResource({ group: 'narrow.example.com', version: 'v1', kind: 'Narrow', spec: z.object({ size: z.int().max(max) }) })

@@ -113,3 +113,31 @@ test('a status is checked as well', () => {
   const definition = { group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}), status: z.object({ at: z.date() }) }
   assert.throws(() => defineResource(definition), /status\.at is a Date/)
 })
+
+const define = (spec: unknown): unknown => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: spec as $ZodType })
+
+test('what is no schema of zod 4 is refused', () => {
+  const message = 'Cannot define resource "Foo": spec is not a schema of zod 4.1.13 or later'
+  // The last has the look of zod 3.
+  for (const spec of [undefined, 'x', { at: z.string() }, { _def: { typeName: 'ZodObject' }, parse: () => ({}) }]) {
+    assert.throws(() => define(spec), { name: 'TypeError', message })
+  }
+})
+
+test('schemas of a zod that has no registry for all of its copies are refused, as what they say of themselves would be lost', () => {
+  const shared = globalThis as { __zod_globalRegistry?: unknown }
+  const registry = shared.__zod_globalRegistry
+  delete shared.__zod_globalRegistry
+  try {
+    assert.throws(() => define(z.object({})), /^TypeError: Cannot define resource "Foo": spec is not a schema of zod 4\.1\.13 or later$/)
+  } finally {
+    shared.__zod_globalRegistry = registry
+  }
+  assert.ok(define(z.object({})))
+})
+
+test('a validation that does not end at once is refused when it is asked for', () => {
+  const rules = { 'x-kubernetes-validations': [{ rule: 'true' }] }
+  const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}).refine(async () => false).meta(rules) })
+  assert.throws(() => Foo.definition!.validate({ spec: {} }), { name: 'TypeError', message: 'Cannot validate: the schema is asynchronous' })
+})

@@ -1,9 +1,9 @@
 /**
  * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
- * mod.js is one self-contained file, so that a copy of it beside an operator is enough; zod stays outside, and so does
- * yaml.js, which it asks for where a kubeconfig's YAML is unusual. The other entries take from `kubeloop` itself what must
- * exist once: classes, and module-level maps and symbols.
+ * mod.js is one self-contained file, so that a copy of it beside an operator is enough, with mod.d.ts for its types; so is
+ * kinds.js. Outside stays yaml.js, which it asks for where a kubeconfig's YAML is unusual. The other entries take from
+ * `kubeloop` itself what must exist once: classes, and module-level maps and symbols.
  * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
  *
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
@@ -21,6 +21,7 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 export const ENTRIES: Readonly<Record<string, string>> = {
   mod: 'mod.ts',
   kinds: 'lib/kinds/mod.ts',
+  schema: 'lib/schema/mod.ts',
   testing: 'lib/testing/mod.ts',
   apiserver: 'lib/apiserver/mod.ts',
 }
@@ -67,6 +68,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     esbuildPlugins: [onceOnly(ownedByMod), fromSibling],
     entry: {
       kinds: join(ROOT, 'lib/kinds/mod.ts'),
+      schema: join(ROOT, 'lib/schema/mod.ts'),
       testing: join(ROOT, 'lib/testing/mod.ts'),
       apiserver: join(ROOT, 'lib/apiserver/mod.ts'),
       cli_main: join(ROOT, 'lib/cli/main.ts'),
@@ -75,6 +77,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   await tsup({ ...common, entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') }, esbuildPlugins: [onlyThat] })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
+  for (const entry of Object.keys(ENTRIES)) nameDeclarations(join(folder, `${entry}.js`), `./${entry}.d.ts`)
   writeLauncher(folder)
   writePackage(folder)
   const twice = madeTwice(folder, ownedByMod)
@@ -190,13 +193,26 @@ function inputsOf(folder: string): string[] {
   )
 }
 
-/** One run for all entries: what two of them declare is in a shared file, so that a class is one type. */
+/**
+ * One run for all entries, so that a class is one type: what two of them declare is in a shared file. Then what mod.d.ts imports
+ * goes into it, and what kinds.d.ts does, which are interfaces alone: a copy of either needs no other file.
+ */
 async function writeDeclarations(common: Options): Promise<void> {
-  const entry = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)]))
-  const warnings = await warningsOf(() =>
-    tsup({ ...common, metafile: false, noExternal: [], entry, dts: { only: true, compilerOptions: { noEmit: false, types: ['node'] } } })
-  )
-  if (warnings.length > 0) throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
+  const folder = common.outDir!
+  const write = async (entry: Record<string, string>): Promise<void> => {
+    const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'] } }
+    const warnings = await warningsOf(() => tsup({ ...common, metafile: false, noExternal: [], entry, dts }))
+    if (warnings.length > 0) throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
+  }
+  await write(Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])))
+  for (const name of ['mod', 'kinds']) await write({ [name]: join(folder, `${name}.d.ts`) })
+  const isShared = (file: string): boolean => file.endsWith('.d.ts') && !(file.slice(0, -'.d.ts'.length) in ENTRIES)
+  for (const file of readdirSync(folder).filter(isShared)) rmSync(join(folder, file))
+}
+
+/** Deno finds the types of a JavaScript file that is no package's by its first lines. */
+function nameDeclarations(file: string, declarations: string): void {
+  writeFileSync(file, `// @ts-self-types="${declarations}"\n${readFileSync(file, 'utf8')}`)
 }
 
 /** What a step of the build prints about itself. The bundler of declarations has no other way to report a warning. */

@@ -1,8 +1,12 @@
-/** Conditions of a status, with the zod schema of their list. */
+/**
+ * `kubeloop/schema`: zod schemas of what many kinds have.
+ *
+ * @module
+ */
 import { $ZodArray, $ZodEnum, $ZodISODateTime, $ZodNumberFormat, $ZodObject, $ZodOptional, $ZodString, _array, _enum, _gte, _isoDateTime, _maxLength, _regex, globalRegistry, type $ZodType } from 'zod/v4/core'
 import { MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE, type Condition } from '../core/conditions.ts'
 
-export { condition, isTrue, setCondition, type Condition, type Conditioned } from '../core/conditions.ts'
+export type { Condition } from '../core/conditions.ts'
 
 /**
  * The schema of `status.conditions`: a list with one condition of each type, which may be absent. Types, reasons and lengths are those
@@ -10,15 +14,16 @@ export { condition, isTrue, setCondition, type Condition, type Conditioned } fro
  *
  * @example
  * ```ts
- * import { conditions, defineResource } from 'kubeloop'
+ * import { defineResource } from 'kubeloop'
+ * import { conditionList } from 'kubeloop/schema'
  * import * as z from 'zod'
  * const Foo = defineResource({
  *   group: 'example.com', version: 'v1', kind: 'Foo',
- *   spec: z.object({ size: z.int32() }), status: z.object({ conditions: conditions.schema }),
+ *   spec: z.object({ size: z.int32() }), status: z.object({ conditions: conditionList }),
  * })
  * ```
  */
-export const schema: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(listSchema())
+export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(listSchema())
 
 function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
   return new $ZodOptional({ type: 'optional', innerType }) as $ZodOptional<T>

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, conditions, defineResource } from 'kubeloop'
+import { conditionList } from 'kubeloop/schema'
 import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
@@ -12,7 +13,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { installCrds } from '../../lib/operator/crds.ts'
 
 const base = { group: 'conditions.example.com', version: 'v1', kind: 'Foo' }
-const Foo = defineResource({ ...base, spec: z.object({ size: z.int32() }), status: z.object({ conditions: conditions.schema }) })
+const Foo = defineResource({ ...base, spec: z.object({ size: z.int32() }), status: z.object({ conditions: conditionList }) })
 const ready = { type: 'Ready', status: 'True', reason: 'AllGood', message: '', observedGeneration: 1 } as const
 const NOW = Date.UTC(2026, 0, 2)
 
@@ -40,7 +41,7 @@ test('the list is a map by type, with the limits of meta/v1', () => {
     },
   } } })
   assert.deepEqual(time, { type: 'string', format: 'date-time' })
-  const Mini = defineResource({ ...base, spec: mini.object({}), status: mini.object({ conditions: conditions.schema }) })
+  const Mini = defineResource({ ...base, spec: mini.object({}), status: mini.object({ conditions: conditionList }) })
   assert.deepEqual(of(Mini.definition), status)
 })
 
