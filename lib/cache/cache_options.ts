@@ -89,27 +89,19 @@ function firstOf(all: readonly SelectionOptions[]): SelectionOptions {
 
 /** Whether a declaration agrees with an earlier one. One that asks for nothing in particular agrees with any. */
 export function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
-  if (describeOptions(wanted) === NOTHING_IN_PARTICULAR) return true
-  if (!isSameSelection(wanted, known) || wanted.read !== known.read) return false
-  const [spaces, others] = [spacesOf('', wanted.namespaces), spacesOf('', known.namespaces)]
-  if (!spaces || !others) return spaces === others
-  return spaces.size === others.size && [...spaces].every(([namespace, each]) => others.has(namespace) && isSameSelection(each, others.get(namespace)!))
+  return describeOptions(wanted) === NOTHING_IN_PARTICULAR || jsonEqual(comparable(wanted), comparable(known))
 }
 
-function isSameSelection(a: SelectionOptions, b: SelectionOptions): boolean {
-  return a.fields === b.fields && a.strip === b.strip && jsonEqual(a.labels, b.labels)
+/** With the namespaces in one form. */
+function comparable({ namespaces, ...options }: CacheOptions): object {
+  const spaces = spacesOf('', namespaces)
+  return { ...options, spaces: spaces && Object.fromEntries(spaces) }
 }
 
 const NOTHING_IN_PARTICULAR = 'nothing in particular'
 
 /** For the message of an error. */
-export function describeOptions({ labels, fields, namespaces, strip, read }: CacheOptions): string {
-  const parts = [
-    labels === undefined ? undefined : `labels ${JSON.stringify(labels)}`,
-    fields === undefined ? undefined : `fields ${JSON.stringify(fields)}`,
-    namespaces === undefined ? undefined : `namespaces ${JSON.stringify(namespaces)}`,
-    strip && 'a strip function',
-    read && `read ${JSON.stringify(read)}`,
-  ]
-  return parts.filter((part) => part !== undefined).join(', ') || NOTHING_IN_PARTICULAR
+export function describeOptions(options: CacheOptions): string {
+  const stated = (['labels', 'fields', 'namespaces', 'strip', 'read'] as const).filter((name) => options[name] !== undefined)
+  return stated.map((name) => (name === 'strip' ? 'a strip function' : `${name} ${JSON.stringify(options[name])}`)).join(', ') || NOTHING_IN_PARTICULAR
 }

@@ -1,5 +1,5 @@
 /** The whole list of a kind, page by page, with an eye on a server that falls silent or forgets where it was. */
-import { isReason, NetworkError } from '../core/errors.ts'
+import { isExpired, NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
@@ -89,10 +89,6 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
 function pageSize(items: number, characters: number): number {
   if (items === 0) return MAX_PAGE_SIZE
   return Math.max(1, Math.min(MAX_PAGE_SIZE, Math.floor(PAGE_CHARACTERS * items / characters)))
-}
-
-function isExpired(error: unknown): boolean {
-  return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
 function silence(what: string): NetworkError {

@@ -1,5 +1,5 @@
 /** What is wrong with a watch at the moment, and what of that is worth a line in the log. */
-import { ApiError, isReason, messageOf, NetworkError } from '../core/errors.ts'
+import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
@@ -61,10 +61,6 @@ export class WatchHealth {
     // The network knows its host, and not what for.
     return error instanceof NetworkError ? `Cannot watch ${name}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message
   }
-}
-
-function isExpired(error: unknown): boolean {
-  return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
 function mendsItself(error: unknown): boolean {

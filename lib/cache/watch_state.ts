@@ -10,7 +10,7 @@
  * has at first ("0") and one not older than its own later: a restarted operator would go back in time, and servers since
  * 1.31 answer the consistent question from the same cache. So it can neither have expired nor be too large.
  */
-import { ApiError, isReason, NetworkError } from '../core/errors.ts'
+import { ApiError, isExpired, NetworkError } from '../core/errors.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { isNewerVersion } from './resource_version.ts'
 
@@ -132,7 +132,7 @@ function failed(state: Active, input: Failure, random: () => number): WatchState
   }
   const healthy = accepted && input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
   // A server that says 410 works: what failed before is over. Only one 410 after the other is a series.
-  const gone = isGone(error)
+  const gone = isExpired(error)
   const failures = ((state.kind !== 'streaming' && healthy) || (gone && !state.afterGone) ? 0 : state.failures) + 1
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined
   return retryAfter(nextTry(state, input, failures), retryAfterMs, random)
@@ -143,13 +143,13 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
     case 'streaming':
       return error instanceof NetworkError && error.phase !== 'connect' ? again(state, failures) : { ...state, failures }
     case 'listing':
-      return { ...seriesOf({ ...state, afterGone: isGone(error) || undefined }), ...wanted(state), kind: 'listing', failures }
+      return { ...seriesOf({ ...state, afterGone: isExpired(error) || undefined }), ...wanted(state), kind: 'listing', failures }
     case 'watching': {
       const isBlind = silent && accepted && state.silent && !state.quiet
       // One that has never sent a bookmark is more likely to send none than to have been set back.
       if (isBlind && state.lists && !state.bookmarks) return { ...state, failures, silent, quiet: true }
       if (!isBlind && canBeReopened(error, accepted)) return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
-      const series = seriesOf({ ...state, failures, afterGone: isGone(error) || undefined, ...(isBlind ? { bookmarks: undefined } : {}) })
+      const series = seriesOf({ ...state, failures, afterGone: isExpired(error) || undefined, ...(isBlind ? { bookmarks: undefined } : {}) })
       // A server that was set back (etcd, from a backup) says nothing until it has caught up with our version.
       return { ...series, ...(isBlind ? { blindAt: state.resourceVersion } : {}), kind: state.lists ? 'listing' : 'streaming' }
     }
@@ -179,11 +179,6 @@ function canBeReopened(error: unknown, accepted: boolean): boolean {
   if (!(error instanceof ApiError) || isTooLarge(error)) return false
   // Within a watch only "slow down" is harmless: after any other error from there, the same version may bring it again.
   return error.code === 429 || (!accepted && REFUSED_FOR_NOW.has(error.code))
-}
-
-/** Whether the version to watch from is one that the server no longer has. */
-function isGone(error: unknown): boolean {
-  return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
 /** Whether the version to watch from is one that the server does not have yet: it may have been set back. */

@@ -1,6 +1,6 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
 import { deepFreeze } from '../core/clone.ts'
-import { isReason } from '../core/errors.ts'
+import { isExpired } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -97,7 +97,7 @@ export class Api {
         page = await this.listPage(target, { ...options, limit: PAGE_SIZE, continue: page?.metadata.continue }, signal)
       } catch (error) {
         // That moment was compacted away while we read: everything at once cannot expire. Without a page before, it is final.
-        if (!page || !(isReason(error, 'Expired') || isReason(error, 'Gone'))) throw error
+        if (!page || !isExpired(error)) throw error
         return await this.listPage(target, options, signal)
       }
       items.push(page.items)

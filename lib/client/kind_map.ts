@@ -2,7 +2,7 @@
 import { isReason } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Api } from './api.ts'
-import { discoverKinds, parseApiVersion, readKinds } from './discovery.ts'
+import { parseApiVersion, readKinds } from './discovery.ts'
 
 /** Which kind: `apiVersion` and `kind` as an object carries them. */
 export interface KindName {
@@ -29,11 +29,6 @@ export class KindMap {
     if (!parseApiVersion(apiVersion)) return undefined
     const known = this.#known.get(apiVersion)?.get(kind)
     return known ?? (await this.#ask(apiVersion)).get(kind)
-  }
-
-  /** The kinds of each group's preferred version that have all of these verbs, asked for anew. */
-  all(verbs: readonly string[], signal: AbortSignal): Promise<AnyResource[]> {
-    return discoverKinds(this.#api, verbs, signal)
   }
 
   #ask(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {

@@ -1,5 +1,5 @@
 /** A list, page by page. */
-import { isReason } from '../core/errors.ts'
+import { isExpired } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { PAGE_SIZE, type Api } from './api.ts'
 import type { ListPage, PageOptions } from './client.ts'
@@ -33,5 +33,5 @@ export async function* pages(
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
  */
 function tokenForTheRest(error: unknown): string | undefined {
-  return isReason(error, 'Expired') || isReason(error, 'Gone') ? error.status.metadata?.continue : undefined
+  return isExpired(error) ? error.status.metadata?.continue : undefined
 }

@@ -8,8 +8,13 @@ const REQUESTS_TOTAL: MetricDefinition<'code' | 'method' | 'host'> = {
   labels: ['code', 'method', 'host'],
 }
 
-/** A transport that counts. `host` is where it leads, as `host:port`. */
-export function countingRequests(transport: Transport, { meter, host }: { readonly meter: Meter; readonly host: string }): Transport {
+/** Where requests are measured. */
+export interface RequestMeter {
+  /** A transport that counts. `host` is where it leads, as `host:port`. */
+  requests(transport: Transport, host: string): Transport
+}
+
+export function countingRequests(meter: Meter, transport: Transport, host: string): Transport {
   const series = meter.counter(REQUESTS_TOTAL)
   const taken = new Map<string, Counter>()
   const count = (code: string, method: string): void => {

@@ -37,7 +37,8 @@ const METHODS: ReadonlySet<string> = new Set<HttpRequest['method']>(['GET', 'POS
  * @example
  * ```ts
  * import { CoreV1Api } from '@kubernetes/client-node'
- * import { httpTransport, loadConfig, makeApiClient } from 'kubeloop'
+ * import { httpTransport, loadConfig } from 'kubeloop'
+ * import { makeApiClient } from 'kubeloop/client-node'
  * const transport = httpTransport((await loadConfig()).cluster)
  * const core = await makeApiClient(CoreV1Api, { transport })
  * ```

@@ -42,7 +42,7 @@ const KEPT_MS = 10_000
  * @example
  * ```ts
  * import { KubeConfig } from '@kubernetes/client-node'
- * import { fromKubeConfig } from 'kubeloop'
+ * import { fromKubeConfig } from 'kubeloop/client-node'
  * const config = new KubeConfig()
  * config.loadFromDefault()
  * const cluster = fromKubeConfig(config)
@@ -113,17 +113,20 @@ function keep<T>(readNow: () => Promise<T>, clock: Clock): { read(): Promise<T>;
   }
 }
 
-/** A user's `auth-provider`, through client-node's own KubeConfig. @throws ConfigError when it is not installed. */
-export async function signInThroughClientNode(
-  provider: string,
-  at: string,
-  load: (kubeConfig: ClientNodeConfig) => void,
-): Promise<KubeConfigLike> {
-  const cannot = `Cannot sign in by auth-provider "${provider}" (${at})`
+/**
+ * Returns a cluster whose credentials are those of a kubeconfig's `auth-provider` (oidc, gcp, azure), through client-node's own
+ * KubeConfig. `at` is where the file names it.
+ *
+ * @throws ConfigError if client-node cannot be loaded.
+ */
+export async function fromAuthProvider(
+  authProvider: { readonly name: string; readonly config: unknown }, { server, at }: { readonly server: string; readonly at: string },
+): Promise<ClusterConfig> {
+  const cannot = `Cannot sign in by auth-provider "${authProvider.name}" (${at})`
   const { KubeConfig } = await loadClientNode<{ readonly KubeConfig: new () => ClientNodeConfig }>(cannot, ', or use an exec plugin')
   const kubeConfig = new KubeConfig()
-  load(kubeConfig)
-  return kubeConfig
+  kubeConfig.loadFromClusterAndUser({ name: 'cluster', server, skipTLSVerify: false }, { name: 'user', authProvider })
+  return fromKubeConfig(kubeConfig)
 }
 
 /** The package itself, as far as the caller knows it. @throws ConfigError of what cannot be done without it, and what else there is. */
@@ -139,6 +142,6 @@ export async function loadClientNode<T>(cannot: string, otherwise = ''): Promise
 }
 
 /** What is used of client-node's KubeConfig to fill one. */
-export interface ClientNodeConfig extends KubeConfigLike {
+interface ClientNodeConfig extends KubeConfigLike {
   loadFromClusterAndUser(cluster: object, user: object): void
 }

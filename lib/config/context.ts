@@ -1,14 +1,11 @@
 /** One context of a kubeconfig, as a cluster to speak to: which server, and who we are there. */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
-import { ConfigError, messageOf } from '../core/errors.ts'
+import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
 import { parseProxy } from '../runtime/connect_proxy.ts'
 import { folderOf, resolvePath } from '../runtime/files.ts'
-import { type ClientNodeConfig, fromKubeConfig, signInThroughClientNode } from './client_node.ts'
 import type { Environment } from './environment.ts'
-import { clusterInfo } from './exec_credential.ts'
-import { ExecCredentials, readExecPlugin } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import type { Kubeconfig } from './kubeconfig.ts'
@@ -184,7 +181,7 @@ async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser
   const dynamic: Source<Credentials> | undefined = token || basic
     ? undefined
     : execFields
-    ? new ExecCredentials(readExecPlugin(execFields, clusterInfo(cluster, server, caText)), environment, log)
+    ? await pluginCredentials(execFields, { cluster, server, caText }, around)
     : provider && (await legacyProvider(provider, server))
 
   // A plugin is not run before somebody sends a request: it may open a browser.
@@ -208,15 +205,19 @@ function basicHeaders(user: Fields): Record<string, string> | undefined {
   return { authorization: `Basic ${encodeBase64(`${name}:${password ?? ''}`)}` }
 }
 
+async function pluginCredentials(exec: Fields, cluster: ClusterOfUser, around: Surroundings): Promise<Source<Credentials>> {
+  const { execCredentials } = await import('./exec_plugin.ts')
+    .catch(fileMissing(`Cannot run a credential plugin (${exec.path} in ${exec.file})`, 'exec-plugin.js'))
+  return execCredentials(exec, cluster, around)
+}
+
 async function legacyProvider(provider: Fields, server: string): Promise<Source<Credentials>> {
   const name = provider.text('name')
   if (name === undefined) throw provider.wrong('name', 'is missing')
-  const load = (kubeConfig: ClientNodeConfig): void =>
-    kubeConfig.loadFromClusterAndUser({ name: 'cluster', server, skipTLSVerify: false }, {
-      name: 'user',
-      authProvider: { name, config: provider.raw('config') },
-    })
-  const { credentials, invalidate } = fromKubeConfig(await signInThroughClientNode(name, `${provider.path} in ${provider.file}`, load))
+  const at = `${provider.path} in ${provider.file}`
+  const { fromAuthProvider } = await import('./client_node_entry.ts')
+    .catch(fileMissing(`Cannot sign in by auth-provider "${name}" (${at})`, 'client-node.js', ', or use an exec plugin'))
+  const { credentials, invalidate } = await fromAuthProvider({ name, config: provider.raw('config') }, { server, at })
   return { read: () => credentials!(), invalidate: () => invalidate!() }
 }
 

@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../async/clock.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { env, optionalEnv } from '../runtime/env.ts'
-import { exec, type ExecOptions, type ExecResult } from '../runtime/exec.ts'
+import type { ExecOptions, ExecResult } from '../runtime/exec.ts'
 import { hasTerminal, homeDir, readText } from '../runtime/files.ts'
 
 export interface Environment {
@@ -17,11 +17,12 @@ export interface Environment {
   homeDir(): string | undefined
   /** Whether somebody can answer a program's questions. */
   hasTerminal(): boolean
-  exec(command: string, args: readonly string[], options: ExecOptions): Promise<ExecResult>
+  /** Default: runs the program on this machine. */
+  exec?(command: string, args: readonly string[], options: ExecOptions): Promise<ExecResult>
 }
 
 /** The machine this process runs on. */
-export const systemEnvironment: Environment = { clock: systemClock, env, optionalEnv, readText, homeDir, hasTerminal, exec }
+export const systemEnvironment: Environment = { clock: systemClock, env, optionalEnv, readText, homeDir, hasTerminal }
 
 /** A variable that decides which cluster it is. @throws ConfigError when it may not be read. */
 export function variable(environment: Environment, name: string): string | undefined {

@@ -8,14 +8,22 @@ import type { Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { printable } from '../core/printable.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import { CommandNotFound, type ExecResult } from '../runtime/exec.ts'
+import { CommandNotFound, exec, type ExecResult } from '../runtime/exec.ts'
 import { folderOf, resolvePath } from '../runtime/files.ts'
 import type { Environment } from './environment.ts'
-import { EXEC_VERSIONS, type ExecAnswer, execInfo, type ExecPlugin, parseExecAnswer } from './exec_credential.ts'
+import { clusterInfo, EXEC_VERSIONS, type ExecAnswer, execInfo, type ExecPlugin, parseExecAnswer } from './exec_credential.ts'
 import { Fields } from './fields.ts'
 
+/** The credentials of a user's `exec` entry; the plugin is not run yet. `ca`: that of the cluster. @throws ConfigError */
+export function execCredentials(
+  exec: Fields, cluster: { readonly cluster: Fields; readonly server: string; readonly caText: string | undefined },
+  { environment, log }: { readonly environment: Environment; readonly log: Log },
+): ExecCredentials {
+  return new ExecCredentials(readExecPlugin(exec, clusterInfo(cluster.cluster, cluster.server, cluster.caText)), environment, log)
+}
+
 /** Reads `users[].user.exec`. @throws ConfigError */
-export function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugin {
+function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugin {
   const command = exec.text('command')
   if (command === undefined) throw exec.wrong('command', 'is missing')
   const stated = exec.text('apiVersion')
@@ -151,7 +159,8 @@ export class ExecCredentials {
     try {
       // Somebody who logs in through a browser takes his time.
       const timeoutMs = interactive ? 10 * 60_000 : 60_000
-      return await this.#environment.exec(command, args, { env: variables, interactive, timeoutMs, clock: this.#environment.clock })
+      const options = { env: variables, interactive, timeoutMs, clock: this.#environment.clock }
+      return await (this.#environment.exec?.(command, args, options) ?? exec(command, args, options))
     } catch (error) {
       const hint = error instanceof CommandNotFound && installHint ? `\n${printable(installHint)}` : ''
       const why = error instanceof Error ? error.message : String(error)

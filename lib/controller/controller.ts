@@ -6,11 +6,11 @@ import { aborted, abortScope } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { rarely, safeLog, type Log } from '../observe/log.ts'
-import { guardedCalls, type Meter } from '../observe/metrics.ts'
+import { guardedCalls } from '../observe/guarded_calls.ts'
 import { nextTurn, turnBudgetOf } from '../runtime/turn.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
-import { controllerMetrics, type ControllerMetrics } from './controller_metrics.ts'
+import type { ControllerMeter, ControllerMetrics } from './controller_metrics.ts'
 import { hotKeys, type HotKeys } from './hot_keys.ts'
 import { Journal } from './journal.ts'
 import type { Predicate } from './predicate.ts'
@@ -60,7 +60,7 @@ export interface ControllerDependencies {
   /** Called after every run; failures, and keys that run over and over, are then not logged. What it throws is logged. */
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** Where it is measured, under its name, which must be its own there while it runs. Default: nowhere. */
-  readonly meter?: Meter | undefined
+  readonly meter?: ControllerMeter | undefined
 }
 
 /**
@@ -197,7 +197,7 @@ export class Controller implements Runnable {
   #measure(): void {
     const { meter, concurrency = 1, log } = this.#dependencies
     if (!meter) return
-    this.#metrics ??= guardedCalls(controllerMetrics(meter, this.name, concurrency), rarely(log, `A metric of the controller "${this.name}" threw`))
+    this.#metrics ??= guardedCalls(meter.controller(this.name, concurrency), rarely(log, `A metric of the controller "${this.name}" threw`))
   }
 
   #reconciler(): Reconciler {

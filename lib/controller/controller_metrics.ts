@@ -1,22 +1,27 @@
 /** What a controller measures, under controller-runtime's names, labels and buckets, so that its dashboards work. */
 import type { HistogramDefinition, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { OwnSeries } from '../observe/own_series.ts'
+import type { QueueMeter } from '../queue/queue_metrics.ts'
 import type { Disposition } from './result.ts'
-import type { RunEnd } from './run.ts'
+
+/** Where controllers are measured, and their queues. */
+export interface ControllerMeter extends QueueMeter {
+  /**
+   * Makes the series of one controller, all at 0.
+   * Throws when another one of this name measures here: the two could not be told apart.
+   */
+  controller(controller: string, concurrency: number): ControllerMetrics
+}
 
 export interface ControllerMetrics {
   /** A worker has begun a run. */
   begin(): void
   /** The run is over. */
-  end(decided: Disposition, run: Pick<RunEnd, 'timedOut'>, durationMs: number): void
+  end(decided: Disposition, run: { readonly timedOut?: boolean | undefined }, durationMs: number): void
   /** Takes all series out; the name is free again. */
   remove(): void
 }
 
-/**
- * Makes the series of one controller, all at 0.
- * Throws when another one of this name measures here: the two could not be told apart.
- */
 export function controllerMetrics(meter: Meter, controller: string, concurrency: number): ControllerMetrics {
   const names = inUse.get(meter) ?? new Set()
   if (names.has(controller)) {

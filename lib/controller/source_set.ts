@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep, type Clock } from '../async/clock.ts'
+import { isInTime, sleep, type Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Sink, Source } from './source.ts'
 
@@ -89,13 +89,8 @@ export class SourceSet {
     this.#stop.abort(new DOMException(`Controller "${controller}" has ended`, 'AbortError'))
     const ended = Promise.allSettled([...this.#running].map((each) => each.ended))
     if (!options.failed) return void (await ended)
-    const scope = abortScope()
-    const tooLate = sleep(clock, END_MS, scope.signal).then(
-      () => log.warn(`Controller "${controller}" left sources alone that did not end within ${formatMs(END_MS)}: ${this.#names()}`),
-      () => {}, // ended in time
-    )
-    await Promise.race([ended, tooLate])
-    scope.abort()
+    if (await isInTime(clock, END_MS, ended)) return
+    log.warn(`Controller "${controller}" left sources alone that did not end within ${formatMs(END_MS)}: ${this.#names()}`)
   }
 
   async #syncAll(): Promise<void> {

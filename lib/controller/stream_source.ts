@@ -4,7 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { isInTime, sleep, systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { Sink, Source } from './source.ts'
@@ -108,18 +108,11 @@ export class StreamSource implements Source {
   async #end(items: AsyncIterator<unknown> | undefined): Promise<void> {
     if (!items?.return) return
     const { clock, log } = this.#options
-    const scope = abortScope()
-    const ended = (async () => void (await items.return?.()))()
-    const tooLate = sleep(clock, END_MS, scope.signal).then(
-      () => log.warn(`The source "${this.name}" was left alone: what it reads did not end within ${formatMs(END_MS)}`),
-      () => {}, // ended in time
-    )
     try {
-      await Promise.race([ended, tooLate])
+      if (await isInTime(clock, END_MS, (async () => await items.return?.())())) return
+      log.warn(`The source "${this.name}" was left alone: what it reads did not end within ${formatMs(END_MS)}`)
     } catch (error) {
       log.warn(`What the source "${this.name}" reads failed as it ended: ${messageOf(error)}`, { error })
-    } finally {
-      scope.abort()
     }
   }
 }

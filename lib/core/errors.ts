@@ -70,10 +70,8 @@ const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
   429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout',
 }
 
-/** The reasons that are decided by themselves; only for others, or none, does the HTTP code say what happened. */
-const KNOWN_REASONS: ReadonlySet<string> = new Set([
-  ...Object.values(REASON_OF_CODE), 'AlreadyExists', 'Expired', 'ServerTimeout', 'StoreReadError',
-])
+/** The reasons that are decided by themselves, beside those of a code; only for others, or none, does the HTTP code say what happened. */
+const OTHER_REASONS: readonly string[] = ['AlreadyExists', 'Expired', 'ServerTimeout', 'StoreReadError']
 
 /** What these codes mean is so, whatever reason is given beside them. */
 const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])
@@ -86,9 +84,18 @@ export function isReason(error: unknown, reason: Reason): error is ApiError {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (!(at instanceof ApiError)) continue
     const byCode = REASON_OF_CODE[at.code] === reason
-    return at.reason === reason || (byCode && (CODE_DECIDES.has(at.code) || !KNOWN_REASONS.has(at.reason)))
+    return at.reason === reason || (byCode && (CODE_DECIDES.has(at.code) || !isKnown(at.reason)))
   }
   return false
+}
+
+function isKnown(reason: string): boolean {
+  return OTHER_REASONS.includes(reason) || Object.values(REASON_OF_CODE).includes(reason)
+}
+
+/** Whether the server no longer has the version that a list or a watch goes on from. */
+export function isExpired(error: unknown): error is ApiError {
+  return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
 /** Thrown by a reconcile that knows that trying again is useless until something changes. It is counted, and not retried. */
@@ -122,6 +129,19 @@ export class NetworkError extends Error {
 /** The configuration is wrong or missing. The message says what was looked for, where, and what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
+
+  /** By the name: the files beside mod.js have this class as well. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && value.name === 'ConfigError'
+  }
+}
+
+/** Returns a handler for the failed import of a file that the package has beside mod.js: it throws a ConfigError that says where the file is. */
+export function fileMissing(cannot: string, file: string, otherwise = ''): (cause: unknown) => never {
+  return (cause) => {
+    const hint = `copy it from kubeloop's folder to beside mod.js, or the bundle it is in${otherwise}`
+    throw new ConfigError(`${cannot}: ${file} cannot be loaded; ${hint} (${messageOf(cause)})`, { cause })
+  }
 }
 
 /** Returns an error's message, whatever was thrown. Never throws. */

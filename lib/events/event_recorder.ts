@@ -2,15 +2,14 @@
 import { ApiError } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { systemClock, within, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import type { Api } from '../client/api.ts'
 import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
 import { DEFAULT_LIMITS, type EventLimits, EventState, type Job } from './event_state.ts'
 import { Losses } from './losses.ts'
+import type { EventMeter } from './metrics.ts'
 import type { EventOptions, EventType, Recorder, Regarding } from './recorder.ts'
 import type { Moment } from './series.ts'
 import { verdictOn } from './verdict.ts'
@@ -29,7 +28,7 @@ export interface EventRecorderOptions {
   /** How long what is left is still sent after the stop. Default: 5 s. */
   readonly drainMs?: number | undefined
   readonly limits?: Partial<EventLimits> | undefined
-  readonly meter?: Meter | undefined
+  readonly meter?: EventMeter | undefined
   /** Default: Math.random. */
   readonly random?: (() => number) | undefined
 }
@@ -190,15 +189,11 @@ export class EventRecorder implements Runnable, Recorder {
 
   async #request({ write: { kind, namespace, name, body } }: Job, cutoff: AbortSignal): Promise<void> {
     const { api, clock } = this.#options
-    const scope = abortScope(cutoff)
-    const cancel = clock.after(PATIENCE_MS, () => scope.abort(new DOMException('The server has not answered in time', 'TimeoutError')))
-    try {
-      if (kind === 'create') await api.create({ resource: EVENT, namespace }, body, {}, scope.signal)
-      else await api.patch({ resource: EVENT, namespace, name }, 'merge', body, {}, scope.signal)
-    } finally {
-      cancel()
-      scope[Symbol.dispose]()
-    }
+    const late = (): Error => new DOMException('The server has not answered in time', 'TimeoutError')
+    await within(clock, PATIENCE_MS, late, async (signal) => {
+      if (kind === 'create') await api.create({ resource: EVENT, namespace }, body, {}, signal)
+      else await api.patch({ resource: EVENT, namespace, name }, 'merge', body, {}, signal)
+    }, cutoff)
   }
 
   #record(type: EventType, about: Regarding, reason: string, note: string, options: EventOptions & { controller: string }): void {

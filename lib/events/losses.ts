@@ -3,10 +3,9 @@ import { formatMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import type { Occurrence } from './event.ts'
 import { DENIED_MS, type DropCause, type EventLimits, type Job } from './event_state.ts'
-import { dropCounter } from './metrics.ts'
+import type { EventMeter } from './metrics.ts'
 import type { Verdict } from './verdict.ts'
 
 /** What is said when the first is dropped for a cause that is about no single event. */
@@ -18,21 +17,21 @@ const SAID: Partial<Readonly<Record<DropCause, string>>> = {
 export class Losses {
   readonly #log: Log
   readonly #limits: EventLimits
-  readonly #measure: (cause: DropCause, count: number) => void
+  readonly #measure: ((cause: DropCause, count: number) => void) | undefined
   readonly #dropped = new Map<DropCause, number>()
   /** What is not said again for now. */
   readonly #said = new Set<string>()
 
-  constructor(options: { readonly log: Log; readonly limits: EventLimits; readonly meter: Meter | undefined }) {
+  constructor(options: { readonly log: Log; readonly limits: EventLimits; readonly meter: EventMeter | undefined }) {
     this.#log = options.log
     this.#limits = options.limits
-    this.#measure = dropCounter(options.meter)
+    this.#measure = options.meter?.droppedEvents()
   }
 
   /** Counts what was dropped. */
   count(cause: DropCause, count: number): void {
     this.#dropped.set(cause, (this.#dropped.get(cause) ?? 0) + count)
-    this.#measure(cause, count)
+    this.#measure?.(cause, count)
     const text = SAID[cause]
     if (text && this.#once(cause)) this.#log.warn(text)
   }
@@ -72,7 +71,7 @@ export class Losses {
 
   /** Something was recorded when nothing is written any more. */
   late({ reason }: Occurrence): void {
-    this.#measure('stopped', 1)
+    this.#measure?.('stopped', 1)
     if (this.#once('late')) this.#log.warn(`Dropping events from ${reason} on: the recorder has stopped`)
   }
 

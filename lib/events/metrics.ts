@@ -8,9 +8,13 @@ const DROPPED: MetricDefinition<'cause'> = {
   labels: ['cause'],
 }
 
-/** Counts what was dropped; nothing without a meter. */
-export function dropCounter(meter: Meter | undefined): (cause: DropCause, count: number) => void {
-  if (!meter) return () => {}
+/** Where lost events are counted. */
+export interface EventMeter {
+  /** Returns what counts them. */
+  droppedEvents(): (cause: DropCause, count: number) => void
+}
+
+export function dropCounter(meter: Meter): ReturnType<EventMeter['droppedEvents']> {
   const dropped = meter.counter(DROPPED)
   const series = new Map(DROP_CAUSES.map((cause) => [cause, dropped.with({ cause })]))
   return (cause, count) => series.get(cause)?.inc(count)

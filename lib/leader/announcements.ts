@@ -2,9 +2,8 @@
 import { messageOf } from '../core/errors.ts'
 import { untilAborted } from '../async/abort.ts'
 import type { Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import type { LeaseRecord } from './lease_state.ts'
-import { electionMetrics, type ElectionMetrics } from './metrics.ts'
+import type { ElectionMeter, ElectionMetrics } from './metrics.ts'
 
 /** Called one after the other, beside the election; what one of them throws is logged, and ends nothing. */
 export interface ElectionCallbacks {
@@ -19,21 +18,21 @@ export interface AnnouncementsOptions {
   readonly lease: string
   readonly log: Log
   readonly callbacks?: ElectionCallbacks | undefined
-  readonly meter?: Meter | undefined
+  readonly meter?: ElectionMeter | undefined
 }
 
 export class Announcements {
   readonly #log: Log
   readonly #callbacks: ElectionCallbacks
-  readonly #metrics: ElectionMetrics
+  readonly #metrics: ElectionMetrics | undefined
   #holder: string | undefined
   #last: Promise<void> = Promise.resolve()
 
   constructor({ lease, log, callbacks = {}, meter }: AnnouncementsOptions) {
     this.#log = log
     this.#callbacks = callbacks
-    this.#metrics = electionMetrics(meter, lease)
-    this.#metrics.status?.set(0)
+    this.#metrics = meter?.election(lease)
+    this.#metrics?.status.set(0)
   }
 
   /** Who was seen last to hold the lease. */
@@ -42,12 +41,12 @@ export class Announcements {
   }
 
   startedLeading(): void {
-    this.#metrics.status?.set(1)
+    this.#metrics?.status.set(1)
     this.#call('onStartedLeading', this.#callbacks.onStartedLeading)
   }
 
   stoppedLeading(): void {
-    this.#metrics.status?.set(0)
+    this.#metrics?.status.set(0)
     this.#call('onStoppedLeading', this.#callbacks.onStoppedLeading)
   }
 
@@ -61,7 +60,7 @@ export class Announcements {
 
   /** The holder had to read its lease before it could renew it. */
   slowPath(): void {
-    this.#metrics.slowpath?.inc()
+    this.#metrics?.slowpath.inc()
   }
 
   /** Settles when every callback has ended; an abort ends the wait. */

@@ -3,13 +3,13 @@ import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { sleep, systemClock, within, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
 import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
 import { checkTimings, DEFAULT_TIMINGS, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
+import type { ElectionMeter } from './metrics.ts'
 import { StallWatch } from './stall.ts'
 import { TermFence } from './term_fence.ts'
 
@@ -21,7 +21,7 @@ export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'ti
   /** Default: none. One that throws stops nothing. */
   readonly log?: Log | undefined
   readonly callbacks?: ElectionCallbacks | undefined
-  readonly meter?: Meter | undefined
+  readonly meter?: ElectionMeter | undefined
   readonly random?: (() => number) | undefined
 }
 
@@ -215,15 +215,8 @@ export class LeaderElector {
 
   /** Bounds what waits for others. What a leader believes must not hang on a transport that is deaf to its signal. */
   async #within<T>(ms: number, act: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const scope = abortScope(signal)
-    const late = new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
-    const stopTimer = this.#options.clock.after(ms, () => scope.abort(late))
-    try {
-      return await (signal ? untilAborted(act(scope.signal), scope.signal) : act(scope.signal))
-    } finally {
-      stopTimer()
-      scope[Symbol.dispose]()
-    }
+    const late = (): Error => new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
+    return await within(this.#options.clock, ms, late, (limited) => (signal ? untilAborted(act(limited), limited) : act(limited)), signal)
   }
 
   #warnOfStall(fence: TermFence): void {

@@ -13,12 +13,17 @@ const SLOWPATH: MetricDefinition<'name'> = {
   labels: ['name'],
 }
 
-export interface ElectionMetrics {
-  readonly status: Gauge | undefined
-  readonly slowpath: Counter | undefined
+/** Where elections are measured. */
+export interface ElectionMeter {
+  /** The series of one Lease. */
+  election(lease: string): ElectionMetrics
 }
 
-/** The series of one Lease; nothing without a meter. */
-export function electionMetrics(meter: Meter | undefined, name: string): ElectionMetrics {
-  return { status: meter?.gauge(MASTER_STATUS).with({ name }), slowpath: meter?.counter(SLOWPATH).with({ name }) }
+export interface ElectionMetrics {
+  readonly status: Gauge
+  readonly slowpath: Counter
+}
+
+export function electionMetrics(meter: Meter, name: string): ElectionMetrics {
+  return { status: meter.gauge(MASTER_STATUS).with({ name }), slowpath: meter.counter(SLOWPATH).with({ name }) }
 }

@@ -7,13 +7,12 @@ import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import { Api } from '../client/api.ts'
 import { AppliedMemory } from '../client/applied_memory.ts'
 import type { Reader } from '../client/client.ts'
 import { KindMap } from '../client/kind_map.ts'
 import { KubeClient } from '../client/kube_client.ts'
-import { countingRequests } from '../client/request_metrics.ts'
+import type { RequestMeter } from '../client/request_metrics.ts'
 import { retrying } from '../client/retry.ts'
 import { loggingWarnings } from '../client/warnings.ts'
 import { parseServer } from '../runtime/server_address.ts'
@@ -23,6 +22,7 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
+import type { EventMeter } from '../events/metrics.ts'
 
 export interface ClusterOptions {
   /** Who we are: field manager, User-Agent, and source of Events. At most 63 letters, digits, dashes and dots. */
@@ -48,7 +48,7 @@ export interface ClusterOptions {
   /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   /** Counts requests. Default: nobody. */
-  readonly meter?: Meter | undefined
+  readonly meter?: (EventMeter & RequestMeter) | undefined
   /**
    * The kinds that {@link Cluster.ready} does not insist on: it resolves without one whose first try fails, or takes longer than 5 s,
    * and logs so. They are tried on, and do not count for health checks. Default: none.
@@ -114,7 +114,7 @@ export class Cluster implements Runnable {
     const open = (): ClosableTransport => httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
-    const counting = (connection: Transport): Transport => (meter ? countingRequests(connection, { meter, host }) : connection)
+    const counting = (connection: Transport): Transport => meter?.requests(connection, host) ?? connection
     const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
     const counted = counting(base)
     this.transport = around(counted)

@@ -4,8 +4,8 @@
  */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import { abortScope, untilAborted } from '../async/abort.ts'
-import { systemClock } from '../async/clock.ts'
+import { untilAborted } from '../async/abort.ts'
+import { systemClock, within } from '../async/clock.ts'
 import { silentLog } from '../observe/log.ts'
 import { notFound, Server, textResponse, type ListenOptions } from './server.ts'
 
@@ -95,11 +95,10 @@ export class HealthServer extends Server {
   /** What is wrong; undefined when nothing is. Told to the log when it is new. */
   async #run({ path, failing }: Endpoint, name: string, check: HealthCheck, signal: AbortSignal): Promise<unknown> {
     const { clock = systemClock, log = silentLog, checkTimeoutMs = 5000 } = this.#options
-    const scope = abortScope(signal)
-    const stopTimer = clock.after(checkTimeoutMs, () => scope.abort(new Error(`it did not answer within ${formatMs(checkTimeoutMs)}`)))
+    const late = (): Error => new Error(`it did not answer within ${formatMs(checkTimeoutMs)}`)
     try {
       // An async function, so that a throw is a rejection.
-      await untilAborted((async () => await check(scope.signal))(), scope.signal)
+      await within(clock, checkTimeoutMs, late, (limited) => untilAborted((async () => await check(limited))(), limited), signal)
       if (failing.delete(name)) log.info(`The check "${name}" of ${path} is well again`)
       return undefined
     } catch (thrown) {
@@ -110,9 +109,6 @@ export class HealthServer extends Server {
       if (failing.get(name) !== message) log.warn(message)
       failing.set(name, message)
       return failure
-    } finally {
-      stopTimer()
-      scope[Symbol.dispose]()
     }
   }
 }

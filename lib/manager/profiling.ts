@@ -2,7 +2,7 @@
 import { rejectOnAbort } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { cpuProfile, heapSnapshot, ProfilingUnsupported } from '../runtime/profiler.ts'
-import { notFound, Server, textResponse, type Fetch, type ListenOptions } from './server.ts'
+import { notFound, textResponse, type Fetch } from './server.ts'
 
 /** As Go's pprof records, unless it is asked for another time. */
 const DEFAULT_SECONDS = 30
@@ -11,11 +11,6 @@ const MOST_SECONDS = 300
 const INDEX = `profile?seconds=30  what the CPU does, as a .cpuprofile for DevTools
 heap                what is in memory, as a .heapsnapshot for DevTools; the process stands still meanwhile
 `
-
-/** A server of {@link profilingHandler}. Anyone who reaches it can slow the process down and read its memory: keep it on loopback. */
-export function profilingServer(options: ListenOptions = {}): Server {
-  return new Server({ ...options, name: 'profiling', fetch: profilingHandler(options) })
-}
 
 /**
  * Answers `/debug/pprof/`, `/debug/pprof/profile?seconds=` and `/debug/pprof/heap`; on a runtime that cannot, with 501.

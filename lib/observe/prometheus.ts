@@ -32,10 +32,9 @@ export interface PrometheusMeter extends Meter {
 
 /**
  * A meter that keeps its metrics in a registry of prom-client: the one that is given, else one of its own, which also has
- * prom-client's metrics of the process. Its global registry is left alone unless it is what is given. A metric that is in the
- * registry under one of our names is used as it is.
+ * prom-client's metrics of the process.
  *
- * @throws ConfigError when prom-client is needed and is not installed.
+ * @throws ConfigError if prom-client is needed and cannot be loaded.
  */
 export async function prometheusMeter(given?: PrometheusRegistry): Promise<PrometheusMeter> {
   const registry = given ?? new (await loadPromClient()).Registry()

@@ -5,7 +5,6 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
 import { withFields, type Log } from '../observe/log.ts'
-import type { PrometheusMeter } from '../observe/prometheus.ts'
 import type { Recorder } from '../events/recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { orWaiting } from '../controller/finalizer_predicate.ts'
@@ -15,14 +14,14 @@ import { Manager } from '../manager/manager.ts'
 import { boundTo, clientsOf, fencedCluster, type Clusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { controllerName, finalizerOf, isOptional, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
-import { addEndpoints } from './endpoints.ts'
+import { addEndpoints, type OperatorMeter } from './endpoints.ts'
 import type { Parts } from './parts.ts'
 import { sourcesOf } from './sources.ts'
 import { stepOf } from './step.ts'
 
 export interface AssemblySetup {
   readonly clusters: Clusters
-  readonly meter: PrometheusMeter | undefined
+  readonly meter: OperatorMeter | undefined
   readonly instance: string
   readonly clock: Clock
   readonly log: Log

@@ -5,13 +5,13 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
-import type { Meter } from '../observe/metrics.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { httpTransport, type ClosableTransport } from '../runtime/transport.ts'
 import { Cluster } from '../manager/cluster.ts'
+import type { PartMeter } from '../manager/part_meter.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
 import { optionalIn, syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
 import { describeFlags, type ClusterFlags } from './flags.ts'
@@ -34,7 +34,7 @@ export interface ClusterSetup {
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
-  readonly meter?: Meter | undefined
+  readonly meter?: PartMeter | undefined
 }
 
 export class Clusters {

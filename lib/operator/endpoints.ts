@@ -1,23 +1,33 @@
 /** What an operator answers to those who watch it: probes, metrics and profiles, each where it was told to listen. */
+import { fileMissing } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { LabelValues, Meter, MetricDefinition } from '../observe/metrics.ts'
-import { prometheusMeter, type PrometheusMeter } from '../observe/prometheus.ts'
+import type { PrometheusMeter } from '../observe/prometheus.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { cachesSynced, leaderHealthy, ping } from '../manager/checks.ts'
 import { HealthServer } from '../manager/health.ts'
 import type { Manager } from '../manager/manager.ts'
 import { MetricsServer } from '../manager/metrics_server.ts'
-import { profilingServer } from '../manager/profiling.ts'
+import type { PartMeter } from '../manager/part_meter.ts'
+import { profilingServer } from '../manager/profiling_server.ts'
 import type { Clusters } from './clusters.ts'
 import type { OperatorOptions } from './description.ts'
 
-/** Undefined where nobody measures: then prom-client is not loaded. Rejects where it is not installed. */
-export async function meterOf({ metrics }: OperatorOptions): Promise<PrometheusMeter | undefined> {
+/** What an operator measures with, and what it serves of it. */
+export type OperatorMeter = PrometheusMeter & PartMeter
+
+/**
+ * Undefined where metrics are off: then neither what measures nor prom-client is loaded.
+ *
+ * @throws ConfigError if either cannot be loaded.
+ */
+export async function meterOf({ metrics }: OperatorOptions): Promise<OperatorMeter | undefined> {
   if (metrics === undefined) return undefined
+  const { prometheusMeter } = await import('../manager/metrics.ts').catch(fileMissing('Cannot serve metrics', 'metrics.js'))
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
 }
 
@@ -25,7 +35,7 @@ export interface EndpointSetup {
   readonly manager: Manager
   readonly clusters: Clusters
   readonly elector: LeaderElector | undefined
-  readonly meter: PrometheusMeter | undefined
+  readonly meter: OperatorMeter | undefined
   readonly clock: Clock
   readonly log: Log
 }

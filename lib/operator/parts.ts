@@ -6,6 +6,7 @@ import type { Cluster } from '../manager/cluster.ts'
 import type { HealthServer } from '../manager/health.ts'
 import type { Manager } from '../manager/manager.ts'
 import type { MetricsServer } from '../manager/metrics_server.ts'
+import type { PartMeter } from '../manager/part_meter.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { OtherCluster } from './context.ts'
 
@@ -32,7 +33,7 @@ export interface Parts {
   /** Takes handlers before the start. Absent where `metrics` is not set. */
   readonly metrics: MetricsServer | undefined
   /** Where the operator measures. Absent where nobody does. */
-  readonly meter: Meter | undefined
+  readonly meter: (Meter & PartMeter) | undefined
   readonly clock: Clock
   readonly log: Log
 }

@@ -1,9 +1,23 @@
 /** What a work queue measures, under client-go's and controller-runtime's names, so that their dashboards work. */
 import type { Gauge, HistogramDefinition, Meter, MetricDefinition, Series } from '../observe/metrics.ts'
 import { OwnSeries } from '../observe/own_series.ts'
-import type { QueueState } from './queue_state.ts'
 
 type Label = 'name' | 'controller'
+
+/** Where queues are measured. */
+export interface QueueMeter {
+  /** Makes the series of one queue. The gauges are asked for at each scrape, not kept. */
+  queue(labels: Readonly<Record<Label, string>>, state: MeasuredQueue, now: () => number): QueueMetrics
+}
+
+/** What is asked of a queue at each scrape. */
+export interface MeasuredQueue {
+  readonly delayed: number
+  /** How many keys wait, by priority. */
+  depths(): ReadonlyMap<number, number>
+  /** The keys in work. */
+  turns(): Iterable<{ readonly takenMs: number }>
+}
 
 export interface QueueMetrics {
   /** Turns were added: not those adds that became part of one that was to come anyway. */
@@ -16,13 +30,7 @@ export interface QueueMetrics {
   end(): void
 }
 
-/** Makes the series of one queue. The gauges are asked for at each scrape, not kept. */
-export function queueMetrics(
-  meter: Meter,
-  labels: Readonly<Record<Label, string>>,
-  state: Pick<QueueState<unknown>, 'depths' | 'turns' | 'delayed'>,
-  now: () => number,
-): QueueMetrics {
+export function queueMetrics(meter: Meter, ...[labels, state, now]: Parameters<QueueMeter['queue']>): QueueMetrics {
   const series = new OwnSeries(meter, labels)
   const adds = series.counter(ADDS)
   const retries = series.counter(RETRIES)

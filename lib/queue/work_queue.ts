@@ -2,10 +2,10 @@
 import { rejectOnAbort } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { rarely, safeLog, type Log } from '../observe/log.ts'
-import { guardedCalls, type Meter } from '../observe/metrics.ts'
+import { guardedCalls } from '../observe/guarded_calls.ts'
 import { Alarm } from './alarm.ts'
 import { guardedLimiter } from './limiter_guard.ts'
-import { queueMetrics, type QueueMetrics } from './queue_metrics.ts'
+import type { QueueMeter, QueueMetrics } from './queue_metrics.ts'
 import { QueueState, type Aging } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 
@@ -19,7 +19,7 @@ export interface WorkQueueOptions<K> {
   /** How long a key may wait behind more urgent ones. Default: after a second it gets its share, see {@link Aging}. */
   readonly aging?: Aging | undefined
   /** Where it is measured; nothing is without one. Its series end when it is shut down and nothing is in work any more. */
-  readonly meter?: Meter | undefined
+  readonly meter?: QueueMeter | undefined
   /** The queue's label in metrics. Default: the controller's. */
   readonly name?: string | undefined
   /** The controller's label in metrics. Default: the queue's name. */
@@ -92,7 +92,7 @@ export class WorkQueue<K> {
     const unmeasured = rarely(log, `A metric of the queue "${name}" threw`)
     this.#measure = meter && (() => {
       try {
-        return guardedCalls(queueMetrics(meter, { name, controller }, this.#state, () => clock.monotonic()), unmeasured)
+        return guardedCalls(meter.queue({ name, controller }, this.#state, () => clock.monotonic()), unmeasured)
       } catch (error) {
         return void unmeasured(error)
       }

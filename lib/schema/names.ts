@@ -1,5 +1,5 @@
 /** The names of a kind: what the API server takes, and the plural that follows from a kind. */
-import { isDomainName, isLabel } from '../core/names.ts'
+import { isDomainName, isLabel, kindProblem, notCamelCase } from '../core/names.ts'
 
 /** The names that a definition states. */
 export interface Names {
@@ -14,12 +14,14 @@ export interface Names {
 /** What is wrong with these names, in words; undefined when the API server would take them. */
 export function nameProblem({ group, version, kind, plural, shortNames, categories }: Names): string | undefined {
   if (!isDomainName(group) || !group.includes('.')) return `group "${group}" must be a domain with at least one dot, such as "example.com"`
-  if (!isLabel(version)) return `version "${version}" must be a lower-case label, such as "v1" or "v1alpha1"`
-  if (!/^[A-Z][A-Za-z0-9]{0,62}$/.test(kind)) return `kind "${kind}" must be CamelCase with at most 63 letters and digits, such as "Foo"`
-  if (!isLabel(plural)) return `plural "${plural}" must be a lower-case label, such as "foos"`
+  const problem = kindProblem({ group, version, kind })
+  if (problem) return problem
+  if (/^[a-z]/.test(kind)) return notCamelCase(kind)
   if (`${plural}.${group}`.length > 253) return `"${plural}.${group}" must have at most 253 characters`
-  for (const name of shortNames) if (!isLabel(name)) return `short name "${name}" must be a lower-case label, such as "fo"`
-  for (const name of categories) if (!isLabel(name)) return `category "${name}" must be a lower-case label, such as "all"`
+  const labels = [['plural', 'foos', [plural]], ['short name', 'fo', shortNames], ['category', 'all', categories]] as const
+  for (const [what, example, names] of labels) {
+    for (const name of names) if (!isLabel(name)) return `${what} "${name}" must be a lower-case label, such as "${example}"`
+  }
   return undefined
 }
 

@@ -10,6 +10,7 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { Latch } from '../async/latch.ts'
 import { formatMs } from '../core/duration.ts'
+import { discoverKinds } from '../client/discovery.ts'
 import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
@@ -121,7 +122,7 @@ export class GarbageCollector implements Runnable {
   async #look(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const served = new Map<string, AnyResource>()
-    for (const resource of await this.#cluster.kinds.all(['list', 'watch', 'delete'], signal)) {
+    for (const resource of await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)) {
       if (!IGNORED.has(resource.kind)) served.set(`${resource.group}/${resource.kind}`, resource)
     }
     for (const [id, resource] of this.#kinds) {

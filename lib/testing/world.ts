@@ -72,7 +72,12 @@ export interface World extends AsyncDisposable {
    *
    * @example
    * ```ts
+   * import assert from 'node:assert/strict'
+   * import { operator } from 'kubeloop'
+   * import { world } from 'kubeloop/testing'
+   * const w = await world(operator({ name: 'greeter' }))
    * assert.deepEqual(await w.settle(), [])
+   * await w.stop()
    * ```
    */
   settle(): Promise<readonly FailingKey[]>

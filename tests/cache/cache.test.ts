@@ -50,6 +50,19 @@ test('a kind cannot be watched in two ways at once: later options must be the sa
   assert.throws(() => cache.declare(POD, { labels: { a: 'c' } }), /Cannot cache pods twice: it was declared with labels {"a":"b"}, a strip function, now with labels {"a":"c"}, and a kind is watched once/)
 })
 
+test('each option alone makes a declaration another one', () => {
+  const declarations: readonly CacheOptions[] = [{ labels: 'a' }, { fields: 'a=b' }, { namespaces: ['a'] }, { strip() {} }, { read: 'live' }]
+  for (const options of declarations) {
+    const { cache } = caching()
+    cache.declare(POD)
+    assert.throws(() => cache.declare(POD, options), /^Error: Cannot cache pods twice: it was declared with nothing in particular, now with /, Object.keys(options)[0])
+    const other = caching().cache
+    other.declare(POD, options)
+    other.declare(POD, options)
+    assert.throws(() => other.declare(POD, { labels: 'z', ...options, ...('labels' in options && { labels: 'z' }) }), /Cannot cache pods twice/)
+  }
+})
+
 test('with namespaces, a namespaced kind has an informer in each, once; a cluster-scoped kind has one', () => {
   const { cache } = caching({ namespaces: ['a', 'b', 'a'] })
   assert.deepEqual(cache.declare(POD).map(({ namespace }) => namespace), ['a', 'b'])

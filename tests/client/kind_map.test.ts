@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
-import { readKinds } from '../../lib/client/discovery.ts'
+import { discoverKinds, readKinds } from '../../lib/client/discovery.ts'
 import { KindMap } from '../../lib/client/kind_map.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -66,7 +66,7 @@ test('an apiVersion that can be none is of no kind, and no request is made of it
   }
   assert.deepEqual(network.take(), [])
   network.intercept = async (request, next) => request.path === '/apis' ? answer(200, { groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }] }) : await next(request)
-  assert.ok((await kinds.all(['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'))
+  assert.ok((await discoverKinds(api, ['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'))
   assert.deepEqual(network.take(), ['GET /apis', 'GET /api/v1', 'GET /apis/apps/v1'])
 })
 

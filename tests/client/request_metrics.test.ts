@@ -10,11 +10,11 @@ import { answer } from './transports.ts'
 test('each request is counted by its code and method, one without an answer as <error>', async () => {
   const meter = memoryMeter()
   const answers = [answer(200, {}), answer(404, {}), answer(200, {}), new NetworkError('refused', { phase: 'connect' })]
-  const transport = countingRequests(async () => {
+  const transport = countingRequests(meter, async () => {
     const next = answers.shift()!
     if (next instanceof Error) throw next
     return next
-  }, { meter, host: 'example:6443' })
+  }, 'example:6443')
   await transport({ method: 'GET', path: '/' })
   await transport({ method: 'GET', path: '/' })
   await transport({ method: 'GET', path: '/a' })
@@ -29,7 +29,7 @@ test('each request is counted by its code and method, one without an answer as <
 test('a request that is sent again is counted again', async () => {
   const meter = memoryMeter(), clock = new FakeClock()
   const answers = [answer(429, {}, { 'retry-after': '1' }), answer(201, {})]
-  const transport = retrying(countingRequests(async () => answers.shift()!, { meter, host: 'a' }), { clock, random: () => 0 })
+  const transport = retrying(countingRequests(meter, async () => answers.shift()!, 'a'), { clock, random: () => 0 })
   const sent = transport({ method: 'POST', path: '/' })
   await clock.advance(1000)
   await sent

@@ -8,6 +8,7 @@ import { KindSource } from '../../lib/controller/kind_source.ts'
 import { Mapping } from '../../lib/controller/mapping.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { TickerSource } from '../../lib/controller/ticker_source.ts'
+import { partMeter } from '../../lib/manager/part_meter.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
@@ -165,7 +166,7 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
 test('metrics that throw end no run and no controller', async () => {
   const broken = (): never => assert.fail('the meter’s')
   const series = { with: () => ({ inc: broken, dec: broken, observe: broken, set: () => {} }), remove: () => {} }
-  const meter = { counter: () => series, gauge: () => series, histogram: () => series, onScrape: () => () => {} }
+  const meter = partMeter({ counter: () => series, gauge: () => series, histogram: () => series, onScrape: () => () => {} })
   let runs = 0
   const c = controlling({ meter, pods: [pod('a', '1')], reconcile: async () => {
     if (++runs < 3) throw new Error('mine')

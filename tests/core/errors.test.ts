@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiError, ConfigError, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
+import { ApiError, ConfigError, fileMissing, isExpired, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
 
 function refusal(code: number, reason?: string): ApiError {
   return new ApiError('Cannot do it', { kind: 'Status', code, ...(reason === undefined ? {} : { reason }) }, { code })
@@ -13,6 +13,8 @@ test('a refusal is told by its reason, not by its code', () => {
   assert.equal(isReason(refusal(410, 'Expired'), 'Expired'), true)
   assert.equal(isReason(refusal(500, 'ServerTimeout'), 'InternalError'), false)
   assert.equal(isReason(refusal(404, 'NotFound'), 'NotFound'), true)
+  // Another reason of a code of its own decides, too.
+  assert.equal(isReason(refusal(409, 'NotFound'), 'Conflict'), false)
 })
 
 test('where the reason is missing or none that is known, the code says what happened', () => {
@@ -67,4 +69,26 @@ test('whatever is thrown has a message', () => {
   for (const [thrown, expected] of [[new Error('x'), 'x'], [nameless, 'Odd'], ['text', 'text'], [undefined, 'undefined'], [Symbol('s'), 'Symbol(s)'], [Object.create(null), noText], [wrong, noText], [{ toString: () => assert.fail('mine') }, noText]] as const) {
     assert.equal(messageOf(thrown), expected)
   }
+})
+
+test('a list or a watch has expired by either reason, and by the bare code', () => {
+  assert.deepEqual([refusal(410, 'Expired'), refusal(410, 'Gone'), refusal(410), refusal(500, 'Expired')].map(isExpired), [true, true, true, true])
+  assert.deepEqual([refusal(404, 'NotFound'), refusal(500), new Error('Expired'), undefined].map(isExpired), [false, false, false, false])
+})
+
+test('a ConfigError is known by its name, as each file beside mod.js has the class', () => {
+  const foreign = Object.assign(new Error('mine'), { name: 'ConfigError' })
+  assert.deepEqual([new ConfigError('mine'), foreign].map((each) => each instanceof ConfigError), [true, true])
+  const others: readonly unknown[] = [new Error('mine'), new TypeError('mine'), refusal(404), { name: 'ConfigError', message: 'mine' }, undefined, null, 'ConfigError']
+  for (const each of others) assert.equal(each instanceof ConfigError, false)
+})
+
+test('a file of the package that is missing is named, with where it is and why it was not loaded', async () => {
+  const cause = new Error('no such file')
+  await assert.rejects(Promise.reject(cause).catch(fileMissing('Cannot fly', 'wings.js', ', or walk')), (error: Error) => {
+    assert.ok(error instanceof ConfigError)
+    assert.equal(error.cause, cause)
+    assert.equal(error.message, "Cannot fly: wings.js cannot be loaded; copy it from kubeloop's folder to beside mod.js, or the bundle it is in, or walk (no such file)")
+    return true
+  })
 })

@@ -1,7 +1,8 @@
-/** A Meter in memory, for tests: what was measured, by `name{label="value"}`. */
+/** A Meter in memory, and the parts' on it, for tests: what was measured, by `name{label="value"}`. */
+import { partMeter, type PartMeter } from '../../lib/manager/part_meter.ts'
 import type { LabelValues, Meter, MetricDefinition, Series } from '../../lib/observe/metrics.ts'
 
-export interface MemoryMeter extends Meter {
+export interface MemoryMeter extends Meter, PartMeter {
   /** A counter's or gauge's value; the number of observations of a histogram. Undefined for a series that does not exist. */
   value(name: string, labels?: LabelValues): number | undefined
   /** What a histogram was told, in order. */
@@ -37,7 +38,7 @@ export function memoryMeter(): MemoryMeter {
     return { set: (value) => void numbers.set(id, value), inc: (by = 1) => add(by), dec: (by = 1) => add(-by) }
   }
   const scrape = (): void => updates.forEach((update) => update())
-  return {
+  const meter: Meter = {
     counter: (definition) => seriesOf(definition, number),
     gauge: (definition) => seriesOf(definition, number),
     histogram: (definition) =>
@@ -49,6 +50,10 @@ export function memoryMeter(): MemoryMeter {
       updates.add(update)
       return () => void updates.delete(update)
     },
+  }
+  return {
+    ...meter,
+    ...partMeter(meter),
     value: (name, labels) => numbers.get(idOf(name, labels)) ?? observations.get(idOf(name, labels))?.length,
     observed: (name, labels) => observations.get(idOf(name, labels)) ?? [],
     series: () => [...numbers.keys(), ...observations.keys()].sort(),

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
+import { partMeter } from '../../lib/manager/part_meter.ts'
 import { memoryMeter, type MemoryMeter } from '../observe/memory_meter.ts'
 import { QueueModel } from './queue_model.ts'
 
@@ -32,12 +33,12 @@ test('names, labels and buckets are those of client-go, and there is one for del
   const definitions: (MetricDefinition & Partial<HistogramDefinition>)[] = []
   const meter = memoryMeter()
   new WorkQueue({
-    meter: {
+    meter: partMeter({
       ...meter,
       counter: (definition) => (definitions.push(definition), meter.counter(definition)),
       gauge: (definition) => (definitions.push(definition), meter.gauge(definition)),
       histogram: (definition) => (definitions.push(definition), meter.histogram(definition)),
-    },
+    }),
     ...LABELS,
   }).add('a')
   assert.deepEqual(Object.fromEntries(definitions.map(({ name, labels }) => [name, labels.join()])), {

@@ -5,6 +5,7 @@ import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
+import { partMeter } from '../../lib/manager/part_meter.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
@@ -378,7 +379,7 @@ test('onTake and metrics that throw cost no key, and are logged', async () => {
   for (const meter of meters) {
     lines.length = 0
     const clock = new FakeClock()
-    const queue = new WorkQueue<string>({ clock, log, meter, name: 'own', onTake: broken })
+    const queue = new WorkQueue<string>({ clock, log, meter: partMeter(meter), name: 'own', onTake: broken })
     const waiting = queue.get(never)
     queue.add('a')
     queue.add('b', { afterMs: 10 })

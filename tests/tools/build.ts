@@ -2,8 +2,9 @@
  * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
  * mod.js is one self-contained file, so that a copy of it beside an operator is enough, with mod.d.ts for its types; so is
- * kinds.js. Outside stays yaml.js, which it asks for where a kubeconfig's YAML is unusual. The other entries take from
- * `kubeloop` itself what must exist once: classes, and module-level maps and symbols.
+ * kinds.js. Outside stays what few need, which mod.js asks for as a file beside it (see `LOADED_LATER`, and yaml.js where a
+ * kubeconfig's YAML is unusual). The other entries take from `kubeloop` itself what must exist once: classes, and module-level
+ * maps and symbols.
  * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
  *
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
@@ -20,10 +21,27 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 /** The entries whose names users import, by their file in dist. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   mod: 'mod.ts',
+  'client-node': 'lib/config/client_node_entry.ts',
   kinds: 'lib/kinds/mod.ts',
+  metrics: 'lib/manager/metrics.ts',
   schema: 'lib/schema/mod.ts',
   testing: 'lib/testing/mod.ts',
   apiserver: 'lib/apiserver/mod.ts',
+}
+
+/**
+ * What is imported when it is needed, as files of their own beside mod.js; entries are among them. Bundlers take them along (all
+ * but client-node.js, which loads a package that they cannot see). None imports mod.js: a bundler would have to keep all of that.
+ */
+export const LOADED_LATER: Readonly<Record<string, string>> = {
+  // An `auth-provider` of a kubeconfig.
+  'client-node': 'lib/config/client_node_entry.ts',
+  // A credential plugin of a kubeconfig.
+  'exec-plugin': 'lib/config/exec_plugin.ts',
+  // `metrics`
+  metrics: 'lib/manager/metrics.ts',
+  // A profile that is asked for.
+  profiling: 'lib/manager/profiling.ts',
 }
 
 /** What the bundles leave to the one who installs them. client-node is imported by a computed name, which is outside by itself. */
@@ -32,6 +50,8 @@ const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
 /** What may be in several bundles although mod.js has it, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
+  ConfigError: 'known by its name',
+  Fields: 'made and read within one bundle',
   Heap: 'a data structure inside others; nobody asks what it is an instance of',
   Latch: 'the same',
 }
@@ -59,13 +79,13 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     outExtension: () => ({ js: '.js', dts: '.d.ts' }),
   }
   const { fromSibling, onlyThat } = sibling('js-yaml', './yaml.js')
-  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling] })
-  leaveOutOfBundles(join(folder, 'mod.js'), './yaml.js')
+  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling, loadedLater] })
+  for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'mod.js'), `./${name}.js`)
   const ownedByMod = new Set(inputsOf(folder))
   await tsup({
     ...common,
     splitting: true,
-    esbuildPlugins: [onceOnly(ownedByMod), fromSibling],
+    esbuildPlugins: [loadedLater, onceOnly(ownedByMod), fromSibling],
     entry: {
       kinds: join(ROOT, 'lib/kinds/mod.ts'),
       schema: join(ROOT, 'lib/schema/mod.ts'),
@@ -74,6 +94,8 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
       cli_main: join(ROOT, 'lib/cli/main.ts'),
     },
   })
+  const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
+  await tsup({ ...common, entry: later, esbuildPlugins: [onceOnly(ownedByMod)] })
   await tsup({ ...common, entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') }, esbuildPlugins: [onlyThat] })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
@@ -143,6 +165,19 @@ function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
 /** esbuild turns the classes at the top into `var Name = class …`. */
 const MAKES_IDENTITY = /^var (\w+) = (?:\/\* @__PURE__ \*\/ )?(?:class\b|Symbol\(|new (?:Weak)?(?:Map|Set)\(\))/gm
 
+/** What is loaded later is asked for as the file that it becomes. */
+const loadedLater: Plugin = {
+  name: 'loaded-later',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^\.\.?\// }, ({ path, importer, kind }) => {
+      if (kind !== 'dynamic-import') return undefined
+      const source = new URL(path, `file://${importer}`).pathname.slice(ROOT.length + 1)
+      const found = Object.entries(LOADED_LATER).find(([, each]) => each === source)
+      return found && { path: `./${found[0]}.js`, external: true }
+    })
+  },
+}
+
 /**
  * A package that is imported when it is needed, as a file beside the bundles: `fromSibling` has them ask for that file and notes
  * what they take, in `const { a } = await import('package')`; `onlyThat` makes the file of those names alone.
@@ -176,8 +211,8 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
 }
 
 /**
- * Makes of an import one that bundlers do not see: an operator's bundle runs in a pod, and shall not carry 47 KB there that
- * are for unusual kubeconfigs. Where one is read, the file can be laid beside the bundle. Deno asks for the permission to read it.
+ * Makes of an import one that bundlers do not see: an operator's bundle runs in a pod, and shall not carry there what is for
+ * unusual kubeconfigs. Where one is read, the file can be laid beside the bundle. Deno asks for the permission to read it.
  */
 function leaveOutOfBundles(bundle: string, file: string): void {
   const parts = readFileSync(bundle, 'utf8').split(`import("${file}")`)
