@@ -72,7 +72,7 @@ export type { Predicate } from './lib/controller/predicate.ts'
 export { EventChannel } from './lib/async/event_channel.ts'
 
 // Types that those above mention
-export type { Credentials, Impersonation } from './lib/core/cluster_config.ts'
+export type { ConfigOrigin, Credentials, Impersonation } from './lib/core/cluster_config.ts'
 export type { Duration, DurationLike } from './lib/core/duration.ts'
 export type { Problem, Reason, Status } from './lib/core/errors.ts'
 export type { Fence, WriteEnd } from './lib/core/fence.ts'
@@ -88,7 +88,7 @@ export type { Aging } from './lib/queue/queue_state.ts'
 export type { Api, ApiOptions, Written } from './lib/client/api.ts'
 export type { AppliedMemory, AppliedObject } from './lib/client/applied_memory.ts'
 export type {
-  DeleteAllOptions, DeleteOptions, DeletionOptions, Draft, Ensured, ListOptions, ListPage, PageOptions, Patch, PatchOptions,
+  DeleteAllOptions, DeleteOptions, DeletionOptions, Draft, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed,
   Reader, SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './lib/client/client.ts'
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'

@@ -207,9 +207,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
 }
 
 /** `deployments.apps (Cannot list …: …)`: what is missing, and why if that is known. */
-export function describeUnsynced({ resource, namespace, failure }: Informer): string {
-  const where = namespace === undefined ? '' : ` in namespace "${namespace}"`
-  return `${groupResourceOf(resource)}${where}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
+export function describeUnsynced({ title, failure }: Informer): string {
+  return `${title}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
 }
 
 async function unreadable(resource: AnyResource): Promise<never> {

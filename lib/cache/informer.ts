@@ -13,7 +13,7 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import type { Api } from '../client/api.ts'
+import { clusterSuffix, type Api } from '../client/api.ts'
 import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/write_observer.ts'
@@ -86,6 +86,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #stop = new AbortController()
   readonly #random: () => number
   #started = false
+  /** Why it ended by itself. */
+  #refused: Error | undefined
   #lastSeen: string | undefined
 
   constructor(options: InformerOptions) {
@@ -94,17 +96,22 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.resource = resource
     this.namespace = namespace
     this.optional = optional
-    this.#name = groupResourceOf(resource)
+    this.#name = `${groupResourceOf(resource)}${namespace === undefined ? '' : ` in namespace "${namespace}"`}${clusterSuffix(options.api)}`
     this.#options = { ...options, clock, log }
     this.#random = random
     this.#ownWrites = new OwnWrites({ ...this.#options, store: this.#store, prepare: (object) => this.#prepare(object) })
-    this.#health = new WatchHealth(resource, log, optional)
-    this.#handlers = new HandlerSet({ name: this.#name, store: this.#store, clock, random, log })
+    this.#health = new WatchHealth(resource, log, { cluster: options.api.cluster, optional })
+    this.#handlers = new HandlerSet({ name: `${groupResourceOf(resource)}${clusterSuffix(options.api)}`, store: this.#store, clock, random, log })
   }
 
   /** How it is called in logs and errors of what runs it: `informer of pods in namespace "a"`. */
   get name(): string {
-    return `informer of ${this.#name}${this.namespace === undefined ? '' : ` in namespace "${this.namespace}"`}`
+    return `informer of ${this.title}`
+  }
+
+  /** What it watches, in logs and errors: `pods in namespace "a"`; with the cluster, where that is not the operator's own. */
+  get title(): string {
+    return this.#name
   }
 
   /** Resolves and rejects as {@link synced}. */
@@ -207,7 +214,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     return building
   }
 
-  /** Lists and watches until the signal is aborted, or the informer is stopped. */
+  /** Lists and watches until the signal is aborted, or the informer is stopped. Rejects when Deno does not permit it. */
   async start(signal: AbortSignal): Promise<void> {
     const { resource, namespace, clock } = this.#options
     if (this.#started) throw new Error(`Cannot start the informer of ${this.#name}: it was started already`)
@@ -233,6 +240,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
         },
         scope.signal,
       )
+    } catch (error) {
+      throw (this.#refused = new Error(this.#health.explain(error), { cause: error }))
     } finally {
       stopTimer?.()
       scope[Symbol.dispose]()
@@ -281,7 +290,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   #stoppedBeforeSync(): Error {
-    return new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
+    return this.#refused ?? new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
   #reportDeleted(deltas: readonly Delta<T>[]): void {

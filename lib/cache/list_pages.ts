@@ -4,7 +4,7 @@ import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { deadline } from '../async/deadline.ts'
-import { describe, type Api } from '../client/api.ts'
+import type { Api } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import { turnBudgetOf } from '../runtime/turn.ts'
@@ -35,7 +35,7 @@ const SILENCE_MS = 150_000
 
 export async function listPages(options: ListPagesOptions, signal: AbortSignal): Promise<WholeList> {
   const { api, target, labels, fields, clock } = options
-  const what = describe(target)
+  const what = api.describe(target)
   const scope = abortScope(signal)
   const budget = turnBudgetOf(clock)
   const objects = new Map<string, KubeObject>()

@@ -1,7 +1,6 @@
 /** Keeps a store equal to what the server has: obeys {@link step}, one effect at a time. */
+import { isNotCapable } from '../core/errors.ts'
 import { sleep, type Clock } from '../async/clock.ts'
-import { describe } from '../client/api.ts'
-import type { Target } from '../client/requests.ts'
 import { listPages } from './list_pages.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 import { watchOnce, type WatchStreamOptions } from './watch_stream.ts'
@@ -13,7 +12,7 @@ export interface ReflectorOptions extends WatchStreamOptions {
   readonly onFallback?: (error: unknown) => void
 }
 
-/** Streams or lists, and watches, until the signal is aborted; then it resolves. Nothing else ends it. */
+/** Streams or lists, and watches, until the signal is aborted; then it resolves. Rejects with what this process will never be permitted, on Deno. */
 export async function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
   let state: WatchState = initialWatchState
   const tell = (input: WatchInput): void => void (state = step(state, input, options.random))
@@ -35,16 +34,17 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
     }
     // What an abort breaks off is no failure.
     if (signal.aborted) return
+    if (input.kind === 'failed' && isNotCapable(input.error)) throw input.error
     tell(input)
     report(options, input, state)
   }
 }
 
-function report({ onFailure, onFallback, target }: ReflectorOptions, input: WatchInput, next: WatchState): void {
+function report({ api, onFailure, onFallback, target }: ReflectorOptions, input: WatchInput, next: WatchState): void {
   if (input.kind === 'failed' && next.kind !== 'waiting') onFallback?.(input.error)
   if (next.kind !== 'waiting') return
   if (input.kind === 'failed') onFailure(input.error, next.ms)
-  if (input.kind === 'closed') onFailure(tooShort(target), next.ms)
+  if (input.kind === 'closed') onFailure(tooShort(api.describe(target)), next.ms)
 }
 
 async function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<WatchInput> {
@@ -66,6 +66,6 @@ async function list(options: ReflectorOptions, signal: AbortSignal): Promise<Wat
   }
 }
 
-function tooShort(target: Target): Error {
-  return new Error(`Cannot watch ${describe(target)}: the server closed the watch before its time`)
+function tooShort(what: string): Error {
+  return new Error(`Cannot watch ${what}: the server closed the watch before its time`)
 }

@@ -3,7 +3,8 @@ import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
-import { isMissingKind } from '../client/codec.ts'
+import { clusterSuffix } from '../client/api.ts'
+import { isMissingKind, withVerbs } from '../client/codec.ts'
 
 /**
  * A person hears at once, and once, of what he must mend. What mends itself (a connection that breaks, a server that is
@@ -11,6 +12,7 @@ import { isMissingKind } from '../client/codec.ts'
  */
 export class WatchHealth {
   readonly #resource: AnyResource
+  readonly #title: string
   readonly #log: Log
   readonly #optional: boolean
   #failure: { readonly error: unknown } | undefined
@@ -18,8 +20,9 @@ export class WatchHealth {
   #announced: string | undefined
 
   /** `optional`: a kind whose definition others install. */
-  constructor(resource: AnyResource, log: Log, optional = false) {
+  constructor(resource: AnyResource, log: Log, { cluster, optional = false }: { readonly cluster?: string | undefined; readonly optional?: boolean } = {}) {
     this.#resource = resource
+    this.#title = `${groupResourceOf(resource)}${clusterSuffix({ cluster })}`
     this.#log = log
     this.#optional = optional
   }
@@ -38,7 +41,7 @@ export class WatchHealth {
     const isQuiet = isExpired(error) || (synced && isFirst && mendsItself(error))
     if (isQuiet || which === this.#announced) return this.#log.debug(`${messageOf(error)}; ${next}`)
     this.#announced = which
-    this.#log.warn(`${this.#explain(error)}; ${next}`, error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {})
+    this.#log.warn(`${this.explain(error)}; ${next}`, error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {})
   }
 
   /** A list came, a watch was accepted, or an event was heard. */
@@ -46,20 +49,24 @@ export class WatchHealth {
     this.#failure = undefined
     if (this.#announced === undefined) return
     this.#announced = undefined
-    this.#log.info(`Watching ${groupResourceOf(this.#resource)} again`)
+    this.#log.info(`Watching ${this.#title} again`)
   }
 
-  #explain(error: unknown): string {
+  /** Says what cannot be watched, and what to do. */
+  explain(error: unknown): string {
     const name = groupResourceOf(this.#resource)
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
       const remedy = isOurs ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}` : 'is its API enabled there?'
-      return `Cannot watch ${name}: the server does not serve ${this.#resource.version} of it (${remedy})`
+      return `Cannot watch ${this.#title}: the server does not serve ${this.#resource.version} of it (${remedy})`
     }
-    if (error instanceof ApiError && error.code === 403) return `${error.message} (the operator's role needs list and watch on ${name})`
     const message = messageOf(error)
+    if (error instanceof ApiError && error.code === 403) {
+      const complete = withVerbs(message, 'list', 'watch')
+      return complete === message ? `${message} (the operator's role needs list and watch on ${name})` : complete
+    }
     // The network knows its host, and not what for.
-    return error instanceof NetworkError ? `Cannot watch ${name}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message
+    return error instanceof NetworkError ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message
   }
 }
 

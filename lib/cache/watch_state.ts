@@ -20,6 +20,8 @@ interface Series {
   readonly failures: number
   /** The whole was asked for because of a 410, and nothing newer has come since. */
   readonly afterGone?: true
+  /** The last failure was that of a server that has just come up: its storage is not read in yet. */
+  readonly initializing?: true
   /** This server does not stream the whole, or does not say where it ends: from now on it is listed. */
   readonly lists?: true
   /** This server sends bookmarks of this kind: a watch that brings none is sick. */
@@ -123,7 +125,7 @@ function closed(state: Active, normal: boolean, random: () => number): WatchStat
   return retryAfter(again(state, state.failures + 1), undefined, random)
 }
 
-function failed(state: Active, input: Failure, random: () => number): WatchState {
+function failed({ initializing: before, ...state }: Active, input: Failure, random: () => number): WatchState {
   const { error, accepted } = input
   // What a list is told is said and counted there; until then it was only a question of how to ask.
   if (state.kind === 'streaming' && !mayStreamLater(input)) {
@@ -133,9 +135,13 @@ function failed(state: Active, input: Failure, random: () => number): WatchState
   const healthy = accepted && input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
   // A server that says 410 works: what failed before is over. Only one 410 after the other is a series.
   const gone = isExpired(error)
-  const failures = ((state.kind !== 'streaming' && healthy) || (gone && !state.afterGone) ? 0 : state.failures) + 1
+  // The same for one that has come up again: what failed before was its restart.
+  const initializing = isInitializing(error)
+  const fresh = (state.kind !== 'streaming' && healthy) || (gone && !state.afterGone) || (initializing && !before)
+  const failures = (fresh ? 0 : state.failures) + 1
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined
-  return retryAfter(nextTry(state, input, failures), retryAfterMs, random)
+  const next = nextTry(state, input, failures)
+  return retryAfter(initializing ? { ...next, initializing: true } : next, retryAfterMs, random)
 }
 
 function nextTry(state: Active, { error, accepted, silent }: Failure, failures: number): Active {
@@ -179,6 +185,11 @@ function canBeReopened(error: unknown, accepted: boolean): boolean {
   if (!(error instanceof ApiError) || isTooLarge(error)) return false
   // Within a watch only "slow down" is harmless: after any other error from there, the same version may bring it again.
   return error.code === 429 || (!accepted && REFUSED_FOR_NOW.has(error.code))
+}
+
+/** Whether the API server is up again, and has yet to read from etcd what it answers from. Some versions say so with 503, others with 429. */
+function isInitializing(error: unknown): boolean {
+  return error instanceof ApiError && BUSY.has(error.code) && error.message.includes('storage is (re)initializing')
 }
 
 /** Whether the version to watch from is one that the server does not have yet: it may have been set back. */

@@ -5,7 +5,7 @@ import { abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { deadline } from '../async/deadline.ts'
 import { lineSplitter } from '../async/lines.ts'
-import { describe, type Api } from '../client/api.ts'
+import type { Api } from '../client/api.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import { turnBudgetOf } from '../runtime/turn.ts'
 import { parseWatchLine, type WatchEvent } from './watch_line.ts'
@@ -47,7 +47,7 @@ export async function watchOnce(
   quiet = false,
 ): Promise<WatchInput> {
   const { api, target, labels, fields, clock, random } = options
-  const what = describe(target)
+  const what = api.describe(target)
   const budget = turnBudgetOf(clock)
   const began = clock.monotonic()
   const scope = abortScope(signal)

@@ -91,6 +91,7 @@ export class LiveView {
   }
 }
 
+/** What was reconciled, and where, if that is not the operator's own cluster. */
 function titleOf({ kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}`
 }

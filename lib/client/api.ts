@@ -1,6 +1,6 @@
 /** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
 import { deepFreeze } from '../core/clone.ts'
-import { isExpired } from '../core/errors.ts'
+import { ApiError, isExpired } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -27,6 +27,15 @@ export interface ApiOptions {
   readonly observer?: WriteObserver | undefined
   /** Freezes the objects that it returns. Default: false. */
   readonly freeze?: boolean | undefined
+  /** What errors call the cluster. Default: nothing, as there is one. */
+  readonly cluster?: string | undefined
+  /** Whose credentials are sent, and where they are, for the error of a 401. */
+  readonly identity?: string | undefined
+}
+
+/** ` in cluster "west"`, behind what is there; empty for a cluster that has no name in errors. */
+export function clusterSuffix({ cluster }: Pick<ApiOptions, 'cluster'>): string {
+  return cluster === undefined ? '' : ` in cluster "${cluster}"`
 }
 
 /** An object that was written, and whether the write made it. */
@@ -43,6 +52,16 @@ export class Api {
   constructor(options: ApiOptions, run?: { readonly signal: AbortSignal }) {
     this.#options = options
     this.#run = run
+  }
+
+  /** What errors call the cluster. */
+  get cluster(): string | undefined {
+    return this.#options.cluster
+  }
+
+  /** {@link describe}, with the cluster. */
+  describe(target: Target): string {
+    return describe(target) + clusterSuffix(this.#options)
   }
 
   /** Ends every call of this Api. */
@@ -71,7 +90,7 @@ export class Api {
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return this.handOut(readAs(target.resource, (await this.#json(getRequest(target), `get ${describe(target)}`, signal, parseExact)) as KubeObject))
+    return this.handOut(readAs(target.resource, (await this.#json(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject))
   }
 
   /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. `beforeParse`: see {@link readJson}. */
@@ -81,7 +100,7 @@ export class Api {
     signal?: AbortSignal,
     beforeParse?: BeforeParse,
   ): Promise<ListBody> {
-    const action = `list ${describe(target)}`
+    const action = `list ${this.describe(target)}`
     const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
     const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
     if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
@@ -112,16 +131,16 @@ export class Api {
     signal: AbortSignal,
   ): Promise<HttpResponse> {
     const response = await this.#options.transport({ ...watchRequest(target, options), signal })
-    if (response.status >= 400) throw await readError(response, `watch ${describe(target)}`)
+    if (response.status >= 400) throw this.#identified(await readError(response, `watch ${this.describe(target)}`))
     return response
   }
 
   create(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(target, query, createRequest(target, bodyOf(target, object), query), `create ${describe(target)}`, signal)
+    return this.#write(target, query, createRequest(target, bodyOf(target, object), query), `create ${this.describe(target)}`, signal)
   }
 
   update(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    const action = `update ${describe(target)}`
+    const action = `update ${this.describe(target)}`
     return this.#write(target, query, updateRequest(target, bodyOf(target, object), query, action), action, signal)
   }
 
@@ -133,14 +152,14 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<Written> {
     const verb = type === 'apply' ? 'apply' : target.subresource === 'status' ? 'set the status of' : 'patch'
-    return this.#write(target, query, patchRequest(target, type, patch, query), `${verb} ${describe(target)}`, signal)
+    return this.#write(target, query, patchRequest(target, type, patch, query), `${verb} ${this.describe(target)}`, signal)
   }
 
   /** The answer is the object while finalizers keep it, else a Status. */
   async delete(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<unknown> {
     const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
     try {
-      const answer = await this.#json(deleteRequest(target, options), `delete ${describe(target)}`, signal)
+      const answer = await this.#json(deleteRequest(target, options), `delete ${this.describe(target)}`, signal)
       inFlight?.deleted(answer)
       return answer
     } finally {
@@ -151,7 +170,7 @@ export class Api {
   /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
   async deleteAll(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }
-    return this.#itemsOf((await this.#json(deleteRequest(all, options), `delete all ${describe(all)}`, signal)) as Partial<ListBody> | null, all)
+    return this.#itemsOf((await this.#json(deleteRequest(all, options), `delete all ${this.describe(all)}`, signal)) as Partial<ListBody> | null, all)
   }
 
   /** A request of the caller's own, answered with JSON. */
@@ -217,10 +236,19 @@ export class Api {
       // A server that is in trouble, or a proxy that gave it up, may carry out even so what it does not answer for.
       if (response.status < 500) outcome = 'answered'
       return await read(response)
+    } catch (error) {
+      throw this.#identified(error)
     } finally {
       scope?.[Symbol.dispose]()
       end?.(outcome)
     }
+  }
+
+  /** Says of a 401 whose credentials were refused. */
+  #identified(error: unknown): unknown {
+    const { identity } = this.#options
+    if (identity !== undefined && error instanceof ApiError && error.code === 401) error.message += ` (${identity})`
+    return error
   }
 }
 

@@ -65,6 +65,16 @@ export interface WriteOptions extends SendOptions {
   owner?: KubeObject
 }
 
+/** Options that say who the owner is, for its type. */
+export interface OwnedBy<O extends KubeObject | undefined> {
+  owner?: O
+}
+
+/** What an object of a namespaced kind must say of itself when no owner says it. */
+export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O, T['metadata']['namespace']] extends [undefined, string]
+  ? { readonly metadata: { readonly namespace: string } }
+  : unknown
+
 export interface PatchOptions extends WriteOptions {
   /** What the patch is for, such as `status`. Answers that are not objects of the kind are for {@link Client.subresource}. */
   subresource?: string
@@ -149,14 +159,18 @@ export interface Client extends Reader {
    * to follow a kind reliably is what the operator's own watches do. An abort throws the signal's reason.
    */
   watch<T extends KubeObject>(resource: Of<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
-  create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
+  create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
+    resource: Resource<T, D>,
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options?: WriteOptions & OwnedBy<O>,
+  ): Promise<T>
   /** Replaces an object that was read, at the version that was read: `Conflict` when it has changed since. */
   update<T extends KubeObject, D>(resource: Resource<T, D> & Writable<D>, object: NoInfer<T>, options?: WriteOptions): Promise<T>
   /** Server-side apply, forced. Not sent when the last answer to the same desired object still stands in the cache. */
-  apply<T extends KubeObject, D>(
+  apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
-    object: NoInfer<D>,
-    options?: WriteOptions & { force?: boolean },
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options?: WriteOptions & OwnedBy<O> & { force?: boolean },
   ): Promise<T>
   /**
    * Reads, changes a draft, writes at that version; again on a conflict. `change` must not wait. No write without a change;

@@ -56,10 +56,22 @@ export function errorOf(answer: Status, action: string, known: { code?: number; 
   const message = status.message || status.reason || `the server answered ${code}`
   // The server's own words for it, "the server could not find the requested resource", have misled many.
   const hint = code === 404 && !status.details?.name ? '; it does not serve this kind or subresource (is the CRD installed?)' : ''
-  return new ApiError(`Cannot ${action}: ${message}${hint}`, status, {
+  return new ApiError(`Cannot ${action}: ${message}${hint}${code === 403 ? missingRule(message) : ''}`, status, {
     code,
     retryAfterMs: known.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds),
   })
+}
+
+/** What RBAC does not permit, as a rule of a role. Other refusals with 403, such as a quota's, name none. */
+function missingRule(message: string): string {
+  if (message.includes(`you can't set finalizers on`)) return `; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`
+  const [, verb, resource, group] = /cannot (\S+) resource "([^"]+)" in API group "([^"]*)"/.exec(message) ?? []
+  return verb ? `; its role lacks { apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"] }` : ''
+}
+
+/** The same message, whose rule has all verbs that are needed: the server names the first that it refuses. */
+export function withVerbs(message: string, ...verbs: readonly string[]): string {
+  return message.replace(/verbs: \[[^\]]*\]/, `verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`)
 }
 
 /**

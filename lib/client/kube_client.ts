@@ -8,10 +8,10 @@ import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed
 import { isPartial } from '../core/partial.ts'
 import { apiVersionOf, checkWritable, groupResourceOf, wholeOf, type AnyResource, type Resource, type Writable } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import { describe, type Api, type Written } from './api.ts'
+import { clusterSuffix, type Api, type Written } from './api.ts'
 import { AppliedMemory } from './applied_memory.ts'
 import type {
-  CachingReader, Client, DeleteAllOptions, DeleteOptions, Draft, Ensured, ListOptions, ListPage, PageOptions, Patch, PatchOptions, Reader,
+  CachingReader, Client, DeleteAllOptions, DeleteOptions, Draft, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed, Reader,
   SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
@@ -98,7 +98,11 @@ export class KubeClient implements Client {
     yield* watchChanges(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<WatchChange<T>, void, undefined>
   }
 
-  async create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options: WriteOptions = {}): Promise<T> {
+  async create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
+    resource: Resource<T, D>,
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options: WriteOptions & OwnedBy<O> = {},
+  ): Promise<T> {
     const wanted = owned(resource, object as object, options.owner)
     const written = await this.#api.create(targetOfNew(resource, wanted), wanted, this.#query(options), options.signal)
     return this.#tell('create', resource, written, 'created', options) as T
@@ -110,10 +114,10 @@ export class KubeClient implements Client {
     return this.#tell('update', resource, written, changeSince(object, written), options) as T
   }
 
-  async apply<T extends KubeObject, D>(
+  async apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
-    object: NoInfer<D>,
-    options: WriteOptions & { force?: boolean } = {},
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options: WriteOptions & OwnedBy<O> & { force?: boolean } = {},
   ): Promise<T> {
     const wanted = wireObject(resource, whole(resource, owned(resource, object as object, options.owner), 'apply'))
     const target = targetOf(resource, wanted, 'apply')
@@ -174,10 +178,10 @@ export class KubeClient implements Client {
     if (current && (!uid || current.metadata.uid === uid) && jsonEqual(current.status ?? {}, wanted)) {
       return this.#tell('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
     }
-    const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${describe(target)}`, ref)
+    const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${this.#api.describe(target)}`, ref)
     const sent = this.#api.patch({ ...target, subresource: 'status' }, 'json', patch, this.#query(options), options.signal)
     const written = await sent.catch((error: unknown) => {
-      throw statusError(error, target, uid)
+      throw statusError(error, target, uid, this.#api)
     })
     return this.#tell('status', resource, written, changeSince(current ?? ref, written), options) as T
   }
@@ -240,7 +244,7 @@ export class KubeClient implements Client {
     const apiVersion = 'apiVersion' in name ? name.apiVersion : apiVersionOf(name)
     const found = await untilAborted(this.#kinds.find({ apiVersion, kind }), signal)
     if (found) return found
-    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server does not serve it (is the CRD installed?)`
+    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server${clusterSuffix(this.#api)} does not serve it (is the CRD installed?)`
     throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, { code: 404 })
   }
 

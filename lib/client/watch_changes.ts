@@ -2,7 +2,7 @@
 import { abortScope } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { describe, type Api } from './api.ts'
+import type { Api } from './api.ts'
 import type { WatchChange } from './client.ts'
 import { readAs } from './codec.ts'
 import { readEventLine, unknownType } from './event_line.ts'
@@ -16,7 +16,7 @@ export async function* watchChanges(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<WatchChange<KubeObject>, void, undefined> {
   const scope = abortScope(api.signal, signal)
-  const what = describe(target)
+  const what = api.describe(target)
   try {
     scope.signal.throwIfAborted()
     const { body } = await api.watch(target, { ...options, resourceVersion: options.resourceVersion ?? '' }, scope.signal)

@@ -1,7 +1,7 @@
 /** Clients made of clients: each is a function from one to another, so that they nest. */
-import { formatKey } from '../core/objects.ts'
-import type { AnyResource } from '../core/resource.ts'
-import type { Client, SendOptions } from './client.ts'
+import { formatKey, type KubeObject } from '../core/objects.ts'
+import type { AnyResource, Resource } from '../core/resource.ts'
+import type { Client, SendOptions, WriteOptions } from './client.ts'
 import { createOrUpdate, edit } from './edit.ts'
 
 /** The verbs that others are made of: `edit` and `createOrUpdate` are reads and writes through these. */
@@ -42,11 +42,18 @@ function verbs(client: Client): Verbs {
   }
 }
 
+/** A client that fills in its namespace: what is written need not have one. */
+export interface NamespacedClient extends Omit<Client, 'create' | 'apply' | 'live'> {
+  create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
+  apply<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions & { force?: boolean }): Promise<T>
+  readonly live: NamespacedClient
+}
+
 /**
  * A client for one namespace. It is filled in where a namespaced object, reference, list, watch or deletion has none; one that
  * names another is a TypeError, before anything is sent. Cluster-scoped kinds are not touched.
  */
-export function namespaced(client: Client, namespace: string): Client {
+export function namespaced(client: Client, namespace: string): NamespacedClient {
   const check = (resource: AnyResource, given: string | undefined, what: string): void => {
     if (!given || given === namespace) return
     throw new TypeError(`Cannot use ${resource.kind} ${what}: this client is for namespace "${namespace}" only`)

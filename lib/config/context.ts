@@ -43,6 +43,7 @@ export async function clusterOfContext(
   const caText = await ca?.read()
   const identity = user && (await readUser(user, { cluster, server, caText }, around))
   const ownProxy = cluster.text('proxy-url')
+  const userName = fields.text('user')
   return {
     context,
     cluster: {
@@ -57,6 +58,10 @@ export async function clusterOfContext(
       credentials: identity && (() => identity.read()),
       impersonate: user && impersonation(user),
       namespace: fields.text('namespace'),
+      origin: {
+        identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${user?.file ?? fields.file}`,
+        fields: Object.fromEntries([...filesIn(cluster, 'certificate-authority'), ...(user ? filesIn(user, 'client-certificate', 'client-key') : [])]),
+      },
       invalidate: identity?.canChange ? () => identity.invalidate() : undefined,
     },
   }
@@ -131,6 +136,12 @@ function pem(
     what,
     parse: (text) => check(text, (problem) => fields.wrong(name, `(${file}) ${problem}`)),
   })
+}
+
+/** Of these fields, those that name a file: what would be called `NAME-data` is `NAME` here. */
+function filesIn(fields: Fields, ...names: readonly string[]): (readonly [string, string])[] {
+  const isFile = (name: string): boolean => fields.text(`${name}-data`) === undefined && fields.text(name) !== undefined
+  return names.filter(isFile).map((name) => [`${name}-data`, name])
 }
 
 /** A path in a kubeconfig is seen from its folder. */

@@ -1,5 +1,5 @@
 /** What a reconcile ends in, and what becomes of its key: one pure function for every outcome. */
-import { messageOf, TerminalError } from '../core/errors.ts'
+import { isNotCapable, messageOf, TerminalError } from '../core/errors.ts'
 import { toMs, type DurationLike } from '../core/duration.ts'
 
 /**
@@ -68,7 +68,7 @@ export function disposition(outcome: Outcome): Disposition {
 }
 
 function fail(error: unknown): Disposition {
-  if (error instanceof TerminalError) return { kind: 'drop', error, label: 'error' }
+  if (error instanceof TerminalError || isNotCapable(error)) return { kind: 'drop', error, label: 'error' }
   // A priority that is none must not cost the retry.
   const priority = error instanceof RetryError && isPriority(error.priority) ? error.priority : undefined
   return { kind: 'retry', error, priority, label: 'error' }

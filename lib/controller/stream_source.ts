@@ -1,5 +1,5 @@
 /** Keys from outside the cluster: anything that can be iterated, such as an EventChannel or a ReadableStream. */
-import { messageOf } from '../core/errors.ts'
+import { isNotCapable, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -54,7 +54,7 @@ export class StreamSource implements Source {
     this.name = options.name
   }
 
-  /** Adds keys until the signal is aborted or the stream has ended. */
+  /** Adds keys until the signal is aborted or the stream has ended. Rejects with what Deno does not permit. */
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error(`Cannot start the source "${this.name}": it was started already`)
     this.#started = true
@@ -66,6 +66,7 @@ export class StreamSource implements Source {
         return log.debug(`The source "${this.name}" has ended: there is no more to read`)
       } catch (error) {
         if (signal.aborted) return
+        if (isNotCapable(error)) throw error
         const waitMs = backoffMs(attempt++, BACKOFF, random)
         const text = `Cannot read on in the source "${this.name}": ${messageOf(error)} (opened again in ${formatMs(waitMs)})`
         log.error(text, { attempt, waitMs, error })

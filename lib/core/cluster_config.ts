@@ -36,8 +36,18 @@ export interface ClusterConfig {
   readonly impersonate?: Impersonation | undefined
   /** The namespace that leases and other own objects go to. */
   readonly namespace?: string | undefined
+  /** Where all this was read, for errors. */
+  readonly origin?: ConfigOrigin | undefined
   /** Called after a 401, so that credentials that were cached are fetched anew. Without it a 401 is not retried. */
   readonly invalidate?: (() => void) | undefined
+}
+
+/** What errors say of a configuration that was read from somewhere. */
+export interface ConfigOrigin {
+  /** Whose credentials, and where they are: `user "dev" of context "dev" in /home/me/.kube/config`. */
+  readonly identity: string
+  /** Fields of a kubeconfig as errors name them, such as `certificate-authority-data`, and what stands there in their place. */
+  readonly fields?: Readonly<Record<string, string>> | undefined
 }
 
 /** Another identity to act as; the API server asks whether we may. Groups, uid and extra need a user. */

@@ -144,10 +144,37 @@ export function fileMissing(cannot: string, file: string, otherwise = ''): (caus
   }
 }
 
-/** Returns an error's message, whatever was thrown. Never throws. */
+/** Whether Deno refused something without a permission, also as the cause of an error. Trying again is useless: a process does not get more rights. */
+export function isNotCapable(error: unknown): boolean {
+  // Causes may form a circle.
+  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
+    if (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE) return true
+  }
+  return false
+}
+
+const MAX_CAUSES = 20
+
+/** The name of Deno's error, and the code of a NetworkError that stands for it. */
+export const NOT_CAPABLE = 'NotCapable'
+
+/** Deno's message for a missing permission names the flag without its value, which would permit everything of its kind. */
+const MISSING_PERMISSION = /^Requires \w+ access to "(.+)", run again with the (--allow-\w+) flag$/
+
+/** What Node's fetch says of every failure: why is in the cause. */
+const FETCH_MESSAGES: ReadonlySet<string> = new Set(['fetch failed', 'terminated'])
+
+/**
+ * Returns an error's message, whatever was thrown. Deno's for a missing permission names the exact flag, Node's for a failed fetch says
+ * why, and an error without a message that stands for others has theirs. Never throws.
+ */
 export function messageOf(thrown: unknown): string {
   try {
-    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown)
+    if (!(thrown instanceof Error)) return String(thrown)
+    const { message, cause, errors } = thrown as Error & { readonly errors?: unknown }
+    if (cause instanceof Error && FETCH_MESSAGES.has(message)) return `${message}: ${messageOf(cause)}`
+    if (!message && Array.isArray(errors) && errors.length > 0) return errors.map(messageOf).join('; ')
+    return String(message || thrown.name).replace(MISSING_PERMISSION, 'Deno needs $2=$1')
   } catch {
     // Such as an object without a prototype: it has no text, and the failure it stands for must be reported nevertheless.
     return 'a value without a text was thrown'

@@ -1,10 +1,11 @@
 /** Holds a Lease: tries to get it, keeps it renewed, fences what is done in its name, and gives it back when the work has ended. */
-import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import { isNotCapable, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { sleep, systemClock, within, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
+import { withVerbs } from '../client/codec.ts'
 import { Announcements, type ElectionCallbacks } from './announcements.ts'
 import { Follower } from './follower.ts'
 import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
@@ -42,6 +43,8 @@ export class LeaderElector {
   #leading = false
   /** Why the lease could not be renewed since the last success. */
   #failure: unknown
+  /** What was said of a refusal since the last success: the role is not another one two seconds later. */
+  #warned: string | undefined
 
   /** Throws a RangeError for timings that cannot work, a TypeError for a name that is missing. */
   constructor(given: LeaderElectorOptions) {
@@ -81,6 +84,15 @@ export class LeaderElector {
     const agoMs = this.#fence.renewedAgoMs
     if (!this.#leading || agoMs === undefined || agoMs <= this.#options.timings.durationMs + toleranceMs) return
     throw new Error(`Cannot vouch for the ${this.#title}: we lead, and have not renewed it for ${formatMs(agoMs)}`)
+  }
+
+  /** Warns if the lease may not be read, before anything is tried. Does nothing once {@link start} was called. */
+  async check(signal: AbortSignal): Promise<void> {
+    if (this.#running) return
+    const { api } = this.#options
+    await api.get(this.#lock.target, signal).catch((error: unknown) => {
+      if (!this.#running && isReason(error, 'Forbidden')) this.#warn('acquire', error)
+    })
   }
 
   /**
@@ -138,6 +150,7 @@ export class LeaderElector {
         let isRead = false, lostRace = false
         try {
           const sent = await this.#try(patienceMs(timings), false, signal)
+          this.#warned = undefined
           // A process that stood still meanwhile has something in its hands that has run out.
           if (sent && fence.renew(sent)) return
           isRead = sent === undefined
@@ -146,9 +159,10 @@ export class LeaderElector {
           holder = current
         } catch (error) {
           if (signal.aborted) throw signal.reason
+          if (isNotCapable(error)) throw new Error(`Cannot acquire ${this.#title}: ${messageOf(error)}`, { cause: error })
           // Losing a race against another candidate is the ordinary case.
           lostRace = isLostRace(error)
-          log[lostRace ? 'debug' : 'warn'](`Cannot acquire ${this.#title}: ${messageOf(error)}; trying again`)
+          this.#warn('acquire', error, lostRace)
         }
         await follower.wait({ isRead, lostRace })
       }
@@ -159,7 +173,7 @@ export class LeaderElector {
 
   /** Renews until told to stop, or until the fence falls. */
   async #keep(fence: TermFence, beganMs: number, signal: AbortSignal): Promise<void> {
-    const { clock, timings, log } = this.#options
+    const { clock, timings } = this.#options
     const scope = abortScope(signal, fence.signal)
     let triedMs = beganMs
     try {
@@ -176,12 +190,12 @@ export class LeaderElector {
           const sent = await this.#try(patience, true, scope.signal)
           if (!sent) throw new LeadershipLost(`Cannot renew ${this.#title}: "${this.#announce.holder}" holds it now`)
           if (!fence.renew(sent)) throw fence.signal.reason
-          this.#failure = undefined
+          this.#failure = this.#warned = undefined
         } catch (error) {
           if (scope.signal.aborted) throw scope.signal.reason
           if (error instanceof LeadershipLost) throw error
           this.#failure = error
-          log.warn(`Cannot renew ${this.#title}: ${messageOf(error)}; trying again`)
+          this.#warn('renew', error)
         }
       }
     } finally {
@@ -217,6 +231,13 @@ export class LeaderElector {
   async #within<T>(ms: number, act: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const late = (): Error => new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
     return await within(this.#options.clock, ms, late, (limited) => (signal ? untilAborted(act(limited), limited) : act(limited)), signal)
+  }
+
+  #warn(verb: string, error: unknown, isOrdinary = false): void {
+    const text = `Cannot ${verb} ${this.#title}: ${withVerbs(messageOf(error), 'get', 'create', 'update', 'watch')}; trying again`
+    const isKnown = isReason(error, 'Forbidden') && text === this.#warned
+    this.#options.log[isOrdinary || isKnown ? 'debug' : 'warn'](text)
+    this.#warned = text
   }
 
   #warnOfStall(fence: TermFence): void {

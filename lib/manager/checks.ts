@@ -1,8 +1,6 @@
 /** The checks that every operator may have. */
 import { isReason, messageOf } from '../core/errors.ts'
-import { groupResourceOf } from '../core/resource.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { Informer } from '../cache/informer.ts'
 import type { HealthCheck } from './health.ts'
 
 /** Healthy as long as this process answers at all. */
@@ -19,13 +17,9 @@ export function cachesSynced(caches: readonly Cache[]): HealthCheck {
     const informers = caches.flatMap((cache) => [...cache.informers()])
     const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
     if (bad.length === 0) return
-    const reasons = bad.flatMap((each) => (each.failure === undefined ? [] : [`${nameOf(each)}: ${messageOf(each.failure)}`]))
-    throw new Error(`not synced: ${bad.map(nameOf).join(', ')}`, { cause: reasons.length > 0 ? reasons.join('; ') : undefined })
+    const reasons = bad.flatMap(({ title, failure }) => (failure === undefined ? [] : [`${title}: ${messageOf(failure)}`]))
+    throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, { cause: reasons.length > 0 ? reasons.join('; ') : undefined })
   }
-}
-
-function nameOf({ resource, namespace }: Informer): string {
-  return `${groupResourceOf(resource)}${namespace === undefined ? '' : ` in namespace "${namespace}"`}`
 }
 
 function isRefused(failure: unknown): boolean {

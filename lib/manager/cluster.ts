@@ -6,7 +6,7 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { safeLog, withFields, type Log } from '../observe/log.ts'
 import { Api } from '../client/api.ts'
 import { AppliedMemory } from '../client/applied_memory.ts'
 import type { Reader } from '../client/client.ts'
@@ -29,6 +29,8 @@ export interface ClusterOptions {
   readonly name: string
   /** Which process of it, in Events. Default: the name. */
   readonly instance?: string | undefined
+  /** What errors and log lines call it, where an operator has several. Default: its address. */
+  readonly label?: string | undefined
   /** Where the cluster is. This or `transport`. */
   readonly config?: ClusterConfig | undefined
   /** A connection that there is already; whoever made it closes it. With both, `config` says only what it is a connection to. */
@@ -106,20 +108,22 @@ export class Cluster implements Runnable {
   constructor(options: ClusterOptions) {
     const { name, config, clock = systemClock, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter, optional } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
-    const log = safeLog(options.log)
+    const { label: cluster } = options
+    const log = cluster === undefined ? safeLog(options.log) : safeLog(withFields(safeLog(options.log), { cluster }))
     this.#options = { ...options, log }
     this.config = config
     const host = config ? parseServer(config.server).authority : IN_MEMORY
-    this.name = `cluster ${host}`
-    const open = (): ClosableTransport => httpTransport(config!, { clock, log, userAgent: `${name} kubeloop` })
+    this.name = cluster === undefined ? `cluster ${host}` : `cluster "${cluster}"`
+    const open = (): ClosableTransport => httpTransport(config!, { clock, log, cluster, userAgent: `${name} kubeloop` })
+    const said = { cluster, identity: config?.origin?.identity }
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
     const counting = (connection: Transport): Transport => meter?.requests(connection, host) ?? connection
     const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
     const counted = counting(base)
     this.transport = around(counted)
-    this.api = new Api({ transport: this.transport })
-    this.leaseApi = own ? new Api({ transport: around(counting(own)) }) : this.api
+    this.api = new Api({ transport: this.transport, ...said })
+    this.leaseApi = own ? new Api({ transport: around(counting(own)), ...said }) : this.api
     this.kinds = new KindMap(this.api)
     const applied = new AppliedMemory()
     const onDeleted = applied.forget.bind(applied)
@@ -127,7 +131,7 @@ export class Cluster implements Runnable {
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
     this.client = new KubeClient({ api: this.api.observed(this.cache, freeze), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
     // It has a patience of its own: what the server puts off is not waited for within one request.
-    this.recorder = new EventRecorder({ api: new Api({ transport: counted }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
+    this.recorder = new EventRecorder({ api: new Api({ transport: counted, ...said }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
   }
 
   /** Runs the cache until the signal is aborted. The connection stays: others still speak to the cluster while they stop. */
@@ -164,7 +168,7 @@ export class Cluster implements Runnable {
       scope[Symbol.dispose]()
     }
     const late = [...this.cache.informers()].filter(({ optional, isSynced }) => optional && !isSynced)
-    if (late.length > 0) log.warn(`Starting without ${late.map(describeUnsynced).join(', ')} of ${this.name}; what needs that begins when it is there`)
+    if (late.length > 0) log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs that begins when it is there`)
   }
 
   /**

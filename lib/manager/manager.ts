@@ -1,5 +1,5 @@
 /** Decides when each part may start, and in which order they stop. */
-import { messageOf } from '../core/errors.ts'
+import { LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
@@ -170,6 +170,7 @@ export class Manager implements Runnable {
     } catch (error) {
       // Somebody else may lead already: there is no time to end things gently, not even when we are stopping anyway.
       this.#lost = true
+      if (error instanceof LeadershipLost) this.#options.log.error(messageOf(error))
       this.#errors.push(error)
       this.#stop!.abort(error)
       this.#endGrace(new Error(messageOf(error), { cause: error }))

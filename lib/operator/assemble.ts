@@ -2,7 +2,7 @@
 import { toMs, type Duration } from '../core/duration.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { sleep, type Clock } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
 import { withFields, type Log } from '../observe/log.ts'
 import type { Recorder } from '../events/recorder.ts'
@@ -11,7 +11,7 @@ import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
-import { boundTo, clientsOf, fencedCluster, type Clusters } from './clusters.ts'
+import { boundTo, clientsOf, fencedCluster, logOf, type Clusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { controllerName, finalizerOf, isOptional, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { addEndpoints, type OperatorMeter } from './endpoints.ts'
@@ -48,6 +48,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
   const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
   const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
+  if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
   controllers.forEach((controller, at) => manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!))))
@@ -86,7 +87,7 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
     sources: sourcesOf(description, { ...setup, clients, finalizer }),
     when: finalizer === undefined ? filter : orWaiting(filter, finalizer),
     clock,
-    log,
+    log: logOf(log, cluster),
     uuid,
     meter,
     concurrency,
@@ -105,6 +106,18 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
       return step({ key, log, clock, attempt, events, eventsOf, client, clientOf, get signal() { return run.signal } })
     },
   })
+}
+
+/** How long the caches may take to sync before the lease is looked at. */
+const LEASE_CHECK_MS = 2000
+
+/** A role that lacks the rule for the lease often lacks others as well: it should not be found only when the caches are in sync at last. */
+function leaseCheck(elector: LeaderElector, clock: Clock): Runnable {
+  const start = async (signal: AbortSignal): Promise<void> => {
+    await sleep(clock, LEASE_CHECK_MS, signal)
+    await elector.check(signal)
+  }
+  return { name: 'lease check', role: 'server', start }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
 import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { withFields, type Log } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
@@ -89,7 +89,7 @@ export async function openClusters(description: OperatorDescription, setup: Clus
       late.push(instead = lateConnection(async () => httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })))
     }
     others.set(other, new Cluster({
-      ...common, name, config, transport: instead,
+      ...common, name, config, transport: instead, label: other.name,
       namespaces: other.namespaces ?? namespaces,
       syncTimeoutMs: syncTimeoutsOf(description, other),
       optional: optionalIn(description, other),
@@ -135,6 +135,11 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
 export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   const { name, config, cache, kinds, recorder } = cluster
   return { name, config, cache, kinds, recorder, api: cluster.api.fenced(fence), client: cluster.client.fenced(fence), unfenced: cluster }
+}
+
+/** A log for what is about objects of a cluster: its lines name one that is not the operator's own. */
+export function logOf(log: Log, cluster: OtherCluster | undefined): Log {
+  return cluster ? withFields(log, { cluster: cluster.name }) : log
 }
 
 /** The clients of one piece of work, one for each cluster: their calls end with its signal, and their writes are told. */

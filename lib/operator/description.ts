@@ -244,8 +244,7 @@ export function checkCache({ caches }: OperatorDescription, { resource, options,
   at(declaredAt, () => scopesOf(resource, options))
   const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
   if (!known || isSubsumed(options, known.options)) return
-  const where = known.declaredAt()
-  const before = `it was declared with ${describeOptions(known.options)}${where ? ` (${where})` : ''}`
+  const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
   at(declaredAt, () => {
     throw new TypeError(`Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${describeOptions(options)}; declare it once`)
   })
@@ -265,9 +264,14 @@ function at(declaredAt: () => string | undefined, check: () => void): void {
   try {
     check()
   } catch (cause) {
-    const place = declaredAt()
-    throw new TypeError(`${messageOf(cause)}${place ? ` (${place})` : ''}`, { cause })
+    throw new TypeError(`${messageOf(cause)}${placeOf({ declaredAt })}`, { cause })
   }
+}
+
+/** Where in the user's file something was declared, behind what is said of it. */
+function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
+  const place = declaredAt()
+  return place ? ` (${place})` : ''
 }
 
 /**
@@ -293,24 +297,23 @@ export function checkDescription(description: OperatorDescription): void {
   for (const address of [options.health, options.profiling, typeof options.metrics === 'object' ? options.metrics.address : options.metrics]) {
     if (address !== undefined) parseAddress(address)
   }
-  const names = new Set<string>()
-  const finalizers = new Set<string>()
+  const names = new Map<string, ControllerDescription>()
+  const finalizers = new Map<string, ControllerDescription>()
   for (const controller of controllers) {
     const name = controllerName(controller)
-    const wrong = (what: string): TypeError => {
-      const place = controller.declaredAt()
-      return new TypeError(`${cannot}: ${what}${place ? ` (${place})` : ''}`)
-    }
+    const wrong = (what: string): TypeError => new TypeError(`${cannot}: ${what}${placeOf(controller)}`)
     if (!controller.step) throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
-    if (names.has(name)) throw wrong(`two controllers are called "${name}"; give one of them another name`)
-    names.add(name)
+    const namesake = names.get(name)
+    if (namesake) throw wrong(`two controllers are called "${name}"${placeOf(namesake)}; give one of them another name`)
+    names.set(name, controller)
     const finalizer = finalizerOf(controller, options.name)
     if (finalizer === undefined) continue
     const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
-    if (finalizers.has(id)) {
-      const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"`
+    const other = finalizers.get(id)
+    if (other) {
+      const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"${placeOf(other)}`
       throw wrong(`${what}, and one would take it off before the other has cleaned up`)
     }
-    finalizers.add(id)
+    finalizers.set(id, controller)
   }
 }

@@ -1,5 +1,5 @@
 /** What an operator answers to those who watch it: probes, metrics and profiles, each where it was told to listen. */
-import { fileMissing } from '../core/errors.ts'
+import { fileMissing, messageOf } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
@@ -29,6 +29,11 @@ export async function meterOf({ metrics }: OperatorOptions): Promise<OperatorMet
   if (metrics === undefined) return undefined
   const { prometheusMeter } = await import('../manager/metrics.ts').catch(fileMissing('Cannot serve metrics', 'metrics.js'))
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
+}
+
+/** Warns of what would end the start of an operator whose metrics are served, where they are not: in development and in tests. */
+export function checkMeter(options: OperatorOptions, log: Log): void {
+  meterOf(options).catch((error: unknown) => log.warn(`${messageOf(error)}; without it the operator does not start where its metrics are served`))
 }
 
 export interface EndpointSetup {

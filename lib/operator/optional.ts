@@ -1,5 +1,5 @@
 /** Clusters that an operator starts without: what waits for them, so that nothing else has to. */
-import { messageOf } from '../core/errors.ts'
+import { isNotCapable, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
@@ -65,6 +65,8 @@ export async function untilDone(
       return await work(signal)
     } catch (error) {
       signal.throwIfAborted()
+      // No time will mend that.
+      if (isNotCapable(error)) throw error
       const reason = messageOf(error)
       if (reason === last) log.debug(reason)
       else report(last = reason)

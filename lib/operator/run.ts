@@ -61,11 +61,15 @@ export async function runOperator(description: OperatorDescription, module: Impo
   } catch (error) {
     failed = true
     started?.flush()
-    log.error(messageOf(error), !pretty && saysItAll(error) ? {} : { error })
+    // The manager has logged it already, before what it stopped.
+    if (!(error instanceof LeadershipLost)) log.error(messageOf(error), !pretty && saysItAll(error) ? {} : { error })
   }
-  release()
   stopListening?.()
-  if (failed && dev && !scope.signal.aborted) await dev.waitForChange()
+  if (failed && dev && !scope.signal.aborted) {
+    release()
+    await dev.waitForChange()
+  }
+  // Signals are still listened to: a late repeat must not end the process by the runtime's default, with another code.
   exitProcess(failed ? 1 : 0)
 }
 
@@ -77,7 +81,7 @@ async function prepareDev(hook: DevHook, description: OperatorDescription, log: 
 
 /** Whether an error's message is all that helps: it comes from outside, and our stack would only bury it. */
 function saysItAll(error: unknown): boolean {
-  return error instanceof ConfigError || error instanceof NetworkError || error instanceof ApiError || error instanceof LeadershipLost
+  return error instanceof ConfigError || error instanceof NetworkError || error instanceof ApiError
 }
 
 /** Lines on standard output, or JSON where nobody looks on. */

@@ -12,7 +12,7 @@ import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs } from '../core/duration.ts'
-import { boundTo, type Clients, type Clusters } from './clusters.ts'
+import { boundTo, logOf, type Clients, type Clusters } from './clusters.ts'
 import type { MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import { controllerName, isOptional, type ControllerDescription, type SourceDescription } from './description.ts'
 
@@ -32,7 +32,7 @@ export function sourcesOf(description: ControllerDescription, setup: SourceSetup
   const { clusters, finalizer, clock, log } = setup
   const informers = clusters.of(options.cluster).cache.declare(resource)
   const when = finalizer === undefined ? options.when : ownChanges(options.when, finalizer)
-  const own = new KindSource({ informers, map: ownKey, own: true, when, clock, log })
+  const own = new KindSource({ informers, map: ownKey, own: true, when, clock, log: logOf(log, options.cluster) })
   return [own, ...description.sources.map((source) => sourceOf(source, description, setup))]
 }
 
@@ -44,14 +44,14 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
     case 'owns': {
       const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
       const informers = cacheOf(options.cluster).declare(source.resource)
-      return new KindSource({ informers, map, own: false, optional: source.optional, when: source.when, clock, log })
+      return new KindSource({ informers, map, own: false, optional: source.optional, when: source.when, clock, log: logOf(log, options.cluster) })
     }
     case 'watches': {
       const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
       const informers = cacheOf(source.cluster).declare(source.resource)
       // A controller that lives in an optional cluster begins with that: nothing of it works before.
       const optional = source.optional || (isOptional(source.cluster) && source.cluster !== options.cluster)
-      return new KindSource({ informers, map, own: false, optional, cluster: source.cluster?.name, when: source.when, clock, log })
+      return new KindSource({ informers, map, own: false, optional, cluster: source.cluster?.name, when: source.when, clock, log: logOf(log, source.cluster) })
     }
     case 'from':
       return new StreamSource({ name: source.name, open: (signal) => source.open(mapContext(setup, { signal })), clock, log, random })

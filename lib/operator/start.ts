@@ -1,5 +1,6 @@
 /** One start of an operator: its clusters, its CRDs, its parts, and their end. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import { messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import { resourceId, type AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
@@ -11,11 +12,11 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
-import { openClusters, type Clusters } from './clusters.ts'
+import { logOf, openClusters, type Clusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { createCrds, installCrds, verifyCrds } from './crds.ts'
 import { isOptional, optionalIn, watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
-import { meterOf } from './endpoints.ts'
+import { checkMeter, meterOf } from './endpoints.ts'
 import { ownLog } from './own_log.ts'
 import { optionalCluster, untilDone } from './optional.ts'
 import type { Parts } from './parts.ts'
@@ -30,7 +31,7 @@ export interface StartOptions {
   transport?: Transport
   /** Instead of connections to the operator's other clusters, by their names. */
   transports?: Readonly<Record<string, Transport>>
-  /** Which process this is, in Events and in the Lease. Default: the host's name. */
+  /** Which process this is, in Events and in the Lease. Default: the identity that the operator states for its election, or the host's name. */
   instance?: string
   clock?: Clock
   random?: () => number
@@ -58,9 +59,10 @@ export interface StartOptions {
 
 /** Runs an operator until the signal is aborted. */
 export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
-  const { clock = systemClock, serves = true, instance = hostName() } = options
+  const { clock = systemClock, serves = true, instance = instanceOf(description.options) } = options
   const log = safeLog(options.log ?? ownLog(description.options))
   const setup = { clock, log, instance, random: options.random, uuid: options.uuid, meter: serves ? await meterOf(description.options) : undefined }
+  if (!serves) checkMeter(description.options, log)
   const clusters = await openClusters(description, {
     ...setup,
     cacheDefaults: description.options.cache as CacheOptions | undefined,
@@ -93,13 +95,25 @@ export async function startOperator(description: OperatorDescription, signal: Ab
   }
 }
 
+/** On Deno, the host's name needs a permission: it is not asked for where nothing depends on it. */
+function instanceOf({ leaderElection }: OperatorOptions): string {
+  const identity = typeof leaderElection === 'object' ? leaderElection.identity : undefined
+  try {
+    return identity || hostName()
+  } catch (cause) {
+    throw new Error(`Cannot name this process: ${messageOf(cause)}, or state leaderElection.identity`, { cause })
+  }
+}
+
 type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
 
 /** Before the caches start: what they could not sync without. All else that has to change is the leader's, if there is one. */
 function preparationOf(description: OperatorDescription, clusters: Clusters, options: StartOptions, elects: boolean): InCluster {
   const { mode } = crdsOf(description, options)
   const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
-  return async (cluster, signal) => await prepare?.(...definitionsOf(description, clusters, options, cluster), signal)
+  return async (cluster, signal) => {
+    if (prepare) await inCluster(prepare, definitionsOf(description, clusters, options, cluster), cluster, signal)
+  }
 }
 
 /**
@@ -114,7 +128,7 @@ function addInstallation(
   { manager, clock, log }: Parts,
 ): void {
   const installed = new Latch()
-  const install: InCluster = (cluster, signal) => installCrds(...definitionsOf(description, clusters, options, cluster, manager.fence), signal)
+  const install: InCluster = (cluster, signal) => inCluster(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
   manager.add({
     name: 'definitions',
     role: 'preparation',
@@ -141,6 +155,27 @@ function crdsOf({ options }: OperatorDescription, { crds = options.crds ?? 'veri
   return typeof crds === 'object' ? crds : { mode: crds }
 }
 
+/** Does what `prepare` does about the definitions of a cluster. Its errors name one that is not the operator's own. */
+async function inCluster(
+  prepare: typeof installCrds,
+  definitions: ReturnType<typeof definitionsOf>,
+  cluster: OtherCluster | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await prepare(...definitions, signal)
+  } catch (error) {
+    const text = messageOf(error)
+    const where = `in cluster "${cluster?.name}"`
+    // What a request was refused with names it already, and so does what waits for an optional one.
+    if (!cluster || isOptional(cluster) || signal.aborted || text.includes(where)) throw error
+    throw new Error(text.includes(HERE) ? text.replace(HERE, where) : `${text} (${where})`, { cause: error })
+  }
+}
+
+/** What errors about a definition say of where it is. */
+const HERE = 'in this cluster'
+
 /** The kinds of ours in a cluster, and what is needed to prepare them. The definition of a kind that is optional is not ours. */
 function definitionsOf(
   description: OperatorDescription,
@@ -158,5 +193,5 @@ function definitionsOf(
     if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
   }
   const { api } = clusters.of(cluster)
-  return [[...ours.values()], { api: fence ? api.fenced(fence) : api, clock, log, fieldManager: description.options.name, narrow }]
+  return [[...ours.values()], { api: fence ? api.fenced(fence) : api, clock, log: logOf(log, cluster), fieldManager: description.options.name, narrow }]
 }

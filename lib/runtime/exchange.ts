@@ -2,7 +2,7 @@
  * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
  * may still refuse it, and until then nothing of it can have reached the server.
  */
-import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -69,7 +69,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     agent,
     onTunnel: (giveUp) => (giveUpTunnel = giveUp),
   }
-  const client = (address.tls ? https : builtins.http()).request(target)
+  const client = open()
   const due = deadline(clock, options.connectTimeoutMs, (ms) => {
     const error = new Error(`it took longer than ${ms / 1000} s`)
     fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
@@ -87,6 +87,15 @@ export function exchange(options: ExchangeOptions): Exchange {
   const onAbort = (): void => abort(signal?.reason)
   signal?.addEventListener('abort', onAbort)
   return { result, abort }
+
+  /** Deno throws at once where it would have to read the system's CAs and may not. */
+  function open(): ClientRequest {
+    try {
+      return (address.tls ? https : builtins.http()).request(target)
+    } catch (error) {
+      throw networkError(error, phase, address.authority)
+    }
+  }
 
   function send(socket: Socket): void {
     if (isOver) return

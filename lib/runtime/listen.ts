@@ -1,11 +1,13 @@
 /** A listening socket, and the connections that came in through it. */
 import type { Server, Socket } from 'node:net'
+import { messageOf } from '../core/errors.ts'
+import { requireListening } from './env.ts'
 
 /** Listens; undefined is all interfaces. Rejects, saying what to do, when it cannot. */
 export function listen(server: Server, host: string | undefined, port: number): Promise<{ host: string; port: number }> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error & { code?: string }): void => {
-      const why = cause.code === 'EADDRINUSE' ? 'the address is in use; stop what listens there or choose another port' : cause.message
+      const why = cause.code === 'EADDRINUSE' ? 'the address is in use; stop what listens there or choose another port' : messageOf(cause)
       reject(Object.assign(new Error(`Cannot listen on ${host ?? ''}:${port}: ${why}`, { cause }), { code: cause.code }))
     }
     const onListening = (): void => {
@@ -15,6 +17,11 @@ export function listen(server: Server, host: string | undefined, port: number): 
       resolve({ host: host ?? bound.address, port: bound.port })
     }
     server.once('error', onError)
+    try {
+      requireListening(host, port)
+    } catch (error) {
+      return onError(error as Error)
+    }
     server.listen({ port, ...(host !== undefined && { host }) }, onListening)
   })
 }

@@ -1,5 +1,5 @@
 /** What a failed connection means to a person: which server, how far it came, what is wrong, what to do. */
-import { messageOf, NetworkError } from '../core/errors.ts'
+import { isNotCapable, messageOf, NetworkError, NOT_CAPABLE } from '../core/errors.ts'
 
 export type Phase = NetworkError['phase']
 
@@ -7,6 +7,11 @@ export type Phase = NetworkError['phase']
 export function networkError(thrown: unknown, phase: Phase, address: string): NetworkError {
   if (thrown instanceof NetworkError) return thrown
   const code = codeOf(thrown)
+  // Deno, for an address and for a name. Of a request to a proxy, it is the proxy that may not be connected to.
+  if (isNotCapable(thrown) || (code === 'EPERM' && (thrown as NodeJS.ErrnoException).syscall === 'getaddrinfo')) {
+    const why = isNotCapable(thrown) ? messageOf(thrown) : `Deno needs --allow-net=${address.slice(address.lastIndexOf(' ') + 1)}`
+    return new NetworkError(`${HEADLINE.connect(address)}: ${why}`, { phase: 'connect', code: NOT_CAPABLE, cause: thrown })
+  }
   return new NetworkError(`${HEADLINE[phase](address)}: ${explain(thrown, code, phase)}`, { phase, code, cause: thrown })
 }
 

@@ -25,6 +25,8 @@ export interface TransportOptions {
   readonly userAgent?: string | undefined
   /** Default: none. */
   readonly log?: Log | undefined
+  /** What errors call the cluster, beside its address. Default: nothing. */
+  readonly cluster?: string | undefined
   /** How long a connection may take to stand, TLS included. Default: 30 s, as in client-go. */
   readonly connectTimeoutMs?: number | undefined
   /**
@@ -69,6 +71,14 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
   let generation = 0
 
   const transport = async (request: HttpRequest): Promise<HttpResponse> => {
+    try {
+      return await sendOrRenew(request)
+    } catch (error) {
+      throw error instanceof NetworkError ? explained(error) : error
+    }
+  }
+
+  async function sendOrRenew(request: HttpRequest): Promise<HttpResponse> {
     const usedGeneration = generation
     const response = await send(request, fixed ?? await fresh(request))
     if (response.status !== 401 || !config.invalidate) return response
@@ -112,6 +122,17 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
   function abandon(agent: Agent): void {
     log.debug('The server was silent until a deadline, closing the connections that are idle', { server: address.authority })
     pool.giveUp(agent)
+  }
+
+  /** Names the cluster and the fields of its configuration as the user knows them. It may have been explained before, as one of many that waited for one answer. */
+  function explained(error: NetworkError): NetworkError {
+    const { cluster } = options
+    let { message } = error
+    for (const [field, stated] of Object.entries(config.origin?.fields ?? {})) message = message.replaceAll(field, stated)
+    const named = `cluster "${cluster}" (${address.authority})`
+    if (cluster !== undefined && !message.includes(named)) message = message.replace(address.authority, () => named)
+    error.message = message
+    return error
   }
 
   function closedError(): NetworkError {

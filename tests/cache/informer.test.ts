@@ -588,3 +588,35 @@ test('a handler that is told of a change reads it, and not an own write that is 
   assert.deepEqual(seen.filter((line) => !/^\S+ \d/.test(line)), ['a: undefined', 'c: undefined'])
   i.stop()
 })
+
+test('what Deno does not permit ends it, and who waits for it hears why', async () => {
+  const server = new ScriptedServer()
+  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', { phase: 'connect', code: 'NotCapable' })
+  for (const stage of ['lists', 'watches'] as const) {
+    if (stage === 'watches') server.lists.push(list('5', [pod('a', '1')]))
+    server[stage].push(failing(cause))
+    const i = informing(server)
+    const run = i.informer.start(i.signal)
+    const synced = i.informer.synced(never)
+    const expected = { message: 'Cannot watch pods: cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', cause }
+    await Promise.all([assert.rejects(run, expected), stage === 'lists' ? assert.rejects(synced, expected) : synced])
+    await i.informer.ended
+    assert.equal(i.clock.pending, 0)
+  }
+})
+
+test('a watch that was refused for long, while its server was down, is soon open once that is up and reads its storage', async () => {
+  const server = new ScriptedServer()
+  const down = new NetworkError('refused', { phase: 'connect' })
+  server.lists.push(list('5', [pod('a', '1')]))
+  server.watches.push(failing(down), failing(down), failing(down), failing(down), refusal(503, 'storage is (re)initializing'))
+  const i = informing(server)
+  await i.start()
+  await i.clock.advance(800 + 1600 + 3200 + 6400)
+  assert.equal(server.took().length, 6)
+  await i.clock.advance(799)
+  assert.deepEqual(server.took(), [])
+  await i.clock.advance(1)
+  assert.deepEqual(server.took(), ['watch 5'])
+  i.stop()
+})

@@ -8,9 +8,9 @@ import { keptLog, POD } from './scripted_server.ts'
 const api = (code: number, reason: string): ApiError => new ApiError(`Cannot list pods: ${reason}`, { reason, code }, { code })
 const cut = new NetworkError('cut', { phase: 'body' })
 
-function health(resource: AnyResource = POD, optional?: boolean) {
+function health(resource: AnyResource = POD, optional = false) {
   const { lines, log } = keptLog()
-  return { health: new WatchHealth(resource, log, optional), took: () => lines.splice(0) }
+  return { health: new WatchHealth(resource, log, { optional }), took: () => lines.splice(0) }
 }
 
 test('what a person must mend is a warning at once, and once, with what to do', () => {
@@ -109,4 +109,25 @@ test('anything can be thrown', () => {
   assert.deepEqual(took(), ['warn undefined; next try in 800 ms', 'warn text; next try in 800 ms'])
   h.recovered()
   assert.deepEqual(took(), ['info Watching pods again'])
+})
+
+test('a refusal by RBAC is said with the whole rule that watching needs', () => {
+  const { health: h, took } = health()
+  const rule = (verbs: string): string => `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
+  h.failed(new ApiError(rule('"list"'), { code: 403 }, { code: 403 }), 800, false)
+  assert.deepEqual(took(), [`warn ${rule('"list", "watch"')}; next try in 800 ms`])
+})
+
+test('a kind of another cluster is said with that', () => {
+  const { lines, log } = keptLog()
+  const h = new WatchHealth(POD, log, { cluster: 'west' })
+  const refused = new NetworkError('Cannot connect to cluster "west" (10.0.0.1:6443): connection refused', { phase: 'connect' })
+  h.failed(refused, 800, false)
+  h.recovered()
+  h.failed(api(404, 'NotFound'), 800, false)
+  assert.deepEqual(lines, [
+    'warn Cannot watch pods in cluster "west": cannot connect to cluster "west" (10.0.0.1:6443): connection refused; next try in 800 ms',
+    'info Watching pods in cluster "west" again',
+    'warn Cannot watch pods in cluster "west": the server does not serve v1 of it (is its API enabled there?); next try in 800 ms',
+  ])
 })

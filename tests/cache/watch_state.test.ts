@@ -6,6 +6,9 @@ import { initialWatchState, step, type WatchInput, type WatchState } from '../..
 
 const api = (code: number, reason: string, retryAfterMs?: number): ApiError => new ApiError(reason, { reason, code }, { code, retryAfterMs })
 const tooLarge = new ApiError('later', { reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } }, { code: 504 })
+const initializing = (code: number, retryAfterMs?: number): ApiError =>
+  new ApiError('Cannot watch pods: storage is (re)initializing', { reason: 'ServiceUnavailable', code }, { code, retryAfterMs })
+const young = (state: WatchState): WatchState => ({ ...state, initializing: true }) as WatchState
 const network = new NetworkError('cut', { phase: 'body' })
 const refused = new NetworkError('refused', { phase: 'connect' })
 const unanswered = new NetworkError('no answer', { phase: 'response' })
@@ -54,6 +57,14 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   ['a connection that broke soon counts', watching(1), failed(network, true, 9999), wait(1600, watching(2))],
   ['a connection that is cut every minute does not add up', watching(3), failed(network, true, 50_000), wait(800, watching(1))],
   ['a server that is not ready: later, without a list', watching(), failed(api(503, 'ServiceUnavailable')), wait(800, watching(1))],
+  ['a server that has come up and reads its storage: what failed while it was down is over', watching(4), failed(initializing(503)), wait(800, young(watching(1)))],
+  ['the same in the words of newer servers, which say when to come back', watching(4), failed(initializing(429, 3000)), wait(3000, young(watching(1)))],
+  ['the same for a stream', streaming(4), failed(initializing(503)), wait(800, young(streaming(1)))],
+  ['the same for a list', listing(4), failed(initializing(503)), wait(800, young(listing(1)))],
+  ['one that goes on reading its storage is asked less and less', young(watching(1)), failed(initializing(503)), wait(1600, young(watching(2)))],
+  ['one that goes down again goes on with its series', young(watching(1)), failed(refused), wait(1600, watching(2))],
+  ['a server that is not ready for another reason goes on with its series', watching(4), failed(api(503, 'ServiceUnavailable')), wait(12_800, watching(5))],
+  ['words of the sort in a refusal mean nothing', watching(4), failed(initializing(403)), wait(12_800, watching(5))],
   ['a watch that is forbidden: later, without a list', watching(), failed(api(403, 'Forbidden')), wait(800, watching(1))],
   ['a watch that is refused for who we are: later, without a list', watching(), failed(api(401, 'Unauthorized')), wait(800, watching(1))],
   ['a watch that the server cannot do at all: the whole', watching(), failed(api(500, 'InternalError')), wait(800, streaming(1))],

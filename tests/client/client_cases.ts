@@ -134,7 +134,7 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      const desired = (data: Record<string, string>): { metadata: DesiredMeta; data: Record<string, string> } => ({ metadata: { name: 'a', namespace }, data })
+      const desired = (data: Record<string, string>): { metadata: DesiredMeta & { namespace: string }; data: Record<string, string> } => ({ metadata: { name: 'a', namespace }, data })
       it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '1', y: '1' })))
       it.cached.set('a', await it.client.patch(CONFIG_MAP, { namespace, name: 'a' }, { merge: { data: { theirs: 'kept' } } }, { fieldManager: 'other' }))
       it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '2' })))
@@ -401,8 +401,8 @@ export const CLIENT_CASES: readonly Case[] = [
       const { namespace } = context
       const calls: readonly (readonly [RegExp, () => Promise<unknown>])[] = [
         [/^Cannot create configmaps: the object has neither a name nor a generateName$/, () => it.client.create(CONFIG_MAP, { metadata: { namespace } })],
-        [/^Cannot create ConfigMap "a": it needs a namespace; set metadata.namespace, or give an owner that has one$/, () => it.client.create(CONFIG_MAP, { metadata: { name: 'a' } })],
-        [/^Cannot create ConfigMap with generateName "a-": it needs a namespace/, () => it.client.create(CONFIG_MAP, { metadata: { generateName: 'a-' } })],
+        [/^Cannot create ConfigMap "a": it needs a namespace; set metadata.namespace, or give an owner that has one$/, () => it.client.create(CONFIG_MAP, { metadata: { name: 'a' } as never })],
+        [/^Cannot create ConfigMap with generateName "a-": it needs a namespace/, () => it.client.create(CONFIG_MAP, { metadata: { generateName: 'a-' } as never })],
         [/^Cannot apply configmaps: the object has no name$/, () => it.client.apply(CONFIG_MAP, { metadata: { namespace, generateName: 'a-' } })],
         [/^Cannot delete configmaps: the object has no name$/, () => it.client.delete(CONFIG_MAP, { namespace, name: '' })],
         [/^Cannot delete ConfigMap "a": it needs a namespace/, () => it.client.delete(CONFIG_MAP, { namespace: '', name: 'a' })],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { errorOf, isMissingKind, isMissingObject, readError, readJson } from '../../lib/client/codec.ts'
+import { errorOf, isMissingKind, isMissingObject, readError, readJson, withVerbs } from '../../lib/client/codec.ts'
 import { ApiError, isReason } from '../../lib/core/errors.ts'
 import { answer, refusal } from './transports.ts'
 
@@ -68,4 +68,21 @@ test('an object that the server repeats in its refusal is not shown, and of a Se
 test('half an answer is not quoted', async () => {
   const response = { status: 200, headers: {}, body: { text: () => Promise.resolve('{"data":{"a":"VE9Q'), cancel() {}, [Symbol.asyncIterator]: () => { throw new Error('not read') } } }
   await assert.rejects(readJson(response, 'get Secret "default/s"'), (error: Error) => !/VE9Q/.test(error.message) && error.cause === undefined)
+})
+
+test('a refusal by RBAC says which rule the role lacks; one by something else does not', async () => {
+  const forbidden = (what: string): Promise<string> => of(refusal(403, 'Forbidden', {}, what)).then(({ message }) => message)
+  const user = 'User "system:serviceaccount:a:b"'
+  for (const [what, rule] of [
+    [`configmaps is forbidden: ${user} cannot list resource "configmaps" in API group "" at the cluster scope`, 'apiGroups: [""], resources: ["configmaps"], verbs: ["list"]'],
+    [`deployments.apps "x" is forbidden: ${user} cannot patch resource "deployments/status" in API group "apps" in the namespace "n"`, 'apiGroups: ["apps"], resources: ["deployments/status"], verbs: ["patch"]'],
+  ] as const) assert.equal(await forbidden(what), `Cannot get Pod "ns/a": ${what}; its role lacks { ${rule} }`)
+  const finalizers = `configmaps "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
+  assert.equal(await forbidden(finalizers), `Cannot get Pod "ns/a": ${finalizers}; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`)
+  const quota = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
+  assert.equal(await forbidden(quota), `Cannot get Pod "ns/a": ${quota}`)
+  const conflict = await of(refusal(409, 'Conflict', {}, `${user} cannot list resource "configmaps" in API group ""`))
+  assert.doesNotMatch(conflict.message, /lacks/)
+  assert.equal(withVerbs('a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get"] }', 'get', 'update'), 'a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get", "update"] }')
+  assert.equal(withVerbs('no rule', 'get'), 'no rule')
 })

@@ -40,6 +40,7 @@ test('a cluster field by field', async () => {
     credentials: undefined,
     impersonate: undefined,
     namespace: undefined,
+    origin: { identity: 'no user of context "dev" in /etc/kube/config', fields: {} },
     invalidate: undefined,
   })
   assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
@@ -257,4 +258,16 @@ test('an unreadable file', async () => {
     loadConfig({ kubeconfig: '/k', environment }),
     (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
   )
+})
+
+test('a cluster says whose credentials it has, and which of its fields are files', async () => {
+  assert.deepEqual((await load({}, { token: 'secret' })).origin, { identity: 'user "u" of context "dev" in /etc/kube/config', fields: {} })
+  const environment = fakeEnvironment({ files: { '/ca': CA, '/crt': CERT, '/key': KEY } })
+  const files = await load({ 'certificate-authority': '/ca' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)
+  assert.deepEqual(files.origin?.fields, {
+    'certificate-authority-data': 'certificate-authority', 'client-certificate-data': 'client-certificate', 'client-key-data': 'client-key',
+  })
+  // Data goes before a file.
+  const both = await load({ 'certificate-authority': '/ca', 'certificate-authority-data': btoa(CA) }, { token: 'secret' }, environment)
+  assert.deepEqual(both.origin?.fields, {})
 })

@@ -49,3 +49,8 @@ test('a priority goes with the wait, or with the error that is tried again; one 
     assert.match(String((returned({ requeueAfter: 1, priority }) as { error: unknown }).error), /Cannot use what the reconcile returned .* is no priority/)
   }
 })
+
+test('what Deno does not permit is not retried: the process would have to be started anew', () => {
+  const error = new Error('x', { cause: Object.assign(new Error('y'), { name: 'NotCapable' }) })
+  assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'drop', error, label: 'error' })
+})

@@ -169,3 +169,15 @@ test('a stream source starts once', async () => {
   await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
   await s.end()
 })
+
+test('a stream that Deno does not permit is not opened again', async () => {
+  const error = Object.assign(new Error('no'), { name: 'NotCapable' })
+  let opened = 0
+  const s = streaming(async function* () {
+    opened++
+    yield* []
+    throw error
+  })
+  await assert.rejects(s.run, error)
+  assert.deepEqual([opened, s.clock.pending], [1, 0])
+})

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiError, ConfigError, fileMissing, isExpired, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
+import { freePort } from '../../lib/runtime/free_port.ts'
+import { ApiError, ConfigError, fileMissing, isExpired, isNotCapable, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
 
 function refusal(code: number, reason?: string): ApiError {
   return new ApiError('Cannot do it', { kind: 'Status', code, ...(reason === undefined ? {} : { reason }) }, { code })
@@ -91,4 +92,39 @@ test('a file of the package that is missing is named, with where it is and why i
     assert.equal(error.message, "Cannot fly: wings.js cannot be loaded; copy it from kubeloop's folder to beside mod.js, or the bundle it is in, or walk (no such file)")
     return true
   })
+})
+
+test('what Deno does not permit is named with the flag for just that', () => {
+  const denied = (message: string): Error => Object.assign(new Error(message), { name: 'NotCapable' })
+  for (const [message, expected] of [
+    ['Requires net access to "127.0.0.1:8081", run again with the --allow-net flag', 'Deno needs --allow-net=127.0.0.1:8081'],
+    ['Requires net access to "[::]:8081", run again with the --allow-net flag', 'Deno needs --allow-net=[::]:8081'],
+    ['Requires sys access to "hostname", run again with the --allow-sys flag', 'Deno needs --allow-sys=hostname'],
+    ['Requires read access to "/a "b"/c", run again with the --allow-read flag', 'Deno needs --allow-read=/a "b"/c'],
+    ['Requires all access, run again with the --allow-all flag', 'Requires all access, run again with the --allow-all flag'],
+  ] as const) assert.equal(messageOf(denied(message)), expected)
+  assert.equal(isNotCapable(denied('x')), true)
+  assert.equal(isNotCapable(new Error('outer', { cause: new Error('inner', { cause: denied('x') }) })), true)
+  assert.equal(isNotCapable(new Error('outer', { cause: new NetworkError('x', { phase: 'connect', code: 'NotCapable' }) })), true)
+  const circle = new Error('circle')
+  circle.cause = new Error('back', { cause: circle })
+  for (const other of [new Error('NotCapable'), circle, new NetworkError('x', { phase: 'connect', code: 'ECONNREFUSED' }), 'NotCapable', undefined]) assert.equal(isNotCapable(other), false)
+})
+
+test('a fetch that failed says why, and an error that stands for others what they say', () => {
+  const refused = new Error('connect ECONNREFUSED 127.0.0.1:1')
+  const failed = (cause: unknown): string => messageOf(new TypeError('fetch failed', { cause }))
+  assert.equal(failed(refused), 'fetch failed: connect ECONNREFUSED 127.0.0.1:1')
+  assert.equal(failed(undefined), 'fetch failed')
+  assert.equal(messageOf(new TypeError('terminated', { cause: new Error('other side closed') })), 'terminated: other side closed')
+  // Node connects to every address of a name: that is an error without a message.
+  assert.equal(failed(new AggregateError([new Error('connect ECONNREFUSED ::1:1'), refused])), 'fetch failed: connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1')
+  assert.equal(messageOf(new AggregateError([])), 'AggregateError')
+  assert.equal(messageOf(new AggregateError([refused], 'none of them')), 'none of them')
+  // Others say themselves what their cause means.
+  assert.equal(messageOf(new Error('outer', { cause: refused })), 'outer')
+})
+
+test('a fetch of this runtime to a server that is not there says so', async () => {
+  await assert.rejects(fetch(`http://127.0.0.1:${await freePort()}`), (error) => /refused|unable to connect/i.test(messageOf(error)))
 })

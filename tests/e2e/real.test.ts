@@ -59,7 +59,7 @@ test('an operator without the right to list says which verb, resource and accoun
   admin.close()
   assert.equal(warnings.length, 1, warnings.join('\n'))
   assert.match(warnings[0]!, /"system:serviceaccount:default:weak" cannot list resource "configmaps"/)
-  assert.match(warnings[0]!, /the operator's role needs list and watch on configmaps/)
+  assert.match(warnings[0]!, /; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}/)
 })
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
-import { LeadershipLost } from '../../lib/core/errors.ts'
+import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -547,3 +547,86 @@ function countListeners(signal: AbortSignal): () => number {
   } as typeof removeEventListener
   return () => kept.size
 }
+
+test('what Deno does not permit ends the election instead of being tried for ever', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', { phase: 'connect', code: 'NotCapable' })
+  a.network.intercept = () => Promise.reject(cause)
+  a.start()
+  await clock.advance(0)
+  assert.ok(a.outcome instanceof Error)
+  assert.equal(a.outcome.message, 'Cannot acquire lease "default/lock": Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1')
+  assert.deepEqual([a.leads, a.lines], [0, []])
+})
+
+const FORBIDDEN = 'leases is forbidden: User "u" cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"'
+const LACKS = 'its role lacks { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "watch"] }'
+const SAID = `Cannot acquire lease "default/lock": Cannot get Lease "default/lock": ${FORBIDDEN}; ${LACKS}; trying again`
+
+test('a role without the rule for leases is said once, with the rule, until it was right in between', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const warned = (): string[] => a.lines.splice(0).filter((line) => line.startsWith('warn'))
+  const forbid = (): Promise<HttpResponse> => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
+  await createLease(server, held)
+  a.network.intercept = forbid
+  a.start()
+  await clock.advance(10_000)
+  assert.deepEqual(warned(), [`warn ${SAID}`])
+  // Another failure is another line.
+  a.network.intercept = () => Promise.reject(new Error('cut'))
+  await clock.advance(3000)
+  assert.equal(warned().length > 0, true)
+  a.network.intercept = undefined
+  await clock.advance(20_000)
+  assert.equal(a.leads, 1)
+  // The same for renewals, and again after one that went well.
+  for (let time = 0; time < 2; time++) {
+    a.network.intercept = forbid
+    await clock.advance(6000)
+    const lines = warned()
+    assert.equal(lines.length, 1, lines.join('\n'))
+    assert.match(lines[0]!, /^warn Cannot renew lease "default\/lock": .*; its role lacks \{ .* verbs: \["get", "create", "update", "watch"\] \}; trying again$/)
+    a.network.intercept = undefined
+    await clock.advance(4000)
+  }
+  assert.equal(a.outcome, undefined)
+})
+
+test('the lease may be checked before the election, which does not say the same again', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const never = new AbortController().signal
+  await a.elector.check(never)
+  assert.deepEqual([a.network.take(), a.lines.splice(0)], [[`GET ${PATH}/lock`], []], 'a lease that is missing is no refusal')
+  a.network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
+  await a.elector.check(never)
+  a.start()
+  await clock.advance(3000)
+  assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [`warn ${SAID}`])
+  a.network.take()
+  await a.elector.check(never)
+  assert.deepEqual(a.network.take(), [], 'the election asks itself')
+})
+
+test('a refusal is said again when the lease could be read in between', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  const forbid = (): Promise<HttpResponse> => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
+  const warned = (): string[] => a.lines.splice(0).filter((line) => line.startsWith('warn'))
+  await createLease(server, held)
+  a.network.intercept = forbid
+  a.start()
+  await clock.advance(5000)
+  assert.deepEqual(warned(), [`warn ${SAID}`])
+  a.network.intercept = undefined
+  await clock.advance(5000)
+  assert.deepEqual([warned(), a.leads], [[], 0])
+  a.network.intercept = forbid
+  // The holder does not renew: from its end on the lease is tried.
+  await clock.advance(20_000)
+  const lines = warned()
+  assert.equal(lines.length, 1, lines.join('\n'))
+  assert.match(lines[0]!, /^warn Cannot acquire lease "default\/lock": .*; its role lacks/)
+})

@@ -182,7 +182,7 @@ test('a name is given once, and before the start', async () => {
 
 test('caches are synced when every first list is in and nothing is refused; the names are told, the reasons kept for the log', () => {
   const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) =>
-    ({ resource: { group: 'example.dev', version: 'v1', kind: 'K', plural }, isSynced, failure, namespace })
+    ({ title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`, isSynced, failure })
   const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
   const forbidden = new ApiError('Cannot list bars: user "secret" may not', { reason: 'Forbidden' }, { code: 403 })
   const broken = new NetworkError('reset', { phase: 'body' })

@@ -424,6 +424,7 @@ test('a lost lease ends the manager at once, without waiting, and what runs on c
   assert.equal(manager.abandon.aborted, true)
   assert.equal(await holderOn(server.handle), 'thief')
   assert.match(lines.join('\n'), /still running: "stuck"/)
+  assert.equal(lines[0], 'error Cannot renew lease "default/lock": "thief" holds it now', 'why comes before what it did')
 })
 
 test('a lease that is lost while parts drain ends the grace period', async () => {

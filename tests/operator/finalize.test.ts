@@ -202,5 +202,5 @@ test('what cannot be meant is refused where it is written', async () => {
   app.controllerFor(Secret).finalize(async () => ({ requeueAfterMs: 5 }))
   const twice = operator({ name: 'shop' })
   for (const name of ['one', 'two']) twice.controllerFor(ConfigMap, { name }).finalize(async () => {}, { finalizer: 'a.dev/b' }).reconcile(async () => {})
-  await assert.rejects(world(twice), /two controllers for ConfigMap have the finalizer "a\.dev\/b"/)
+  await assert.rejects(world(twice), /two controllers for ConfigMap have the finalizer "a\.dev\/b" \(.*finalize\.test\.ts:\d+:\d+\), and one .* \(.*finalize\.test\.ts:\d+:\d+\)$/)
 })

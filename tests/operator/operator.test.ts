@@ -22,7 +22,7 @@ test('two controllers of one name are refused', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   app.controllerFor(ConfigMap).reconcile(async () => {})
-  await assert.rejects(app.start(never), /two controllers are called "configmap"/)
+  await assert.rejects(app.start(never), /two controllers are called "configmap" \(.*operator\.test\.ts:23:\d+\); give one of them another name \(.*operator\.test\.ts:24:\d+\)$/)
 })
 
 test('a second reconcile is refused', () => {

@@ -69,7 +69,7 @@ test('an operator starts without an optional cluster that is down, says so, and 
   const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
   assert.deepEqual(take(), ['here a'])
   assert.deepEqual(lines(s, /^Starting without/), [
-    'warn Starting without configmaps (Cannot reach the server: there is no way to it) of cluster in-memory; what needs that begins when it is there',
+    'warn Starting without configmaps in cluster "west" (Cannot reach the server: there is no way to it); what needs that begins when it is there',
   ])
   await create(s.clientOf(west), 'b')
   // Longer than any timeout for a first list.
@@ -82,7 +82,7 @@ test('an operator starts without an optional cluster that is down, says so, and 
   road.up()
   await s.clock.advance(61_000)
   assert.deepEqual(take(), ['there b'])
-  assert.deepEqual(lines(s, /again$/), ['info Watching configmaps again'])
+  assert.deepEqual(lines(s, /again$/), ['info Watching configmaps in cluster "west" again'])
   await create(s.clientOf(west), 'd')
   await s.clock.advance(0)
   assert.deepEqual(take(), ['there d'])
@@ -123,7 +123,7 @@ test('a cluster that is not optional holds the start, and ends it after its time
   await s.clock.advance(119_000)
   assert.deepEqual([take(), s.outcome()], [[], undefined])
   await s.clock.advance(2000)
-  assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 2 m: /)
+  assert.match(String(s.outcome()), /Cannot sync the cache of cluster "west" within 2 m: /)
 })
 
 test('an optional cluster that neither answers nor refuses is waited for 5 s', async () => {
@@ -141,7 +141,7 @@ test('an optional cluster that neither answers nor refuses is waited for 5 s', a
     assert.deepEqual(runs, ['a'])
     assert.deepEqual(lines(s, /^Starting without/), [crds === 'verify'
       ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it begins when it is there'
-      : 'warn Starting without things.test.dev of cluster in-memory; what needs that begins when it is there'])
+      : 'warn Starting without things.test.dev in cluster "west"; what needs that begins when it is there'])
     await ended(s)
   }
 })
@@ -355,7 +355,7 @@ for (const how of ['watches', 'owns', 'cache'] as const) {
     })
     const s = await starting(app, { before: (client) => create(client, 'a') })
     assert.deepEqual(runs.splice(0), ['a ApiError'])
-    assert.match(lines(s, /^Starting without/).join(), /^warn Starting without things\.test\.dev \(.*\) of cluster in-memory; what needs that begins when it is there$/)
+    assert.match(lines(s, /^Starting without/).join(), /^warn Starting without things\.test\.dev \(.*\); what needs that begins when it is there$/)
     assert.match(lines(s, /^Cannot watch/).join(), /\(install its CustomResourceDefinition\); next try/)
     await s.clock.advance(600_000)
     assert.deepEqual([runs, s.outcome()], [[], undefined])
@@ -511,7 +511,7 @@ test('an optional cluster that is not configured yet is asked for until it is', 
   app.controllerFor(ConfigMap, { name: 'there', cluster: west }).reconcile(async () => {})
   const s = await configured(app)
   assert.deepEqual(runs, ['a'])
-  assert.match(lines(s, /^Starting without/).join(), /configmaps \(Cannot find the cluster "west": no such context\)/)
+  assert.match(lines(s, /^Starting without/).join(), /configmaps in cluster "west" \(Cannot find the cluster "west": no such context\)/)
   const before = asked
   await s.clock.advance(60_000)
   assert.ok(asked > before)

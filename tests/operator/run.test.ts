@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { httpTransport } from 'kubeloop'
 import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
-import { ConfigMap } from 'kubeloop/kinds'
+import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
 import { createAuthority } from '../../lib/runtime/certificates.ts'
 
@@ -108,10 +108,17 @@ test('a server that is not there is named', () =>
 
 test('a server of another CA is not trusted', async () => {
   const { ca } = await createAuthority({ commonName: 'other' })
-  await endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ ca }) }, /127\.0\.0\.1:\d+.*certificate/)
+  await endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ ca }) }, /127\.0\.0\.1:\d+.*certificate.*check certificate-authority-data of the cluster/)
+  // The field is called as it is in the file.
+  const file = kubeconfig()
+  const config = JSON.parse(readFileSync(file, 'utf8')) as { clusters: { cluster: object }[] }
+  writeFileSync(join(folder, 'other-ca.crt'), ca)
+  config.clusters[0]!.cluster = { server: served.url, 'certificate-authority': 'other-ca.crt' }
+  writeFileSync(file, JSON.stringify(config))
+  await endsWith('kind_without_crd.ts', { KUBECONFIG: file }, /127\.0\.0\.1:\d+.*certificate.*check certificate-authority of the cluster/)
 })
 
-test('a refused token is said, and not shown', () => endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) }, /^(?!.*wrong-token).*Unauthorized/i))
+test('a refused token is said, and not shown', () => endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) }, /^(?!.*wrong-token).*Unauthorized.* \(user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i))
 
 test('a kind whose CRD is not installed is named with what to do', () =>
   endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig() }, /CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; install it/))
@@ -257,14 +264,33 @@ for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SI
   await createMap(api, 'held')
   await operator.line(/stuck at held/)
   operator.kill(first)
-  await operator.line(new RegExp(`^${first}: stopping`))
+  await operator.line(first === second ? /^stopping for a while$/ : new RegExp(`^${first}: stopping`))
   const began = systemClock.monotonic()
   operator.kill(second)
   const { code, lines } = await operator.ended
   const tookMs = systemClock.monotonic() - began
   assert.equal(code, 1)
   assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
-  assert.equal(lines.filter(({ message }) => message.includes('stopping')).length, 1)
+  assert.equal(lines.filter(({ message }) => message.includes(': stopping')).length, 1)
+  await api.close()
+})
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) test(`${signal} that comes twice, as through a wrapper, is one: it stops in order and gives its lease back`, async () => {
+  const api = await serve(new ApiServer())
+  const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
+  const operator = start('finishing.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
+  await createMap(api, 'held')
+  await operator.line(/^works$/)
+  operator.kill(signal)
+  await operator.line(new RegExp(`^${signal}: stopping`))
+  operator.kill(signal)
+  await createMap(api, 'finish')
+  const { code, lines, errors } = await operator.ended
+  assert.deepEqual([code, errors], [0, ''])
+  assert.equal(lines.at(-1)!.message, 'Operator "finishing" has stopped')
+  const lease = await new Api({ transport }).get({ resource: Lease, namespace: 'default', name: 'finishing' }) as unknown as { spec: { holderIdentity?: string } }
+  assert.equal(lease.spec.holderIdentity ?? '', '')
+  transport.close()
   await api.close()
 })
 
@@ -273,3 +299,20 @@ async function createMap(api: ServedApi, name: string): Promise<void> {
   await new Api({ transport }).create({ resource: ConfigMap, namespace: 'default' }, { metadata: { namespace: 'default', name } }, {})
   transport.close()
 }
+
+test('a lease that is lost is said first and once, then what did not end in time', async () => {
+  const api = await serve(new ApiServer())
+  const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
+  const operator = start('finishing.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
+  await createMap(api, 'held')
+  await operator.line(/^works$/)
+  const target = { resource: Lease, namespace: 'default', name: 'finishing' }
+  await new Api({ transport }).patch(target, 'merge', { spec: { holderIdentity: 'thief' } }, {})
+  const { code, lines, errors } = await operator.ended
+  assert.deepEqual([code, errors], [1, ''])
+  const said = lines.filter(({ level }) => level !== 'info').map(({ message }) => message)
+  assert.equal(said[0], 'Cannot renew lease "default/finishing": "thief" holds it now')
+  assert.equal(said.filter((message) => message.startsWith('Cannot renew lease')).length, 1, said.join('\n'))
+  transport.close()
+  await api.close()
+})

@@ -56,17 +56,19 @@ export interface StartingOptions extends Omit<StartOptions, 'transport' | 'trans
   readonly intercept?: Recorder['intercept']
   /** The same of the other clusters, by their names. */
   readonly intercepts?: Readonly<Record<string, Recorder['intercept']>>
+  /** Stands before each of the operator's other clusters, from the start on. */
+  readonly interceptOthers?: Recorder['intercept']
 }
 
 /** Starts an operator, and settles when it has come to rest. */
 export async function starting(app: Operator, options: StartingOptions = {}): Promise<Started> {
-  const { clock = restingClock(), ahead = clock, server = new ApiServer({ clock }), before, intercept, intercepts, ...over } = options
+  const { clock = restingClock(), ahead = clock, server = new ApiServer({ clock }), before, intercept, intercepts, interceptOthers, ...over } = options
   const admin = (transport: Transport): Client => new Cluster({ name: 'test', transport, clock }).client
   const own = server.handle
   const network = recorder(own)
   const others = new Map(app.description.clusters.map(({ name }) => {
     const { handle } = new ApiServer({ clock })
-    return [name, { handle, network: Object.assign(recorder(handle), { intercept: intercepts?.[name] }) }]
+    return [name, { handle, network: Object.assign(recorder(handle), { intercept: intercepts?.[name] ?? interceptOthers }) }]
   }))
   const log: Entry[] = []
   const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void log.push({ level, message, fields })

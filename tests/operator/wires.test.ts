@@ -807,7 +807,8 @@ test('a list that fails is asked for again after a pause as random as it is told
     await clock.advance(60_000)
     for (const name of ['own', 'west']) {
       times[name]!.push(asked[name]!)
-      assert.ok(s.log.some(({ message }) => message.startsWith('Still waiting for the cache of cluster in-memory: configmaps') && message.includes(`reset in ${name}`)), name)
+      const title = name === 'own' ? 'in-memory: configmaps' : '"west": configmaps in cluster "west"'
+      assert.ok(s.log.some(({ message }) => message.startsWith(`Still waiting for the cache of cluster ${title}`) && message.includes(`reset in ${name}`)), name)
     }
     await s.stop()
   }

@@ -50,9 +50,9 @@ const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ['export type WrongToo = Desired<Foo>', 'typeof Foo'],
   ['export type WrongKind = ObjectOf<Bare>', "Did you mean 'typeof Bare'?"],
   ["void client.get(ConfigMap, { name: 'b' })", NAMESPACED],
-  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })", "Did you mean to write 'image'?"],
-  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', ports: [{ containerPort: '80' }] }] } } } })", "'string' is not assignable to type 'number'"],
-  ["void client.apply(Deployment, { metadata: { name: 'd' }, spec: { selector: { matchLabel: {} } } })", "Did you mean to write 'matchLabels'?"],
+  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })", "Did you mean to write 'image'?"],
+  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', ports: [{ containerPort: '80' }] }] } } } })", "'string' is not assignable to type 'number'"],
+  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { selector: { matchLabel: {} } } })", "Did you mean to write 'matchLabels'?"],
   ["export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', image: 3 }] } } } })", "'number' is not assignable to type 'string'"],
   ["void client.edit(Deployment, key, (draft) => { draft.spec!.template.spec!.containers[0]!.imagee = 'x' })", "Did you mean 'image'?"],
 ]

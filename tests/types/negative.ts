@@ -1,5 +1,5 @@
 // What the API must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
-import { defineResource, draft, operator, type Client, type Desired, type ObjectOf } from 'kubeloop'
+import { clients, defineResource, draft, operator, type Client, type Desired, type ObjectOf } from 'kubeloop'
 import { ConfigMap, Deployment, Namespace, NetworkPolicy, Pod } from 'kubeloop/kinds'
 import * as z from 'zod'
 declare const client: Client
@@ -29,25 +29,40 @@ await client.edit(Deployment, key, (d) => { d.spec!.template.spec!.containers[0]
 await client.edit(Foo, foo, (d) => { d.spec.m = 3 })
 
 // defaults are optional to write, present to read
-await client.create(Foo, { metadata: { name: 'x' }, spec: {} })
+await client.create(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {} })
 const n: number = foo.spec.n
 // what was read can be written on, arrays included
-await client.apply(Foo, { metadata: { name: 'x' }, spec: foo.spec })
-await client.apply(Deployment, { metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c',
+await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: foo.spec })
+await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c',
   args: foo.spec.args }] } } } })
 // one field only; undefined means absent
-await client.apply(Deployment, { metadata: { name: 'd' }, spec: { replicas: undefined } })
+await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replicas: undefined } })
 // @ts-expect-error typo
-await client.apply(Deployment, { metadata: { name: 'd' }, spec: { replica: 3 } })
+await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } })
 // @ts-expect-error typo through a helper with a type
 const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { replica: 3 } })
 // @ts-expect-error typo, with an owner
-await client.apply(Deployment, { metadata: { name: 'd' }, spec: { replica: 3 } }, { owner: foo })
+await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } }, { owner: foo })
 // @ts-expect-error the wire name is from
-await client.apply(NetworkPolicy, { metadata: { name: 'n' }, spec: { ingress: [{ _from: [] }] } })
-await client.apply(NetworkPolicy, { metadata: { name: 'n' }, spec: { ingress: [{ from: [] }] } })
+await client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ _from: [] }] } })
+await client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ from: [] }] } })
+// @ts-expect-error an object of a namespaced kind is not written without its namespace
+await client.apply(Deployment, { metadata: { name: 'd' } })
+// @ts-expect-error nor is it created
+await client.create(Deployment, { metadata: { generateName: 'd-' } })
+// its owner has one, and a client for one namespace fills it in
+await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: foo })
+await client.create(Deployment, { metadata: { name: 'd' } }, { owner: foo, dryRun: true })
+await clients.namespaced(client, 'a').apply(Deployment, { metadata: { name: 'd' } })
+await clients.namespaced(client, 'a').live.create(Deployment, { metadata: { name: 'd' } })
+const narrower: Client = clients.namespaced(client, 'a')
+void narrower
+// @ts-expect-error a typo beside the owner
+await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: foo, forced: true })
+// a cluster-scoped kind has none
+await client.apply(Namespace, { metadata: { name: 'n' } })
 // @ts-expect-error status is not written by apply
-await client.apply(Foo, { metadata: { name: 'x' }, spec: {}, status: { ok: true } })
+await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {}, status: { ok: true } })
 
 // names of objects
 // @ts-expect-error namespaced kinds need a namespace

@@ -1,0 +1,22 @@
+/** An operator whose parts each need a permission on Deno, as its environment says. */
+import process from 'node:process'
+import { operator } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+
+const { HEALTH, IDENTITY, OTHER, SOURCE, FETCHED } = process.env
+const app = operator({
+  name: 'permitted',
+  ...(HEALTH && { health: HEALTH }),
+  leaderElection: { namespace: 'default', ...(IDENTITY && { identity: IDENTITY }) },
+})
+const other = OTHER ? app.cluster('other', { server: OTHER, insecure: true }) : undefined
+const builder = app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'seen', ...(other && { cluster: other }) })
+if (SOURCE) builder.from('outside', async function* () {
+  await fetch(SOURCE)
+  yield* []
+})
+builder.reconcile(async (_, { log }) => {
+  if (FETCHED) await fetch(FETCHED)
+  log.info('reconciled')
+})
+await app.run(import.meta)

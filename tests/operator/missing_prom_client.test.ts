@@ -1,0 +1,48 @@
+/** An operator with metrics where prom-client is not installed. It runs on a copy of the library, in a process of this runtime. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import process from 'node:process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const SCRIPT = `
+import { operator } from './mod.ts'
+import { ConfigMap } from './lib/kinds/mod.ts'
+import { ApiServer } from './lib/apiserver/mod.ts'
+const lines = []
+const say = (level) => (message) => void lines.push(level + ' ' + message)
+for (const [serves, metrics] of [[false, 0], [true, 0], [false, undefined]]) {
+  const stop = new AbortController()
+  const log = { debug() {}, info() {}, warn: (message) => (say('warn')(message), stop.abort()), error: say('error') }
+  const app = operator({ name: 'x', ...(metrics !== undefined && { metrics }), log })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await app.start(stop.signal, { transport: new ApiServer().handle, instance: 'me', serves, onAssembled: () => metrics === undefined && stop.abort() })
+    .catch((error) => lines.push('ended ' + error.message))
+}
+console.log(JSON.stringify(lines))
+process.exit(0)
+`
+
+test('where metrics are not served, it is a warning at the start; where they are, the start ends with it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-prom-'))
+  try {
+    const root = fileURLToPath(new URL('../../', import.meta.url))
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(join(root, 'node_modules/zod'), join(folder, 'node_modules/zod'))
+    for (const name of ['lib', 'mod.ts', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
+    writeFileSync(join(folder, 'script.ts'), SCRIPT)
+    const name = basename(process.execPath)
+    const args = name.startsWith('deno') ? ['run', '-A', '--no-check', '--quiet', '--node-modules-dir=manual'] : name.startsWith('bun') ? ['run', '--no-install'] : []
+    const output = await new Promise<string>((resolve, reject) =>
+      execFile(process.execPath, [...args, 'script.ts'], { cwd: folder }, (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout))))
+    const [warning = '', ended = '', ...others] = JSON.parse(output) as string[]
+    assert.match(warning, /^warn Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \([^]*; without it the operator does not start where its metrics are served$/)
+    assert.match(ended, /^ended Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/)
+    assert.deepEqual(others, [])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

@@ -1,0 +1,155 @@
+/** What errors, log lines, probes and reports call the other clusters of an operator: as its file does. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Cluster, defineResource, operator, type Operator, type OtherCluster } from 'kubeloop'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { cachesSynced } from '../../lib/manager/checks.ts'
+import type { ReconcileReport } from '../../lib/controller/controller.ts'
+import { answer, refusal } from '../client/transports.ts'
+import { create, ours, ref, starting, type StartingOptions } from './starting.ts'
+
+const nowhere = { server: 'https://127.0.0.1:1' }
+const Thing = defineResource({ group: 'far.example.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+
+interface Copier {
+  readonly app: Operator
+  readonly west: OtherCluster
+  readonly errors: string[]
+}
+
+/** An operator with a controller here that writes to the west, and one in the west that fails. */
+function copier(): Copier {
+  const errors: string[] = []
+  const note = (error: Error): void => void errors.push(error.message)
+  const app = operator({ name: 'copier' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async ({ metadata: { name } }, { client, clientOf, log }) => {
+    log.info('works here')
+    await clientOf(west).apply(Secret, { metadata: ref(name) }).catch(note)
+    await clientOf(west).live.get(Secret, ref(name)).catch(note)
+    await client.live.get(Secret, ref('there')).catch(note)
+  })
+  const whenOdd = (map: Parameters<typeof ours>[0]): boolean => {
+    if (map.metadata.name === 'odd') throw new Error('an odd one')
+    return ours(map)
+  }
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: whenOdd })
+    .watches(Secret, () => {
+      throw new Error('not mapped')
+    }, { cluster: west })
+    .reconcile(async (_, { log }) => {
+      log.info('works there')
+      throw new Error('not today')
+    })
+  return { app, west, errors }
+}
+
+const broken = refusal(500, 'InternalError', {}, 'broken')
+const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> => (request, next) => (path.test(request.path) ? Promise.resolve(broken) : next(request))
+
+test('a request that another cluster refuses is said with its name; of the own cluster, without one', async () => {
+  const { app, errors } = copier()
+  const s = await starting(app, { intercept: refusing(/secrets\/there/), interceptOthers: refusing(/secrets\/a/) })
+  await create(s.client, 'a')
+  await s.clock.advance(0)
+  assert.deepEqual(errors, [
+    'Cannot apply Secret "default/a" in cluster "west": broken',
+    'Cannot get Secret "default/a" in cluster "west": broken',
+    'Cannot get Secret "default/there": broken',
+  ])
+  await s.stop()
+})
+
+test('what cannot be watched there is named with it: in the log, in a probe, and in the error that ends the start', async () => {
+  const { app, west } = copier()
+  const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
+  const warned = s.log.filter(({ level }) => level === 'warn')
+  assert.match(warned[0]!.message, /^Cannot list configmaps in cluster "west": broken; next try/)
+  assert.deepEqual(warned.map(({ fields }) => fields['cluster']), warned.map(() => 'west'))
+  const caches = [s.parts!.cluster.cache, s.parts!.clusterOf(west).cache]
+  const probe = (): unknown => cachesSynced(caches)(new AbortController().signal)
+  assert.throws(probe, { message: 'not synced: configmaps in cluster "west"', cause: 'configmaps in cluster "west": Cannot list configmaps in cluster "west": broken' })
+  await s.clock.advance(11_000)
+  assert.ok(s.log.some(({ message }) => message.startsWith('Still waiting for the cache of cluster "west": configmaps in cluster "west" (')), JSON.stringify(s.log))
+  await s.clock.advance(120_000)
+  const outcome = s.outcome()
+  assert.ok(outcome instanceof Error)
+  assert.equal(outcome.message, 'Cannot sync the cache of cluster "west" within 2 m: configmaps in cluster "west" (Cannot list configmaps in cluster "west": broken)')
+})
+
+test('a watch that was refused and goes on is said with the cluster', async () => {
+  const { app, west } = copier()
+  const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
+  s.networkOf(west).intercept = undefined
+  await s.clock.advance(5000)
+  assert.ok(s.log.some(({ message }) => message === 'Watching configmaps in cluster "west" again'), JSON.stringify(s.log))
+  await s.stop()
+})
+
+test('lines of a controller whose kind lives there have its name in a field; others do not', async () => {
+  const { app, west } = copier()
+  const s = await starting(app)
+  await create(s.client, 'a')
+  await create(s.clientOf(west), 'b', 'odd')
+  await s.clientOf(west).create(Secret, { metadata: ref('c') })
+  await s.clock.advance(0)
+  const clusterOf = (text: string): unknown[] => [...new Set(s.log.filter(({ message }) => message.includes(text)).map(({ fields }) => fields['cluster']))]
+  assert.deepEqual(clusterOf('works here'), [undefined])
+  assert.deepEqual(clusterOf('works there'), ['west'])
+  assert.deepEqual(clusterOf('Cannot reconcile ConfigMap "default/b"'), ['west'])
+  assert.deepEqual(clusterOf('an odd one'), ['west'])
+  assert.deepEqual(clusterOf('not mapped'), ['west'])
+  await s.stop()
+})
+
+test('reports say where the kind lives and where it was written to', async () => {
+  const { app, west } = copier()
+  const reports: ReconcileReport[] = []
+  const s = await starting(app, { onReconcile: (report) => void reports.push(report) })
+  await create(s.client, 'a')
+  await create(s.clientOf(west), 'b')
+  await s.clock.advance(0)
+  const of = (controller: string): ReconcileReport => reports.find((report) => report.controller === controller)!
+  assert.deepEqual([of('here').cluster, of('there').cluster], [undefined, 'west'])
+  assert.deepEqual(of('here').writes, [{ verb: 'apply', kind: 'Secret', key: 'default/a', result: 'created', cluster: 'west' }])
+  await s.stop()
+})
+
+test('what the API server there warns of is said with its name', async () => {
+  const { app } = copier()
+  const s = await starting(app, {
+    interceptOthers: (request, next) =>
+      request.method === 'PATCH' ? Promise.resolve(answer(200, {}, { warning: '299 - "old"' })) : next(request),
+  })
+  await create(s.client, 'a')
+  await s.clock.advance(0)
+  assert.equal(s.log.find(({ message }) => message === 'The API server warns: old')?.fields['cluster'], 'west')
+  await s.stop()
+})
+
+test('a definition that is missing there is said with its name, and so is one that was installed', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(Thing, { cluster: west }).reconcile(async () => {})
+  const s = await starting(app, { crds: 'verify' })
+  assert.match(String(s.outcome()), /CustomResourceDefinition "things\.far\.example\.dev" is not installed in cluster "west"; install it/)
+  const refused = await starting(app, { crds: 'install', interceptOthers: refusing(/customresourcedefinitions/) })
+  assert.match(String(refused.outcome()), /^ApiError: Cannot get CustomResourceDefinition "things\.far\.example\.dev" in cluster "west": broken$/)
+  const installed = await starting(app, { crds: 'install' })
+  await installed.clock.advance(1000)
+  assert.equal(installed.log.find(({ message }) => message === 'Installed things.far.example.dev/v1')?.fields['cluster'], 'west')
+  await installed.stop()
+})
+
+test('a server that cannot be reached is called by its name, and its address is in brackets', async () => {
+  const expected = /^NetworkError: Cannot connect to cluster "west" \(127\.0\.0\.1:1\): connection refused/
+  const cluster = new Cluster({ name: 'x', label: 'west', config: nowhere })
+  await assert.rejects(cluster.client.get(ConfigMap, ref('a')), expected)
+  await assert.rejects(cluster.leaseApi.get({ resource: ConfigMap, ...ref('a') }), expected)
+  assert.equal(cluster.leaseApi.describe({ resource: ConfigMap, ...ref('a') }), 'ConfigMap "default/a" in cluster "west"')
+  cluster.close()
+  const own = new Cluster({ name: 'x', config: nowhere })
+  await assert.rejects(own.client.get(ConfigMap, ref('a')), /^NetworkError: Cannot connect to 127\.0\.0\.1:1: connection refused/)
+  own.close()
+})
