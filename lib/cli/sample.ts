@@ -1,7 +1,8 @@
 /** The sample operator, its object and its test, as files: `kubeloop new` writes them, and `kubeloop demo` runs them. */
 
-/** `examples/sample_controller.ts`, to the letter. */
-export const SAMPLE_OPERATOR: string = `import { defineResource, operator, type Desired, type ObjectOf } from 'kubeloop'
+/** `examples/1_sample_controller.ts`, to the letter. */
+export const SAMPLE_OPERATOR: string = `// A Foo becomes a Deployment, which follows the Foo's replicas and comes back when it is deleted.
+import { defineResource, operator, type Desired, type ObjectOf } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import * as z from 'zod'
 

@@ -73,9 +73,9 @@ export interface World extends AsyncDisposable {
    * @example
    * ```ts
    * import assert from 'node:assert/strict'
-   * import { operator } from 'kubeloop'
    * import { world } from 'kubeloop/testing'
-   * const w = await world(operator({ name: 'greeter' }))
+   * import app from './operator.ts'
+   * const w = await world(app)
    * assert.deepEqual(await w.settle(), [])
    * await w.stop()
    * ```
@@ -96,11 +96,12 @@ export interface World extends AsyncDisposable {
    * @example
    * ```ts
    * import assert from 'node:assert/strict'
-   * import { LeadershipLost, operator } from 'kubeloop'
+   * import { LeadershipLost } from 'kubeloop'
    * import { Lease } from 'kubeloop/kinds'
    * import { world } from 'kubeloop/testing'
-   * const w = await world(operator({ name: 'greeter', leaderElection: true }))
-   * w.fault({ verb: 'update', resource: Lease, status: 500, times: Infinity })
+   * import app from './operator.ts'
+   * const w = await world(app, { replicas: 2 })
+   * w.fault({ verb: 'update', resource: Lease, status: 500, times: 5 })
    * await assert.rejects(w.advance('20s'), LeadershipLost)
    * w.takeFailure()
    * await w.stop()
@@ -131,7 +132,7 @@ const MAX_GRACE_MS = 3_600_000
  * @example
  * ```ts
  * import { world } from 'kubeloop/testing'
- * import app, { Foo } from './sample_controller.ts'
+ * import app, { Foo } from './operator.ts'
  *
  * const w = await world(app)
  * await w.client.create(Foo, { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentName: 'b' } })

@@ -375,7 +375,7 @@ test('the package installs from its tarball, loads, runs its command and type-ch
     assert.ok(packed)
     const files = packed.files.map((each) => each.path)
     for (
-      const name of ['LICENSE', 'README.md', 'package.json', 'cli.js', 'mod.js', 'mod.d.ts', 'kinds.d.ts', 'testing.d.ts', 'apiserver.d.ts', 'metrics.d.ts', 'client-node.d.ts']
+      const name of ['LICENSE', 'README.md', 'docs/getting-started.md', 'package.json', 'cli.js', 'mod.js', 'mod.d.ts', 'kinds.d.ts', 'testing.d.ts', 'apiserver.d.ts', 'metrics.d.ts', 'client-node.d.ts']
     ) assert.ok(files.includes(name), name)
     assert.deepEqual(
       files.filter((name) => /\.ts$/.test(name) && !name.endsWith('.d.ts')),

@@ -25,7 +25,7 @@ async function inFolder(use: (path: (name: string) => string) => Promise<void>):
 }
 
 test('the sample is the example, to the letter', () => {
-  assert.equal(SAMPLE_OPERATOR, example('sample_controller.ts'))
+  assert.equal(SAMPLE_OPERATOR, example('1_sample_controller.ts'))
   assert.equal(SAMPLE_MANIFEST, example('foo.yaml'))
 })
 

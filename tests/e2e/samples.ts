@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { REPO } from './operator_process.ts'
 import type { Sample } from './suite.ts'
 
-const SAMPLE = join(REPO, 'examples/sample_controller.ts')
+const SAMPLE = join(REPO, 'examples/1_sample_controller.ts')
 
 export const sourceSample: Sample = { file: SAMPLE, library: join(REPO, 'mod.ts'), reads: [REPO] }
 

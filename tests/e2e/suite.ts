@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
 import { Cluster, httpTransport, type Client, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
-import { Foo } from '../../examples/sample_controller.ts'
+import { Foo } from '../../examples/1_sample_controller.ts'
 import { startOperatorProcess, withKubeconfig } from './operator_process.ts'
 import { watching } from './watching.ts'
 

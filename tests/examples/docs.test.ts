@@ -4,14 +4,14 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { Cluster, dynamicResource, type Log, type Operator } from 'kubeloop'
+import { Cluster, dynamicResource, operator, type KubeObject, type Log, type Operator, type Resource } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Event, Secret } from 'kubeloop/kinds'
 import { world, type World } from 'kubeloop/testing'
-import { Foo } from '../../examples/sample_controller.ts'
+import { Foo } from '../../examples/1_sample_controller.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { freePort } from '../../lib/runtime/free_port.ts'
-import { PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
+import { besideExamples, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
 import { ROOT } from '../tools/tree.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
@@ -32,7 +32,7 @@ interface Module {
 
 /** A block as a module. Fixed ports may be taken by another run of this test. */
 async function load(index: number): Promise<Module> {
-  const text = blocks[index]!.text.replace(/'\.\/(\w+\.ts)'/g, `'../../examples/$1'`)
+  const text = besideExamples(blocks[index]!.text).replace(/'\.\/(\w+\.ts)'/g, `'../../examples/$1'`)
     .replace(/\b(health|metrics|profiling): (\d+|':\d+')/g, '$1: 0').replace('address: 9000', `address: ${apiPort}`)
   const path = join(folder, `block_${index}.ts`)
   writeFileSync(path, text)
@@ -73,7 +73,7 @@ test('every block is an operator that runs, has tests, or is run by one of these
   assert.ok(blocks.length >= 15)
   for (const [index, { default: app }] of modules.entries()) {
     if (app) await within(app, async (w) => void await w.settle())
-    else assert.match(blocks[index]!.text, /^test\('|^export async function watch\(/m, blocks[index]!.name)
+    else assert.match(blocks[index]!.text, /^test\('|^export async function watch\(|^export const Range = /m, blocks[index]!.name)
   }
 })
 
@@ -136,7 +136,7 @@ test('the one with an index ranks what is in a pool', () =>
   }))
 
 test('the one with a schedule says when it ran last, and runs again a day later', () =>
-  within(appOf("kind: 'Backup'"), async (w) => {
+  within(appOf("plural: 'backups'"), async (w) => {
     const Backup = kindOf('example.dev', 'Backup')
     await w.client.create(Backup, { metadata: ref('a'), spec: { schedule: 'daily' } } as never)
     await w.settle()
@@ -168,6 +168,17 @@ test('the one with Events warns of what is broken', async () => {
     assert.deepEqual((await w.client.list(Event, { namespace: 'default' })).map(({ reason, type }) => [reason, type]), [['Broken', 'Warning']])
   }, log)
   assert.ok(lines.some((line) => line.includes('is broken')))
+})
+
+test('the definition with a union and a rule is taken by a server', async () => {
+  const { Range } = moduleOf('export const Range = ') as unknown as { readonly Range: Resource<KubeObject> }
+  const app = operator({ name: 'ranges' })
+  app.controllerFor(Range).reconcile(async () => {})
+  await within(app, async (w) => {
+    const range = (spec: object) => w.client.create(Range, { metadata: { name: 'a' }, spec } as never)
+    await assert.rejects(range({ limits: { min: 1, max: 2 }, sink: { type: 'merge' } }), /into is required when type is merge/)
+    await range({ limits: { min: 1, max: 2 }, sink: { type: 'merge', into: 'x' } })
+  })
 })
 
 test('the one that assembles its parts hears of Deployments and of their ReplicaSets', async () => {

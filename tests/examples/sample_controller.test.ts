@@ -4,12 +4,14 @@ import { test } from 'node:test'
 import { dynamicResource } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
-import app, { Foo } from '../../examples/sample_controller.ts'
+import app, { Foo } from '../../examples/1_sample_controller.ts'
+// Its tests are run as they are.
+import '../../examples/7_testing.test.ts'
 import { DENO_ENV } from '../e2e/operator_process.ts'
 import { pageText } from '../tools/docs.ts'
 import { failures, replicas, works } from '../operator/starting.ts'
 
-const SOURCE = readFileSync(new URL('../../examples/sample_controller.ts', import.meta.url), 'utf8')
+const SOURCE = readFileSync(new URL('../../examples/1_sample_controller.ts', import.meta.url), 'utf8')
 
 const key = { namespace: 'default', name: 'example' }
 const owned = { namespace: 'default', name: 'example-foo' }
@@ -24,7 +26,7 @@ test('the sample is an inert description of at most 30 lines of code', () => {
 })
 
 test('the README shows the sample as it is', () => {
-  assert.ok(pageText('README.md').includes(SOURCE.trim()), 'README.md and examples/sample_controller.ts differ')
+  assert.ok(pageText('README.md').includes(SOURCE.trim()), 'README.md and examples/1_sample_controller.ts differ')
 })
 
 test('the docs tell the rights that the end-to-end tests give to Deno', () => {

@@ -5,7 +5,7 @@ import { Cluster, defineResource, operator, type AnyResource, type Client, type 
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { FakeClock, world, type World } from 'kubeloop/testing'
-import sample, { Foo } from '../../examples/sample_controller.ts'
+import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
 import { refusal } from '../client/transports.ts'

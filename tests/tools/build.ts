@@ -10,7 +10,7 @@
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
  * and those who bundle an operator minify then. Comments are left to the declarations.
  */
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build as tsup, type Options } from 'tsup'
 import { readFacts } from '../structure/source_facts.ts'
@@ -302,6 +302,7 @@ function writePackage(folder: string): void {
     ) + '\n',
   )
   for (const file of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, file), join(folder, file))
+  cpSync(join(ROOT, 'docs'), join(folder, 'docs'), { recursive: true })
 }
 
 if (process.argv[1] === import.meta.filename) {

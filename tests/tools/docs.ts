@@ -1,7 +1,7 @@
 /** What README and docs show, as their readers would paste it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from './tree.ts'
+import { readTree, ROOT } from './tree.ts'
 
 export interface DocsBlock {
   /** Its page and place: `docs/client.md:20`. */
@@ -31,4 +31,20 @@ export function docsBlocks(): readonly DocsBlock[] {
 /** The blocks of TypeScript. */
 export function typescriptBlocks(): readonly DocsBlock[] {
   return docsBlocks().filter(({ language }) => language === 'ts')
+}
+
+/** Text that imports the operator's file, for a file in the folder of the examples. */
+export function besideExamples(text: string): string {
+  return text.replaceAll("'./operator.ts'", "'./1_sample_controller.ts'")
+}
+
+/** What they show is not exported, so that an example cannot import it. */
+const INTERNAL: ReadonlySet<string> = new Set(['lib/runtime/certificates.ts'])
+
+/** The examples of the doc comments in lib, without the comment's margin; the name is the file and the place: `core/index.ts 1`. */
+export function docComments(): readonly { readonly name: string; readonly path: string; readonly text: string }[] {
+  return [...readTree(['lib'], /\.ts$/)].filter(([path]) => !INTERNAL.has(path)).flatMap(([path, source]) => {
+    const examples = [...source.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g)].map(([, lines]) => lines!.replace(/^\s*\* ?/gm, ''))
+    return examples.map((text, i) => ({ name: `${path.replace('lib/', '')} ${i + 1}`, path, text }))
+  })
 }

@@ -1,3 +1,4 @@
+// A Foo becomes a Deployment, which follows the Foo's replicas and comes back when it is deleted.
 import { defineResource, operator, type Desired, type ObjectOf } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import * as z from 'zod'

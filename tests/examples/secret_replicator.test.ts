@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Namespace, Secret } from 'kubeloop/kinds'
 import { world, type World } from 'kubeloop/testing'
 import { failures, replicas, works } from '../operator/starting.ts'
-import app from '../types/operators/secret_replicator.ts'
+import app from '../../examples/2_secret_replicator.ts'
 
 const source = { namespace: 'vault', name: 'tls' }
 const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })

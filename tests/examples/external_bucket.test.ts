@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { dynamicResource, type ObjectOf } from 'kubeloop'
 import { Secret } from 'kubeloop/kinds'
 import { world, type World } from 'kubeloop/testing'
-import { Bucket, buckets } from '../types/operators/external_bucket.ts'
+import { Bucket, buckets } from '../../examples/3_external_bucket.ts'
 import { MemoryCloud } from './memory_cloud.ts'
 
 type Bucket = ObjectOf<typeof Bucket>

@@ -1,3 +1,4 @@
+// An object outside the cluster: a bucket of a cloud, made with credentials from a Secret, and deleted before its object goes.
 import { defineResource, isReason, operator, TerminalError, type Operator } from 'kubeloop'
 import { Secret } from 'kubeloop/kinds'
 import * as z from 'zod/mini'
@@ -14,8 +15,9 @@ export interface Cloud {
   destroy(id: string, signal: AbortSignal): Promise<'gone' | 'going'>
 }
 
+/** `await buckets(cloud).run(import.meta)` runs it; a test gives it a cloud in memory. */
 export function buckets(cloud: Cloud): Operator {
-  const app = operator({ name: 'buckets', leaderElection: true })
+  const app = operator({ name: 'buckets', leaderElection: true, crds: 'install' })
 
   app.controllerFor(Bucket, { concurrency: 8, timeout: '30s', backoff: { first: '1s', most: '5m' } })
     .finalize(async (bucket, { signal }) => {
@@ -23,28 +25,27 @@ export function buckets(cloud: Cloud): Operator {
       return (await cloud.destroy(bucket.metadata.uid, signal)) === 'going' ? { requeueAfter: '5s' } : undefined
     })
     .reconcile(async (bucket, { client, events, signal }) => {
-      const id = bucket.metadata.uid
-      const state = await cloud.state(id, signal)
+      const { namespace, name, uid } = bucket.metadata
+      const state = await cloud.state(uid, signal)
       if (state === 'refused') {
         await client.setStatus(Bucket, bucket, { phase: 'Failed' })
         events.warning(bucket, 'Refused', 'The cloud refused this bucket')
         throw new TerminalError('Bucket refused; change its spec to try again')
       }
       if (state === undefined) {
-        const secret = await client.get(Secret, { namespace: bucket.metadata.namespace, name: bucket.spec.credentials })   // live: Secrets are not watched
+        // Secrets are not watched, so this is read from the server.
+        const secret = await client.get(Secret, { namespace, name: bucket.spec.credentials })
         if (!secret?.data?.['token']) throw new Error(`Cannot create bucket: Secret "${bucket.spec.credentials}" has no token`)
-        await cloud.create(id, bucket.spec.region, atob(secret.data['token']), signal)
+        await cloud.create(uid, bucket.spec.region, atob(secret.data['token']), signal)
       }
-      if (!state || !state.ready) {
+      if (!state?.ready) {
         await client.setStatus(Bucket, bucket, { phase: 'Creating' })
         return { requeueAfter: '10s' }
       }
       await client.setStatus(Bucket, bucket, { phase: 'Ready', url: state.url })
-      try {
-        await client.create(Secret, { metadata: { name: `${bucket.metadata.name}-url` }, stringData: { url: state.url } }, { owner: bucket })
-      } catch (error) {
+      await client.create(Secret, { metadata: { name: `${name}-url` }, stringData: { url: state.url } }, { owner: bucket }).catch((error) => {
         if (!isReason(error, 'AlreadyExists')) throw error
-      }
+      })
       return { requeueAfter: '1h' }        // look for drift
     })
   return app

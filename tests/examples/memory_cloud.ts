@@ -1,5 +1,5 @@
 /** A cloud that a test looks into: buckets that take their time. */
-import type { Cloud } from '../types/operators/external_bucket.ts'
+import type { Cloud } from '../../examples/3_external_bucket.ts'
 
 interface Stored {
   readonly region: string

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigMap } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import app, { west } from '../../examples/5_config_copier.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+
+test('what is labelled is copied to the other cluster, kept as it is, and deleted with its source', async () => {
+  await using w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'west' } }, data: { n: '1' } })
+  await w.client.create(ConfigMap, { metadata: ref('b'), data: { n: '1' } })
+  await w.settle()
+  const there = w.clientOf(west)
+  assert.deepEqual((await there.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data]), [['a', { n: '1' }]])
+  await there.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
+  await w.settle()
+  assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })
+  await there.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual([await there.get(ConfigMap, ref('a')), await w.client.get(ConfigMap, ref('a'))], [undefined, undefined])
+})
+
+test('while the other cluster refuses a deletion, its source stays', async () => {
+  await using w = await world(app)
+  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'west' } }, data: { n: '1' } })
+  await w.settle()
+  w.fault({ cluster: west, verb: 'delete', status: 500 })
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.ok((await w.client.get(ConfigMap, ref('a')))?.metadata.deletionTimestamp)
+  await w.advance('1s')
+  assert.equal(await w.client.get(ConfigMap, ref('a')), undefined)
+})

@@ -1,0 +1,42 @@
+/** The examples of the doc comments run as they are, with a kubeconfig that leads to an API in memory. */
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { after, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { ApiServer, serve } from 'kubeloop/apiserver'
+import { besideExamples, docComments } from '../tools/docs.ts'
+import { ROOT } from '../tools/tree.ts'
+
+mkdirSync(join(ROOT, '.kubeloop'), { recursive: true })
+const folder = mkdtempSync(join(ROOT, '.kubeloop/comments-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const api = await serve(new ApiServer())
+after(() => api.close())
+const kubeconfig = join(folder, 'config')
+writeFileSync(kubeconfig, JSON.stringify({
+  apiVersion: 'v1', kind: 'Config', 'current-context': 'a',
+  contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  clusters: [{ name: 'a', cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') } }],
+  users: [{ name: 'a', user: { token: api.token } }],
+}))
+
+/** What an example would do for a minute is done for a moment. */
+const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(60_000)', 'AbortSignal.timeout(300)'], ["from './1_", "from '../../examples/1_"]]
+
+/** Those that need what is not here. */
+const SKIPPED: Readonly<Record<string, string>> = {
+  'testing/envtest.ts 1': 'it starts etcd and kube-apiserver, as the suites on the real API server do',
+}
+
+for (const { name, text } of docComments()) {
+  test(`the example of ${name} runs`, { skip: SKIPPED[name] ?? false }, async () => {
+    process.env['KUBECONFIG'] = kubeconfig
+    const path = join(folder, `${name.replaceAll(/\W/g, '_')}.ts`)
+    writeFileSync(path, SHORTER.reduce((source, [from, to]) => source.replaceAll(from, to), besideExamples(text)))
+    await assert.doesNotReject(import(pathToFileURL(path).href))
+  })
+}
