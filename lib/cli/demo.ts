@@ -13,7 +13,7 @@ const FILE = `${DEMO}/sample_controller.mts`
 const MANIFEST = 'foo.yaml'
 /** Deno resolves names for this package's own modules by the configuration of whoever runs it. */
 const DENO_CONFIG = `${DEMO}/deno.json`
-const MODULES = ['kubeloop', 'kubeloop/kinds', 'zod', 'zod/v4/core']
+const MODULES = ['kubeloop', 'kubeloop/kinds', 'kubeloop/schema', 'zod', 'zod/v4/core']
 
 export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
   const own = { name: MANIFEST, objects: await parseManifest(SAMPLE_MANIFEST, MANIFEST) }
