@@ -3,6 +3,7 @@ import { formatMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Log } from '../observe/log.ts'
+import { withVerbs } from '../client/codec.ts'
 import type { Occurrence } from './event.ts'
 import { DENIED_MS, type DropCause, type EventLimits, type Job } from './event_state.ts'
 import type { EventMeter } from './metrics.ts'
@@ -55,9 +56,11 @@ export class Losses {
     const about = `event ${event.reason} about ${event.regarding.kind} "${formatKey(event.regarding)}"`
     if (cause === 'forbidden') {
       const isNews = this.#once(`${cause} ${write.kind}`)
+      const message = messageOf(error)
+      const complete = withVerbs(message, 'create', 'patch')
       this.#log[isNews ? 'warn' : 'debug'](
-        `${messageOf(error)}; writing events needs the rights "create" and "patch" on events in the group events.k8s.io. ` +
-          `Those of namespace "${write.namespace}" are dropped quietly; one is tried every ${formatMs(DENIED_MS)}`,
+        `${complete === message ? `${message}; the operator's role needs create and patch on events in the group events.k8s.io` : complete}. ` +
+          `Events of namespace "${write.namespace}" are dropped quietly; one is tried every ${formatMs(DENIED_MS)}`,
         { error },
       )
     } else if (lost === 0) this.#log.debug(`Cannot write the ${about} yet: ${messageOf(error)}`)

@@ -293,8 +293,8 @@ test('a missing right is said once, with what is missing; then nothing is asked 
   await clock.advance(0)
   assert.equal(network.requests.length, 2)
   assert.deepEqual(lines, [
-    `warn Cannot create events.events.k8s.io in namespace "default": ${denial}; writing events needs the rights "create" and "patch" on events in the group ` +
-      'events.k8s.io. Those of namespace "default" are dropped quietly; one is tried every 5 m',
+    `warn Cannot create events.events.k8s.io in namespace "default": ${denial}; ` +
+      'its role lacks { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] }. Events of namespace "default" are dropped quietly; one is tried every 5 m',
   ])
   network.intercept = undefined
   await clock.advance(5 * MINUTE)

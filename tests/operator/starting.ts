@@ -1,4 +1,6 @@
 /** One start of an operator on APIs in memory, under a clock of the test's own: what it sends, what it logs, and how it ends. */
+// An operator whose metrics are on loads it when it starts, which takes real time where it is loaded for the first time.
+import '../../lib/manager/metrics.ts'
 import { Cluster, type Client, type Clock, type Operator, type OtherCluster, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
