@@ -1,5 +1,5 @@
 /** Log lines as text: for a person at a terminal, or as JSON for whatever collects them. */
-import { messageOf } from '../core/errors.ts'
+import { ApiError, ConfigError, messageOf, NetworkError } from '../core/errors.ts'
 import type { LogFields, LogLevel } from './log.ts'
 
 export interface LogLine {
@@ -22,15 +22,30 @@ export function formatJson({ level, message, fields, timeMs }: LogLine): string 
   return toJson(line, text)
 }
 
-/** `12:00:01  warn: message  key=value`. Errors are left to the message, which has what they say. */
+/** `12:00:01  warn: message  key=value`. Of an error is added what it and its causes say beyond the message. */
 export function formatPretty({ level, message, fields, timeMs }: LogLine): string {
-  const rest = Object.entries(fields)
-    .filter(([, value]) => value !== undefined && !(value instanceof Error))
-    .filter(([name]) => !message.includes(`{${name}}`) && !OBVIOUS.has(name))
-    .map(([name, value]) => `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : toJson(value)}`)
   const text = `${level === 'info' ? '' : `${level}: `}${fill(message, fields)}`
+  const rest = Object.entries(fields)
+    .filter(([name]) => !message.includes(`{${name}}`) && !OBVIOUS.has(name))
+    .map(([name, value]) => [name, value instanceof Error ? unsaid(value, text) : value] as const)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : toJson(value)}`)
   return [clockTime(timeMs), text, ...(rest.length > 0 ? [rest.join(' ')] : [])].join('  ')
 }
+
+/** What an error and its causes say that is not in the text yet. Errors of requests say themselves what their cause means. */
+function unsaid(error: Error, text: string): string | undefined {
+  const parts: string[] = []
+  for (let at: unknown = error, depth = 0; at !== undefined && depth < MAX_CAUSES; depth++) {
+    const message = messageOf(at)
+    if (![text, ...parts].some((each) => each.includes(message))) parts.push(message)
+    at = at instanceof Error && !(at instanceof NetworkError) && !(at instanceof ApiError) && !(at instanceof ConfigError) ? at.cause : undefined
+  }
+  return parts.length > 0 ? parts.join(', caused by: ') : undefined
+}
+
+/** Causes may form a circle. */
+const MAX_CAUSES = 8
 
 /** `12:00:01`, in the local time of whoever looks. */
 export function clockTime(timeMs: number): string {

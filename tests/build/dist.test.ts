@@ -30,15 +30,18 @@ const CONSUMER = `
 import { defineResource, operator, type Client, type Desired, type ObjectOf } from 'kubeloop'
 import * as apiserver from 'kubeloop/apiserver'
 import { Deployment } from 'kubeloop/kinds'
+import { conditionList } from 'kubeloop/schema'
 import * as testing from 'kubeloop/testing'
 import * as z from 'zod'
 
 const Foo = defineResource({
   group: 'samplecontroller.k8s.io', version: 'v1alpha1', kind: 'Foo',
   spec: z.object({ deploymentName: z.string(), replicas: z.int32().min(0).max(10).default(1) }),
-  status: z.object({ availableReplicas: z.int32().optional() }),
+  status: z.object({ availableReplicas: z.int32().optional(), conditions: conditionList }),
 })
 type Foo = ObjectOf<typeof Foo>
+// @ts-expect-error The list of conditions is typed.
+export const wrongStatus: NonNullable<Foo['status']> = { conditions: 5 }
 
 const app = operator({ name: 'sample-controller', leaderElection: true })
 app.controllerFor(Foo).owns(Deployment).reconcile(async (foo, { client }) => {
@@ -137,6 +140,11 @@ test('mod.js and kinds.js have all of their declarations in one file each, which
     assert.equal(readFileSync(join(DIST, `${name}.js`), 'utf8').split('\n')[0], `// @ts-self-types="./${name}.d.ts"`)
   }
   for (const name of ['mod', 'kinds']) assert.deepEqual(factsOf(`${name}.d.ts`).imports, [], name)
+  // What is missing would be `any`, and with skipLibCheck no compiler says so.
+  for (const name of Object.keys(ENTRIES)) {
+    const beside = factsOf(`${name}.d.ts`).imports.flatMap(({ specifier }) => (specifier?.startsWith('.') ? [specifier] : []))
+    assert.deepEqual(beside.filter((each) => each !== './mod.js'), [], name)
+  }
   assert.deepEqual(readdirSync(DIST).filter((file) => file.endsWith('.d.ts')).toSorted(), Object.keys(ENTRIES).map((name) => `${name}.d.ts`).toSorted())
   // A class in two declarations would be two types.
   assert.doesNotMatch(readFileSync(join(DIST, 'kinds.d.ts'), 'utf8'), /^(?:export |declare )*(?:abstract )?class /m)
@@ -158,7 +166,9 @@ async function withCopies(files: Readonly<Record<string, string>>, body: (folder
 }
 
 /** An operator of what can be copied. */
-const MAPPED = `${CONSUMER.replace(/^.*\b(?:apiserver|testing)\b.*\n/gm, '')}console.log('read', Foo.plural, Deployment.plural)\n`
+const COPIED = CONSUMER.replace(/^.*\b(?:apiserver|testing|kubeloop\/schema)\b.*\n/gm, '')
+  .replace(', conditions: conditionList', '').replace(/^\/\/ @ts-expect-error The list.*\n.*\n/m, '')
+const MAPPED = `${COPIED}console.log('read', Foo.plural, Deployment.plural)\n`
 const BESIDE = MAPPED.replace("'kubeloop'", "'./mod.js'").replace("'kubeloop/kinds'", "'./kinds.js'")
 
 test('copies of mod.js and kinds.js beside an operator have their types: Node with tsc, Bun', { timeout: 120_000 }, async () => {

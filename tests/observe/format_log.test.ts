@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NetworkError } from '../../lib/core/errors.ts'
 import { clockTime, formatJson, formatPretty } from '../../lib/observe/format_log.ts'
 import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
 
@@ -57,6 +58,21 @@ test('whatever the fields hold, a line is written, and it is one line', () => {
   const line = json('m', fields)
   assert.deepEqual([line['big'], line['at'], line['twice'], line['circle']], ['12', '1970-01-01T00:00:00.000Z', [same, same], { self: '[Circular]' }])
   assert.deepEqual([line['message'], line['bad']], ['m', '[cannot be written: no]'])
+})
+
+test('a pretty line says of an error, and of its causes, what the message does not', () => {
+  const line = (message: string, fields: object): string => formatPretty({ level: 'warn', message, fields: fields as LogFields, timeMs: 0 }).replace(/^\S+ {2}/, '')
+  const inner = new Error('inner')
+  assert.equal(line('west cannot be read', { error: new Error('refused') }), 'warn: west cannot be read  error=refused')
+  assert.equal(line('Cannot reconcile: boom', { error: new Error('boom', { cause: inner }) }), 'warn: Cannot reconcile: boom  error=inner')
+  assert.equal(line('Cannot go on', { error: new Error('it broke', { cause: inner }) }), 'warn: Cannot go on  error="it broke, caused by: inner"')
+  assert.equal(line('Cannot go on: inner', { error: inner }), 'warn: Cannot go on: inner')
+  assert.equal(line('Cannot go on: {error}', { error: inner }), 'warn: Cannot go on: Error: inner')
+  // An error of a request says itself what its cause means.
+  assert.equal(line('x', { error: new NetworkError('cut', { phase: 'body', cause: inner }) }), 'warn: x  error=cut')
+  const circle = new Error('circle')
+  circle.cause = circle
+  assert.equal(line('x', { error: circle }), 'warn: x  error=circle')
 })
 
 test('a pretty line fills in what the message names and adds the rest', () => {

@@ -229,19 +229,22 @@ function inputsOf(folder: string): string[] {
 }
 
 /**
- * One run for all entries, so that a class is one type: what two of them declare is in a shared file. Then what mod.d.ts imports
- * goes into it, and what kinds.d.ts does, which are interfaces alone: a copy of either needs no other file.
+ * One run for all entries, so that a class is one type: what two of them declare is in a shared file. Then what an entry imports
+ * from those goes into it. A copy of mod.d.ts or kinds.d.ts needs no other file; the others import mod.d.ts, where the classes are.
  */
 async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
-  const write = async (entry: Record<string, string>): Promise<void> => {
+  const write = async (entry: Record<string, string>, external: readonly string[] = []): Promise<void> => {
     const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'] } }
-    const warnings = await warningsOf(() => tsup({ ...common, metafile: false, noExternal: [], entry, dts }))
+    const warnings = await warningsOf(() => tsup({ ...common, metafile: false, noExternal: [], external: [...OUTSIDE, ...external], entry, dts }))
     if (warnings.length > 0) throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
   }
   await write(Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])))
-  for (const name of ['mod', 'kinds']) await write({ [name]: join(folder, `${name}.d.ts`) })
   const isShared = (file: string): boolean => file.endsWith('.d.ts') && !(file.slice(0, -'.d.ts'.length) in ENTRIES)
+  for (const name of ['mod', 'kinds']) await write({ [name]: join(folder, `${name}.d.ts`) })
+  const importsShared = (name: string): boolean => readdirSync(folder).filter(isShared).some((file) =>
+    readFileSync(join(folder, `${name}.d.ts`), 'utf8').includes(`'./${file.slice(0, -'.d.ts'.length)}.js'`))
+  for (const name of Object.keys(ENTRIES).filter(importsShared)) await write({ [name]: join(folder, `${name}.d.ts`) }, ['./mod.js'])
   for (const file of readdirSync(folder).filter(isShared)) rmSync(join(folder, file))
 }
 
