@@ -110,7 +110,7 @@ export class Controller implements Runnable {
     this.#dependencies = { ...dependencies, kind, clock, log }
     const journal = (this.#journal = onReconcile ? new Journal() : undefined)
     const hot = (this.#hot = hotKeys(clock))
-    const onTake = journal && ((key: string) => journal.begin(key))
+    const onTake = journal && ((key: string) => journal.begin(key, clock.monotonic()))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     this.#sources = new SourceSet({
       controller: name,

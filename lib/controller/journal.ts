@@ -12,9 +12,17 @@ export interface JournalEntry {
   readonly count: number
 }
 
+/** A reason for a run: one that has a time is none for a run before it. */
+interface Waiting {
+  readonly cause: string
+  readonly dueMs: number
+  /** Whether a run that succeeds takes it back. */
+  readonly isRetry: boolean
+}
+
 export class Journal {
-  /** Reasons for the next run of a key. */
-  readonly #waiting = new Map<string, string[]>()
+  /** Reasons for the next runs of a key. */
+  readonly #waiting = new Map<string, readonly Waiting[]>()
   /** Reasons for the run that is under way. */
   readonly #current = new Map<string, readonly string[]>()
   readonly #counts = new Map<string, number>()
@@ -24,16 +32,29 @@ export class Journal {
     this.#most = most
   }
 
-  note(key: string, cause: string): void {
-    const causes = this.#waiting.get(key)
-    if (!causes) this.#waiting.set(key, [cause])
-    else if (causes.length < MOST_CAUSES && !causes.includes(cause)) causes.push(cause)
+  /** Notes why a key was queued. `dueMs`: the monotonic time that it is queued for; default: at once. */
+  note(key: string, cause: string, { dueMs = -Infinity, isRetry = false }: { readonly dueMs?: number; readonly isRetry?: boolean } = {}): void {
+    const waiting = this.#waiting.get(key) ?? []
+    if (waiting.length < MOST_CAUSES && !waiting.some((each) => each.cause === cause && each.dueMs === dueMs)) this.#waiting.set(key, [...waiting, { cause, dueMs, isRetry }])
   }
 
-  /** The key was handed out: what is noted from now on is about the run after this one. */
-  begin(key: string): void {
-    this.#current.set(key, this.#waiting.get(key) ?? [])
-    this.#waiting.delete(key)
+  /** A retry that waits for its time was taken back. */
+  forgetRetries(key: string): void {
+    this.#keep(key, (this.#waiting.get(key) ?? []).filter(({ isRetry }) => !isRetry))
+  }
+
+  /** The key was handed out: what is noted from now on, or for a later time, is about a run after this one. */
+  begin(key: string, nowMs: number): void {
+    const waiting = this.#waiting.get(key) ?? []
+    const led = waiting.filter(({ dueMs }) => dueMs <= nowMs)
+    this.#current.set(key, [...new Set(led.map(({ cause }) => cause))])
+    // Of several times the queue keeps the earliest: with that none is left.
+    this.#keep(key, led.some(({ dueMs }) => dueMs > -Infinity) ? [] : waiting.filter(({ dueMs }) => dueMs > nowMs))
+  }
+
+  #keep(key: string, waiting: readonly Waiting[]): void {
+    if (waiting.length > 0) this.#waiting.set(key, waiting)
+    else this.#waiting.delete(key)
   }
 
   /** The run is over. */

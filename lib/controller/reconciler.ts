@@ -107,26 +107,33 @@ export class Reconciler {
 
   /** Carries a disposition out; the time until the next try, where there is one. */
   #dispose(key: string, decided: Disposition): number | undefined {
-    const { queue, journal, hot } = this.#options
-    const notes = journal ?? (hot.notes(key) ? hot : undefined)
+    const { queue, clock, journal, hot } = this.#options
+    const note = (cause: string, afterMs: number, isRetry: boolean): void => {
+      if (journal) journal.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
+      else if (hot.notes(key)) hot.note(key, cause)
+    }
+    // Before it is queued: the time that is noted is not after the queue's own.
+    const nowMs = journal ? clock.monotonic() : 0
     let delayMs: number | undefined
     switch (decided.kind) {
       case 'forget':
         queue.forget(key)
+        journal?.forgetRetries(key)
         break
       case 'later':
         // Forgotten first: coming back at a time of one's own choice is no failure.
         queue.forget(key)
+        journal?.forgetRetries(key)
         queue.add(key, { afterMs: decided.ms, priority: decided.priority ?? queue.priorityOf(key) })
-        notes?.note(key, `requeued after ${formatMs(decided.ms)}`)
+        note(`requeued after ${formatMs(decided.ms)}`, decided.ms, false)
         break
       case 'requeue':
         delayMs = queue.retry(key, { priority: decided.priority })
-        notes?.note(key, 'requeued')
+        note('requeued', delayMs, true)
         break
       case 'retry':
         delayMs = queue.retry(key, { priority: decided.priority })
-        notes?.note(key, `retry ${queue.failures(key)}`)
+        note(`retry ${queue.failures(key)}`, delayMs, true)
         break
       case 'drop':
         break

@@ -8,7 +8,7 @@ import type { Sink, Source } from '../../lib/controller/source.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/runtime/turn.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { Controller } from '../../lib/controller/controller.ts'
+import { Controller, type ReconcileReport } from '../../lib/controller/controller.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { controlling, gated } from './controlling.ts'
@@ -306,4 +306,21 @@ test('runs of many controllers that begin to take long in the same turn are put 
   assert.equal(runs, 200)
   stop.abort()
   await Promise.all(running)
+})
+
+test('a run that an event causes before its time does not name the time, and the run at the time does', async () => {
+  const { source, add } = tap()
+  const reports: ReconcileReport[] = []
+  const c = controlling({ sources: [source], onReconcile: (report) => void reports.push(report), reconcile: async () => reports.length < 2 ? { requeueAfter: 10_000 } : undefined })
+  await c.start()
+  add('a')
+  await c.clock.advance(5_000)
+  add('a')
+  await c.clock.advance(4_999)
+  const seen = (): unknown[] => reports.splice(0).map(({ causes }) => causes)
+  assert.deepEqual(seen(), [['queued'], ['queued']])
+  await c.clock.advance(1)
+  assert.deepEqual(seen(), [['requeued after 10 s']])
+  c.stop()
+  await c.end()
 })
