@@ -49,8 +49,8 @@ export interface InformerOptions extends SelectOptions {
   readonly optional?: boolean | undefined
 }
 
-/** How long a start waits for an informer that is optional. */
-const OPTIONAL_MS = 5_000
+/** How long a start waits for what is optional. */
+export const OPTIONAL_MS = 5_000
 
 /** A handler that was added. */
 export interface HandlerRegistration {

@@ -4,7 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import { groupResourceOf, type AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
-import { isMissingKind, withVerbs } from '../client/codec.ts'
+import { isMissingKind, withRule } from '../client/codec.ts'
 
 /**
  * A person hears at once, and once, of what he must mend. What mends itself (a connection that breaks, a server that is
@@ -54,7 +54,6 @@ export class WatchHealth {
 
   /** Says what cannot be watched, and what to do. */
   explain(error: unknown): string {
-    const name = groupResourceOf(this.#resource)
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
       const remedy = isOurs ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}` : 'is its API enabled there?'
@@ -62,8 +61,7 @@ export class WatchHealth {
     }
     const message = messageOf(error)
     if (error instanceof ApiError && error.code === 403) {
-      const complete = withVerbs(message, 'list', 'watch')
-      return complete === message ? `${message} (the operator's role needs list and watch on ${name})` : complete
+      return withRule(message, ['list', 'watch'], ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`)
     }
     // The network knows its host, and not what for.
     return error instanceof NetworkError ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message

@@ -4,7 +4,8 @@ import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { sleep, type Clock } from '../async/clock.ts'
-import { inCluster, type DevEvent } from './events.ts'
+import { inCluster } from '../controller/cause.ts'
+import type { DevEvent } from './events.ts'
 import type { Manifest, ManifestObject } from './manifests.ts'
 
 export interface ApplyOptions {
@@ -86,7 +87,7 @@ export class ManifestApplier {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
       if (clock.monotonic() >= deadline) {
-        throw new Error(`Cannot apply ${kind} "${metadata.name}"${inCluster(cluster)}: nobody serves ${apiVersion} ${kind}; does the operator define it?`)
+        throw new Error(`Cannot apply ${kind} "${metadata.name}"${inCluster(cluster)}: the API does not serve ${apiVersion} ${kind}; does the operator define it?`)
       }
       await sleep(clock, waitMs, signal)
     }

@@ -41,9 +41,7 @@ export async function prepareOperator({ description, cluster, connection, log }:
   const hot = hotKeys(systemClock)
   const onReconcile = (report: ReconcileReport): void => {
     options.onReconcile?.(report)
-    const id = `${report.controller} ${report.key}`
-    if (hot.notes(id)) for (const cause of report.causes) hot.note(id, cause)
-    const problem = hot.ended(id, report)
+    const problem = hot.ended(`${report.controller} ${report.key}`, report)
     if (problem) log.warn(problem)
   }
   return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onReconcile }, flush }

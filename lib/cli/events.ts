@@ -1,6 +1,7 @@
 /** What the command has to say: as lines for a person, or as one line of JSON each. Pure. */
 import { formatJson } from '../observe/format_log.ts'
 import type { LogLevel } from '../observe/log.ts'
+import { inCluster } from '../controller/cause.ts'
 
 export type DevEvent =
   | { readonly kind: 'started'; readonly version: string; readonly runtime: string; readonly runtimeVersion: string; readonly file: string }
@@ -50,11 +51,6 @@ export function jsonLine(event: DevEvent, timeMs: number): string {
   if (!('message' in fields)) return formatJson({ level, message: kind, fields, timeMs })
   // What stands in braces in a message is looked up in the fields: there are none.
   return formatJson({ level, message: fields.message, fields: {}, timeMs })
-}
-
-/** Words for the cluster where something is; none for the operator's own. */
-export function inCluster(name: string | undefined): string {
-  return name === undefined ? '' : ` in ${name}`
 }
 
 function remarked(text: string, remark: string): string {

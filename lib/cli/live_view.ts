@@ -6,10 +6,10 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { clockTime } from '../observe/format_log.ts'
 import { userFrames } from '../observe/stack.ts'
+import { inCluster } from '../controller/cause.ts'
 import { foldFailures } from '../controller/failures.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
-import { inCluster } from './events.ts'
 
 export interface LiveViewOptions {
   /** The line that shows a `file:line:column`: below a failure, where the user's code failed. */

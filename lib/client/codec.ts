@@ -74,6 +74,12 @@ export function withVerbs(message: string, ...verbs: readonly string[]): string 
   return message.replace(/verbs: \[[^\]]*\]/, `verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`)
 }
 
+/** The same message with all verbs that are needed; where it names no rule, with `otherwise` behind it. */
+export function withRule(message: string, verbs: readonly string[], otherwise: string): string {
+  const complete = withVerbs(message, ...verbs)
+  return complete === message ? `${message}${otherwise}` : complete
+}
+
 /**
  * A Status that can be logged. A patch that strict validation refuses is answered with the whole object, escaped, as the
  * "invalid value": nobody reads it, and it may hold what nobody shall. Of a Secret no value is repeated.

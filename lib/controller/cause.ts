@@ -3,10 +3,15 @@ import type { KubeObject } from '../core/objects.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'
 
+/** Where something is, behind what it is, in the words of the live view: ` in west`; empty for the operator's own cluster. */
+export function inCluster(name: string | undefined): string {
+  return name === undefined ? '' : ` in ${name}`
+}
+
 /** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`, and `… in west` if that is where. */
 export function causeOf(delta: Delta, own: boolean, cluster?: string): string {
   const subject = own ? '' : `${delta.object.kind} `
-  const where = cluster === undefined ? '' : ` in ${cluster}`
+  const where = inCluster(cluster)
   switch (delta.kind) {
     case 'added':
       return `${subject}added${where}`

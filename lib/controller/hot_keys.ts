@@ -2,6 +2,7 @@
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
+import { inCluster } from './cause.ts'
 import { changesIn } from './failures.ts'
 
 /** A key is hot with more runs that write than this in so long. */
@@ -17,8 +18,18 @@ export interface HotKeys {
   notes(id: string): boolean
   /** Notes why a key was queued, or what a run of it wrote. */
   note(id: string, text: string): void
-  /** Counts a run. Returns what is wrong with a key that has just become hot, at most once in 10 s for each. */
-  ended(id: string, run: { readonly kind: string; readonly key: string; readonly writes: readonly WriteRecord[] }): string | undefined
+  /**
+   * Counts a run, and notes the causes that it names. Returns what is wrong with a key that has just become hot, at most once in 10 s
+   * for each.
+   */
+  ended(id: string, run: HotRun): string | undefined
+}
+
+export interface HotRun {
+  readonly kind: string
+  readonly key: string
+  readonly causes?: readonly string[]
+  readonly writes: readonly WriteRecord[]
 }
 
 interface Counted {
@@ -38,7 +49,8 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
   return {
     notes,
     note,
-    ended(id, { kind, key, writes }) {
+    ended(id, { kind, key, causes = [], writes }) {
+      if (notes(id)) for (const cause of causes) note(id, cause)
       const changes = changesIn(writes)
       if (changes.length === 0) return undefined
       const nowMs = clock.monotonic()
@@ -49,7 +61,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       const counted = keys.get(id) ?? { beganMs: nowMs, runs: 0, notes: new Set() }
       keys.set(id, counted)
       counted.runs++
-      if (notes(id)) for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${cluster === undefined ? '' : ` in ${cluster}`}`)
+      if (notes(id)) for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${inCluster(cluster)}`)
       if (counted.runs !== MAX_RUNS + 1) return undefined
       return `${kind} "${key}" was reconciled ${counted.runs} times in ${formatMs(nowMs - counted.beganMs)} and wrote each time ` +
         `(causes and writes: ${[...counted.notes].join(', ')}); does it cause itself, or undo what another one writes?`

@@ -48,7 +48,7 @@ export interface ReconcilerOptions {
   readonly metrics: ControllerMetrics | undefined
   /** Kept only while somebody listens. */
   readonly journal: Journal | undefined
-  /** Keys that run over and over; told to the log while nobody listens. */
+  /** Counts keys that run over and over: they are logged where there is no `onReconcile`. */
   readonly hot: HotKeys
   readonly onReconcile: ((report: ReconcileReport) => void) | undefined
 }

@@ -81,7 +81,7 @@ const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])
  * the HTTP code where the reason is none that is known. Causes are looked through.
  */
 export function isReason(error: unknown, reason: Reason): error is ApiError {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     if (!(at instanceof ApiError)) continue
     const byCode = REASON_OF_CODE[at.code] === reason
     return at.reason === reason || (byCode && (CODE_DECIDES.has(at.code) || !isKnown(at.reason)))
@@ -146,14 +146,14 @@ export function fileMissing(cannot: string, file: string, otherwise = ''): (caus
 
 /** Whether Deno refused something without a permission, also as the cause of an error. Trying again is useless: a process does not get more rights. */
 export function isNotCapable(error: unknown): boolean {
-  // Causes may form a circle.
-  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
-    if (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE) return true
-  }
+  for (const at of causesOf(error)) if (at instanceof Error && (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE)) return true
   return false
 }
 
-const MAX_CAUSES = 20
+/** Yields what was thrown and its causes, the outermost first: at most `max`, as causes may form a circle. */
+export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
+  for (let at = thrown, depth = 0; at !== undefined && depth < max; at = at instanceof Error ? at.cause : undefined, depth++) yield at
+}
 
 /** The name of Deno's error, and the code of a NetworkError that stands for it. */
 export const NOT_CAPABLE = 'NotCapable'

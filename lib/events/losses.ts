@@ -3,7 +3,7 @@ import { formatMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Log } from '../observe/log.ts'
-import { withVerbs } from '../client/codec.ts'
+import { withRule } from '../client/codec.ts'
 import type { Occurrence } from './event.ts'
 import { DENIED_MS, type DropCause, type EventLimits, type Job } from './event_state.ts'
 import type { EventMeter } from './metrics.ts'
@@ -56,11 +56,9 @@ export class Losses {
     const about = `event ${event.reason} about ${event.regarding.kind} "${formatKey(event.regarding)}"`
     if (cause === 'forbidden') {
       const isNews = this.#once(`${cause} ${write.kind}`)
-      const message = messageOf(error)
-      const complete = withVerbs(message, 'create', 'patch')
+      const refused = withRule(messageOf(error), ['create', 'patch'], `; the operator's role needs create and patch on events in the group events.k8s.io`)
       this.#log[isNews ? 'warn' : 'debug'](
-        `${complete === message ? `${message}; the operator's role needs create and patch on events in the group events.k8s.io` : complete}. ` +
-          `Events of namespace "${write.namespace}" are dropped quietly; one is tried every ${formatMs(DENIED_MS)}`,
+        `${refused}. Events of namespace "${write.namespace}" are dropped quietly; one is tried every ${formatMs(DENIED_MS)}`,
         { error },
       )
     } else if (lost === 0) this.#log.debug(`Cannot write the ${about} yet: ${messageOf(error)}`)

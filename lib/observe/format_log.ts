@@ -1,5 +1,5 @@
 /** Log lines as text: for a person at a terminal, or as JSON for whatever collects them. */
-import { ApiError, ConfigError, messageOf, NetworkError } from '../core/errors.ts'
+import { ApiError, causesOf, ConfigError, messageOf, NetworkError } from '../core/errors.ts'
 import type { LogFields, LogLevel } from './log.ts'
 
 export interface LogLine {
@@ -36,15 +36,15 @@ export function formatPretty({ level, message, fields, timeMs }: LogLine): strin
 /** What an error and its causes say that is not in the text yet. Errors of requests say themselves what their cause means. */
 function unsaid(error: Error, text: string): string | undefined {
   const parts: string[] = []
-  for (let at: unknown = error, depth = 0; at !== undefined && depth < MAX_CAUSES; depth++) {
+  for (const at of causesOf(error, MAX_CAUSES)) {
     const message = messageOf(at)
     if (![text, ...parts].some((each) => each.includes(message))) parts.push(message)
-    at = at instanceof Error && !(at instanceof NetworkError) && !(at instanceof ApiError) && !(at instanceof ConfigError) ? at.cause : undefined
+    if (at instanceof NetworkError || at instanceof ApiError || at instanceof ConfigError) break
   }
   return parts.length > 0 ? parts.join(', caused by: ') : undefined
 }
 
-/** Causes may form a circle. */
+/** How many of them a line says. */
 const MAX_CAUSES = 8
 
 /** `12:00:01`, in the local time of whoever looks. */

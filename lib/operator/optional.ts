@@ -7,6 +7,7 @@ import { backoffMs } from '../async/backoff.ts'
 import { sleep, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
+import { OPTIONAL_MS } from '../cache/informer.ts'
 import type { ClosableTransport } from '../runtime/transport.ts'
 import type { Cluster } from '../manager/cluster.ts'
 
@@ -18,8 +19,6 @@ export interface OptionalSetup {
   readonly random?: (() => number) | undefined
 }
 
-/** How long the start waits for a cluster that neither answers nor fails. */
-const PATIENCE_MS = 5_000
 /** As an informer's. */
 const BACKOFF = { firstMs: 800, mostMs: 30_000, jitter: 1 } as const
 
@@ -34,7 +33,7 @@ export function optionalCluster(cluster: Cluster, prepare: (signal: AbortSignal)
     name: cluster.name,
     role: cluster.role,
     async start(signal) {
-      const stopTimer = clock.after(PATIENCE_MS, () => late.open(`it has not answered within ${PATIENCE_MS / 1000} s`))
+      const stopTimer = clock.after(OPTIONAL_MS, () => late.open(`it has not answered within ${OPTIONAL_MS / 1000} s`))
       try {
         await untilDone(prepare, (reason) => late.isOpen ? log.warn(`The cluster "${name}" is not there yet: ${reason}`) : late.open(reason), setup, signal)
       } finally {

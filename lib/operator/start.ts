@@ -8,6 +8,7 @@ import { untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { safeLog, type Log } from '../observe/log.ts'
+import { clusterSuffix } from '../client/api.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
@@ -112,7 +113,7 @@ function preparationOf(description: OperatorDescription, clusters: Clusters, opt
   const { mode } = crdsOf(description, options)
   const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
   return async (cluster, signal) => {
-    if (prepare) await inCluster(prepare, definitionsOf(description, clusters, options, cluster), cluster, signal)
+    if (prepare) await prepareIn(prepare, definitionsOf(description, clusters, options, cluster), cluster, signal)
   }
 }
 
@@ -128,7 +129,7 @@ function addInstallation(
   { manager, clock, log }: Parts,
 ): void {
   const installed = new Latch()
-  const install: InCluster = (cluster, signal) => inCluster(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
+  const install: InCluster = (cluster, signal) => prepareIn(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
   manager.add({
     name: 'definitions',
     role: 'preparation',
@@ -156,7 +157,7 @@ function crdsOf({ options }: OperatorDescription, { crds = options.crds ?? 'veri
 }
 
 /** Does what `prepare` does about the definitions of a cluster. Its errors name one that is not the operator's own. */
-async function inCluster(
+async function prepareIn(
   prepare: typeof installCrds,
   definitions: ReturnType<typeof definitionsOf>,
   cluster: OtherCluster | undefined,
@@ -166,7 +167,7 @@ async function inCluster(
     await prepare(...definitions, signal)
   } catch (error) {
     const text = messageOf(error)
-    const where = `in cluster "${cluster?.name}"`
+    const where = clusterSuffix({ cluster: cluster?.name }).trimStart()
     // What a request was refused with names it already, and so does what waits for an optional one.
     if (!cluster || isOptional(cluster) || signal.aborted || text.includes(where)) throw error
     throw new Error(text.includes(HERE) ? text.replace(HERE, where) : `${text} (${where})`, { cause: error })

@@ -6,8 +6,6 @@ import { readTree, ROOT } from './tree.ts'
 export interface DocsBlock {
   /** Its page and place: `docs/client.md:20`. */
   readonly name: string
-  readonly page: string
-  readonly language: string
   readonly text: string
 }
 
@@ -18,19 +16,14 @@ export function pageText(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** Every fenced block of every page. */
-export function docsBlocks(): readonly DocsBlock[] {
+/** The blocks of TypeScript of every page. */
+export function typescriptBlocks(): readonly DocsBlock[] {
   return PAGES.flatMap((page) => {
     const whole = pageText(page)
-    return [...whole.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(({ 1: language, 2: text, index }) => ({
-      name: `${page}:${whole.slice(0, index).split('\n').length}`, page, language: language!, text: text!,
+    return [...whole.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ 1: text, index }) => ({
+      name: `${page}:${whole.slice(0, index).split('\n').length}`, text: text!,
     }))
   })
-}
-
-/** The blocks of TypeScript. */
-export function typescriptBlocks(): readonly DocsBlock[] {
-  return docsBlocks().filter(({ language }) => language === 'ts')
 }
 
 /** Text that imports the operator's file, for a file in the folder of the examples. */
