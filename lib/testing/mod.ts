@@ -3,7 +3,8 @@
  *
  * @module
  */
-export { world, type FailingKey, type World, type WorldOptions } from './world.ts'
+export { world, type World, type WorldOptions } from './world.ts'
+export type { FailingKey } from './replica_runs.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'
 export type { Fault } from './faults.ts'
 export { startEnvtest, type Envtest, type EnvtestOptions } from './envtest.ts'

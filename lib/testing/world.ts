@@ -4,19 +4,16 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/objects.ts'
 import { formatMs, toMs, type Duration } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import { parseKey, type KubeObject } from '../core/objects.ts'
+import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
-import type { HttpRequest } from '../core/transport.ts'
-import { safeLog, withFields } from '../observe/log.ts'
-import { placeOfError } from '../observe/stack.ts'
-import { foldFailures, logFailure } from '../controller/failures.ts'
-import { hotKeys, type HotKeys } from '../controller/hot_keys.ts'
-import type { ReconcileReport } from '../controller/controller.ts'
+import { safeLog } from '../observe/log.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
+import { Activity, MAX_TURNS } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
-import { makeFaults, type Fault, type Faults } from './faults.ts'
+import { makeFaults, type Fault } from './faults.ts'
+import { ReplicaRuns, type FailingKey } from './replica_runs.ts'
 
 export interface WorldOptions {
   /** Created before the operator starts, in this order. Each has apiVersion, kind and metadata. */
@@ -32,17 +29,6 @@ export interface WorldOptions {
   faults?: readonly Fault[]
   /** Default: warnings and errors on standard error, an error with the place in the user's file. */
   log?: Log
-}
-
-/** A key whose last reconcile failed. */
-export interface FailingKey {
-  readonly controller: string
-  readonly kind: string
-  /** `namespace/name`, or `name` of a cluster-scoped object. */
-  readonly key: string
-  readonly error: unknown
-  /** Where the error was thrown, as `file:line:column`: the innermost frame in a file of the user's. */
-  readonly place: string | undefined
 }
 
 /**
@@ -115,12 +101,6 @@ export interface World extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** After so many turns of the event loop without rest something goes in circles. */
-const MAX_TURNS = 20_000
-/** Work passes between parts by promises and turns; when nothing was seen for so many turns, there is none. */
-const QUIET_TURNS = 5
-/** The same where a key is in work, which may be that of a delayed request: the work of another may pause for some turns. */
-const DELAYED_TURNS = 100
 /** What an end may take besides the grace period, which covers the controllers: the lease is given back, the last Events are sent. */
 const STOP_MARGIN_MS = 600_000
 /** An infinite grace period ends, too, or a test would. */
@@ -167,9 +147,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     activity.run((watch) => (watch(() => collector.idle), collector.start(stopping.signal)))
   }
   /** The replicas that run, and their parts, once they are made. */
-  const running = new Map<Runs, Parts | undefined>()
+  const running = new Map<ReplicaRuns, Parts | undefined>()
   for (let replica = 0; replica < replicas; replica++) {
-    const runs = new Runs(clock, log)
+    const runs = new ReplicaRuns(clock, log)
     running.set(runs, undefined)
     activity.watchRuns(runs)
     // A source of its own: whether anything is logged must not change what else is random.
@@ -278,142 +258,6 @@ interface Opened {
   /** The operator's. */
   readonly transport: Transport
   readonly admin: Cluster
-}
-
-/** The reconciles of one replica: logged as an operator logs them, and watched for keys that never come to rest. */
-class Runs {
-  /** The keys whose last run failed. */
-  readonly failing = new Map<string, FailingKey>()
-  readonly #clock: FakeClock
-  readonly #log: Log
-  readonly #telling = foldFailures()
-  #hot: HotKeys
-  /** What is wrong with a key that became hot since the last rest. */
-  problem: string | undefined
-
-  constructor(clock: FakeClock, log: Log) {
-    this.#clock = clock
-    this.#log = log
-    this.#hot = hotKeys(clock)
-  }
-
-  ended(report: ReconcileReport): void {
-    const { controller, kind, key, causes, disposition } = report
-    const id = `${controller} ${key}`
-    logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#telling(id, report), report)
-    this.failing.delete(id)
-    if ('error' in disposition) {
-      const { error } = disposition
-      this.failing.set(id, { controller, kind, key, error, place: placeOfError(error) })
-    }
-    if (this.#hot.notes(id)) for (const cause of causes) this.#hot.note(id, cause)
-    this.problem ??= this.#hot.ended(id, report)
-  }
-
-  /** All has come to rest, so no key is hot: they are counted anew. */
-  rest(): void {
-    this.problem = undefined
-    this.#hot = hotKeys(this.#clock)
-  }
-}
-
-/** What is under way: requests, and parts that say that they are busy. */
-class Activity {
-  readonly #faults: Faults
-  #requests = 0
-  /** Counts every request, so that work that begins and ends between two looks is seen. */
-  #seen = 0
-  /** What runs, each with what says whether it is idle. */
-  readonly #running = new Set<(() => boolean)[]>()
-  /** What parts ended with, the oldest first. `told`: a call of the test has rejected with it. */
-  #failures: { readonly error: unknown; told: boolean }[] = []
-  #isStopping = false
-  readonly #runs: Runs[] = []
-  readonly #halt: () => void
-
-  /** `halt` ends everything that runs: a loop that goes on would keep a test's process from ending. */
-  constructor(faults: Faults, halt: () => void) {
-    this.#faults = faults
-    this.#halt = halt
-  }
-
-  get isRunning(): boolean {
-    return this.#running.size > 0
-  }
-
-  /** From now on {@link rest} rejects for keys that never come to rest. */
-  watchRuns(runs: Runs): void {
-    this.#runs.push(runs)
-  }
-
-  /** Runs a part, which may name what says whether it is idle, and keeps the error that it ends with. */
-  run(part: (watch: (idle: () => boolean) => void) => Promise<void>): void {
-    const idle: (() => boolean)[] = []
-    this.#running.add(idle)
-    // What has ended waits for nothing, whatever is left in its queues.
-    void part((each) => void idle.push(each)).catch((error: unknown) => this.fail(error)).finally(() => this.#running.delete(idle))
-  }
-
-  fail(error: unknown): void {
-    this.#failures.push({ error, told: false })
-  }
-
-  /** From now on only turns count: keys may be left, and failures are told at the end. */
-  stop(): void {
-    this.#isStopping = true
-  }
-
-  takeFailure(): unknown {
-    return this.#failures.shift()?.error
-  }
-
-  /** The errors that no call has rejected with, now told. */
-  untold(): unknown[] {
-    const untold = this.#failures.filter(({ told }) => !told)
-    for (const failure of untold) failure.told = true
-    return untold.map(({ error }) => error)
-  }
-
-  /** A watch is under way until its head has come; others until their whole answer was read. */
-  counting(inner: Transport): Transport {
-    return async (request: HttpRequest) => {
-      this.#requests++
-      this.#seen++
-      try {
-        return await inner(request)
-      } finally {
-        this.#requests--
-      }
-    }
-  }
-
-  async rest(): Promise<void> {
-    let quiet = 0
-    let isIdle = true
-    for (let turns = 0; quiet < (isIdle ? QUIET_TURNS : DELAYED_TURNS); turns++) {
-      const [failure] = this.#failures
-      if (failure && !this.#isStopping) {
-        failure.told = true
-        throw failure.error
-      }
-      const problem = this.#isStopping ? undefined : this.#runs.find((runs) => runs.problem !== undefined)?.problem
-      if (problem !== undefined) {
-        this.fail(new Error(`Cannot settle: ${problem}; the world has stopped the operator`))
-        this.#halt()
-        for (const runs of this.#runs) runs.rest()
-        continue
-      }
-      if (turns > MAX_TURNS) {
-        if (this.#isStopping) return
-        throw new Error(`Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it, or wait for something that never comes?`)
-      }
-      const seen = this.#seen
-      await nextTurn()
-      isIdle = this.#isStopping || [...this.#running].every((part) => part.every((idle) => idle()))
-      quiet = this.#requests === 0 && this.#seen === seen && (isIdle || this.#faults.delayed > 0) ? quiet + 1 : 0
-    }
-    for (const runs of this.#runs) runs.rest()
-  }
 }
 
 type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string } }
