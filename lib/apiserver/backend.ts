@@ -3,10 +3,10 @@ import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { ApiObject } from './json.ts'
 import { type Kind, apiVersionOf, type Kinds } from './kinds.ts'
-import { instant } from './objects.ts'
-import type { ResourceRoute } from './routes.ts'
-import { notFound } from './status.ts'
-import type { Store } from './store.ts'
+import { instant } from './storage/objects.ts'
+import type { ResourceRoute } from './http/routes.ts'
+import { notFound } from './http/status.ts'
+import type { Store } from './storage/store.ts'
 
 export interface Backend {
   readonly store: Store

@@ -1,9 +1,9 @@
 /** What the server knows about a kind that it serves, and how kinds are found by their URLs. */
 import type { ApiObject } from './json.ts'
-import type { NameRule } from './names.ts'
-import type { Schema } from './schema.ts'
-import type { Cause } from './status.ts'
-import type { Column } from './table_columns.ts'
+import type { NameRule } from './storage/names.ts'
+import type { Schema } from './schema/schema.ts'
+import type { Cause } from './http/status.ts'
+import type { Column } from './table/columns.ts'
 
 /** A kind at one version. */
 export interface Kind {

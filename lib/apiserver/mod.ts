@@ -1,6 +1,6 @@
 /** A Kubernetes API in one process, for development and tests. */
 export { ApiServer, type ApiServerOptions, type SavedState } from './server.ts'
-export { serve, type ServedApi, type ServeOptions } from './serve.ts'
+export { serve, type ServedApi, type ServeOptions } from './http/serve.ts'
 export type { FieldValidation } from './backend.ts'
 export type { ApiObject, Json, JsonObject, ManagedFieldsEntry, Meta } from './json.ts'
-export type { SavedStore } from './store.ts'
+export type { SavedStore } from './storage/store.ts'

@@ -1,6 +1,6 @@
 /** The informers of one operator: one for each kind that is declared, however many controllers use it. */
 import { messageOf } from '../core/errors.ts'
-import type { Index } from '../core/index.ts'
+import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
 import { groupResourceOf, metadataOf, resourceId, wholeOf, type AnyResource, type Resource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'

@@ -2,7 +2,7 @@
  * Reads from the cache what the cache has, and the rest from the server: kinds and namespaces that are not watched,
  * and those whose first list is not in yet. That something is missing from a cache which cannot know it says nothing.
  */
-import { indexKeys, type Index } from '../core/index.ts'
+import { indexKeys, type Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import { groupResourceOf, type AnyResource, type Resource } from '../core/resource.ts'
 import { formatLabels, parseLabelSelector } from '../core/selectors.ts'

@@ -7,7 +7,7 @@ import { deadline } from '../async/deadline.ts'
 import type { Api } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
-import { turnBudgetOf } from '../runtime/turn.ts'
+import { turnBudgetOf } from '../runtime/os/turn.ts'
 
 export interface ListPagesOptions extends SelectOptions {
   readonly api: Api

@@ -1,5 +1,5 @@
 /** The objects of one kind that a cache holds, with their indexes. Whoever writes learns what changed. */
-import { defineIndex, type Index } from '../core/index.ts'
+import { defineIndex, type Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import { ObjectIndex } from './object_index.ts'

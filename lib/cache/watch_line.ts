@@ -1,6 +1,6 @@
 /** One line of a watch, as what it means. */
 import type { KubeObject } from '../core/objects.ts'
-import { readEventLine, unknownType } from '../client/event_line.ts'
+import { readEventLine, unknownType } from '../client/watch_events.ts'
 
 export type WatchEvent =
   | { readonly kind: 'applied'; readonly object: KubeObject }

@@ -7,7 +7,7 @@ import { deadline } from '../async/deadline.ts'
 import { lineSplitter } from '../async/lines.ts'
 import type { Api } from '../client/api.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
-import { turnBudgetOf } from '../runtime/turn.ts'
+import { turnBudgetOf } from '../runtime/os/turn.ts'
 import { parseWatchLine, type WatchEvent } from './watch_line.ts'
 import type { WatchInput } from './watch_state.ts'
 

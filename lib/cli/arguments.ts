@@ -1,5 +1,5 @@
 /** From what was typed to a command. Pure; a mistake is an error that says what would have been right. */
-import type { RuntimeName } from '../runtime/this_runtime.ts'
+import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 
 export interface DevOptions {
   readonly file: string

@@ -1,8 +1,8 @@
 /** `kubeloop demo`: `kubeloop dev` with the sample, which is put beside the API's state. Nothing needs to be there. */
-import { writePrivate } from '../runtime/files.ts'
+import { writePrivate } from '../runtime/os/files.ts'
 import type { DevOptions } from './arguments.ts'
-import { dev } from './dev.ts'
-import { FOLDER } from './dev_folder.ts'
+import { dev } from './dev/dev.ts'
+import { FOLDER } from './dev/folder.ts'
 import { parseManifest, readManifests } from './manifests.ts'
 import { SAMPLE_MANIFEST, sampleWithModules } from './sample.ts'
 

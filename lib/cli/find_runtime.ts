@@ -1,10 +1,10 @@
 /** The runtime for the operator, found on this machine and asked for its version. */
-import type { RuntimeName } from '../runtime/this_runtime.ts'
-import { thisRuntime } from '../runtime/this_runtime.ts'
-import { exec } from '../runtime/exec.ts'
-import { optionalEnv } from '../runtime/env.ts'
-import { folderOf, splitPaths } from '../runtime/files.ts'
-import { findExecutables } from '../runtime/workspace.ts'
+import type { RuntimeName } from '../runtime/os/this_runtime.ts'
+import { thisRuntime } from '../runtime/os/this_runtime.ts'
+import { exec } from '../runtime/os/exec.ts'
+import { optionalEnv } from '../runtime/os/env.ts'
+import { folderOf, splitPaths } from '../runtime/os/files.ts'
+import { findExecutables } from '../runtime/os/workspace.ts'
 import { calledWith, chooseRuntime, nodeTooOld } from './runtimes.ts'
 
 export interface FoundRuntime {

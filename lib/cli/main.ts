@@ -1,8 +1,8 @@
 /** The `kubeloop` command: one line for each failure, and an exit code. 0: done or stopped; 1: it failed; 2: it was called wrongly. */
 import { messageOf } from '../core/errors.ts'
-import { exitProcess } from '../runtime/process.ts'
-import { writeLine } from '../runtime/terminal.ts'
-import { programArguments, writeErrorLine } from '../runtime/this_runtime.ts'
+import { exitProcess } from '../runtime/os/signals.ts'
+import { writeLine } from '../runtime/os/terminal.ts'
+import { programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { parseCommand, UsageError, type Command } from './arguments.ts'
 import { helpText } from './help.ts'
 import { packageVersion } from './version.ts'
@@ -39,7 +39,7 @@ async function run(command: Command): Promise<void> {
       return await printTypes(command.file)
     }
     case 'dev': {
-      const [{ dev }, { readManifests }] = await Promise.all([import('./dev.ts'), import('./manifests.ts')])
+      const [{ dev }, { readManifests }] = await Promise.all([import('./dev/dev.ts'), import('./manifests.ts')])
       const { options } = command
       return await dev({ options, manifests: await readManifests(options.apply), title: options.file })
     }

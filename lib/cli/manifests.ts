@@ -1,8 +1,8 @@
 /** Manifests: files of JSON or YAML to the objects in them. */
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
-import { readTextIfExists } from '../runtime/files.ts'
-import { readInput } from '../runtime/user_files.ts'
+import { readTextIfExists } from '../runtime/os/files.ts'
+import { readInput } from '../runtime/os/user_files.ts'
 
 /** What an object in a manifest must have. */
 export interface ManifestObject {

@@ -1,8 +1,8 @@
 /** `kubeloop new FILE`: the sample operator and its test, for a start, with what its runtime's type check needs. */
-import { exists, folderOf, readText } from '../runtime/files.ts'
-import { writeLine } from '../runtime/terminal.ts'
-import type { RuntimeName } from '../runtime/this_runtime.ts'
-import { absolutePath, fileName, writeNew } from '../runtime/user_files.ts'
+import { exists, folderOf, readText } from '../runtime/os/files.ts'
+import { writeLine } from '../runtime/os/terminal.ts'
+import type { RuntimeName } from '../runtime/os/this_runtime.ts'
+import { absolutePath, fileName, writeNew } from '../runtime/os/user_files.ts'
 import { SAMPLE_OPERATOR, sampleTest } from './sample.ts'
 
 export interface NewOptions {

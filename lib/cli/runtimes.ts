@@ -1,5 +1,5 @@
 /** Which runtime runs the operator, and how each is told to run it. Pure: what is installed is asked of `find`. */
-import type { RuntimeName, ThisRuntime } from '../runtime/this_runtime.ts'
+import type { RuntimeName, ThisRuntime } from '../runtime/os/this_runtime.ts'
 
 export interface Surroundings {
   readonly current: ThisRuntime

@@ -1,5 +1,5 @@
 /** `kubeloop types FILE`: the types of other people's kinds, on standard output. */
-import { writeLine } from '../runtime/terminal.ts'
+import { writeLine } from '../runtime/os/terminal.ts'
 import { typesOf } from './crd_types.ts'
 import { readManifests } from './manifests.ts'
 

@@ -1,8 +1,8 @@
 /** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
-import type { Index } from '../core/index.ts'
+import type { Index } from '../core/object_indexer.ts'
 import type { DesiredMeta, KubeObject, Ref, StatusOf, Thawed } from '../core/objects.ts'
 import type { AnyResource, Resource, Writable } from '../core/resource.ts'
-import type { KindName } from './kind_map.ts'
+import type { KindName } from './rest_mapper.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 
 /** What narrows a list. */

@@ -10,7 +10,7 @@ import { checkWritable, type Resource } from '../core/resource.ts'
 import { describe } from './api.ts'
 import type { Client, Draft, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
-import { owned, targetOf } from './placement.ts'
+import { owned, targetOf } from './target.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>

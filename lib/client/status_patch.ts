@@ -1,7 +1,7 @@
 /** A whole status as a patch, and what a refusal of it means. */
 import { ApiError, isReason } from '../core/errors.ts'
 import type { Api } from './api.ts'
-import type { NamedTarget } from './placement.ts'
+import type { NamedTarget } from './target.ts'
 
 /**
  * The JSON Patch that states a status. "add" replaces the whole member: what is left out goes. No version is stated, so that a

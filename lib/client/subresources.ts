@@ -2,7 +2,7 @@
 import type { Status } from '../core/errors.ts'
 import { keyOf, type ObjectMeta, type StatusOf } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
-import type { NamedTarget } from './placement.ts'
+import type { NamedTarget } from './target.ts'
 
 /** How many replicas there shall be, and are, whatever the kind. */
 export interface Scale {

@@ -1,9 +1,9 @@
 /** What configuration asks of the machine, as one parameter: tests hand in another one. */
 import { type Clock, systemClock } from '../async/clock.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
-import { env, optionalEnv } from '../runtime/env.ts'
-import type { ExecOptions, ExecResult } from '../runtime/exec.ts'
-import { hasTerminal, homeDir, readText } from '../runtime/files.ts'
+import { env, optionalEnv } from '../runtime/os/env.ts'
+import type { ExecOptions, ExecResult } from '../runtime/os/exec.ts'
+import { hasTerminal, homeDir, readText } from '../runtime/os/files.ts'
 
 export interface Environment {
   readonly clock: Clock

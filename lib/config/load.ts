@@ -10,7 +10,7 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { ConfigError } from '../core/errors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import { resolvePath, splitPaths } from '../runtime/files.ts'
+import { resolvePath, splitPaths } from '../runtime/os/files.ts'
 import { clusterOfContext, type Surroundings } from './context.ts'
 import { type Environment, isNotFound, systemEnvironment, variable } from './environment.ts'
 import { inCluster } from './in_cluster.ts'

@@ -2,7 +2,7 @@
 import { jsonEqual } from '../core/equal.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { finalizerPlan } from './finalizer_plan.ts'
-import type { Predicate } from './predicate.ts'
+import type { Predicate } from './predicates.ts'
 
 /** Lets pass whatever is being deleted and waits for us, beside what `when` lets pass: nobody else could let it go. */
 export function orWaiting(when: Predicate | undefined, finalizer: string): Predicate | undefined {

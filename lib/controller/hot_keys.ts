@@ -2,7 +2,7 @@
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
-import { inCluster } from './cause.ts'
+import { inCluster } from './change_summary.ts'
 import { changesIn } from './failures.ts'
 
 /** A key is hot with more runs that write than this in so long. */

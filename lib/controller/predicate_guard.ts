@@ -4,8 +4,8 @@ import { formatKey, keyOf } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
-import type { Predicate } from './predicate.ts'
-import { andMore, SparseLog } from './sparse_log.ts'
+import type { Predicate } from './predicates.ts'
+import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
 
 /** Never throws. A predicate that does lets pass, and says so now and then: a reconcile too many is better than one too few. */
 export function guarded(when: Predicate | undefined, parts: { readonly clock: Clock; readonly log: Log }): (delta: Delta) => boolean {

@@ -6,14 +6,14 @@ import type { Clock } from '../async/clock.ts'
 import { withFields, type Log } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
-import type { ControllerMetrics } from './controller_metrics.ts'
-import type { Journal } from './journal.ts'
+import type { ControllerMetrics } from './metrics.ts'
+import type { Journal } from './run_history.ts'
 import { foldFailures, logFailure } from './failures.ts'
 import type { HotKeys } from './hot_keys.ts'
 import { disposition, type Disposition, type Result } from './result.ts'
 import { Runs, type Run } from './run.ts'
 import { SlowRuns } from './slow_runs.ts'
-import { andMore, SparseLog } from './sparse_log.ts'
+import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
 
 /** What the live view tells of one run. */
 export interface ReconcileReport {

@@ -6,9 +6,9 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { isInTime, sleep, systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import { nextTurn } from '../runtime/turn.ts'
+import { nextTurn } from '../runtime/os/turn.ts'
 import type { Sink, Source } from './source.ts'
-import { andMore, SparseLog } from './sparse_log.ts'
+import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
 
 export interface StreamSourceOptions {
   readonly name: string

@@ -4,10 +4,10 @@ import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
 import { sleep, systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
-import { turnBudgetOf } from '../runtime/turn.ts'
+import { turnBudgetOf } from '../runtime/os/turn.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
-import { andMore, SparseLog } from './sparse_log.ts'
+import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
 
 export interface TickerSourceOptions {
   readonly name: string

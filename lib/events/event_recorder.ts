@@ -8,11 +8,11 @@ import { safeLog, type Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
 import { DEFAULT_LIMITS, type EventLimits, EventState, type Job } from './event_state.ts'
-import { Losses } from './losses.ts'
+import { Losses } from './dropped_events.ts'
 import type { EventMeter } from './metrics.ts'
 import type { EventOptions, EventType, Recorder, Regarding } from './recorder.ts'
 import type { Moment } from './series.ts'
-import { verdictOn } from './verdict.ts'
+import { verdictOn } from './write_outcome.ts'
 
 export interface EventRecorderOptions {
   /** Neither bound to a run nor fenced: what happened is told also when the lease is lost. It needs the rights create and patch. */

@@ -9,7 +9,7 @@
  *   there is none, repetitions are dropped before notes are.
  */
 import { type EventBody, identityOf, namespaceOf, type Occurrence, topicOf } from './event.ts'
-import { Allowances } from './allowances.ts'
+import { Allowances } from './spam_filter.ts'
 import {
   again, type Answer, begin, FINISH_MS, isFinished, type Moment, type Series, step, unwritten, type Write, writeOf,
 } from './series.ts'

@@ -8,7 +8,7 @@ import { lineBatches } from '../async/lines.ts'
 import { describe, type Api } from '../client/api.ts'
 import { parseWatchLine } from '../cache/watch_line.ts'
 import type { Log } from '../observe/log.ts'
-import { INITIAL_FOLLOW_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowInput, type FollowState } from './follow_state.ts'
+import { INITIAL_FOLLOW_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowInput, type FollowState } from './follower_state.ts'
 import type { Lease, LeaseLock } from './lease_lock.ts'
 import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
 

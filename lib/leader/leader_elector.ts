@@ -6,13 +6,13 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { sleep, systemClock, within, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
-import { Announcements, type ElectionCallbacks } from './announcements.ts'
+import { Announcements, type ElectionCallbacks } from './callbacks.ts'
 import { Follower } from './follower.ts'
 import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
 import { checkTimings, DEFAULT_TIMINGS, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
 import type { ElectionMeter } from './metrics.ts'
-import { StallWatch } from './stall.ts'
-import { TermFence } from './term_fence.ts'
+import { StallWatch } from './stall_detector.ts'
+import { TermFence } from './lease_fence.ts'
 
 export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'> {
   /** Default: client-go's, a lease of 15 s, renewed within 10 s, tried every 2 s. */

@@ -9,7 +9,7 @@ import { Latch } from '../async/latch.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { firstToFall, signalFence } from './fences.ts'
-import { classify, START_ORDER, STEPS, STOP_ORDER, type Phase } from './phases.ts'
+import { classify, START_ORDER, STEPS, STOP_ORDER, type Phase } from './start_order.ts'
 import { aggregate, asRunnable, RunnableGroup, type RunnableFunction } from './runnable_group.ts'
 import { ManagerStopping, stopReason } from './stopping.ts'
 

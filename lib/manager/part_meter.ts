@@ -1,9 +1,9 @@
 /** What the parts measure, all of it: loaded where metrics are on, as the built package has it in a file of its own. */
 import type { Meter } from '../observe/metrics.ts'
-import { queueMetrics } from '../queue/queue_metrics.ts'
+import { queueMetrics } from '../queue/metrics.ts'
 import { countingRequests, type RequestMeter } from '../client/request_metrics.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
-import { controllerMetrics, type ControllerMeter } from '../controller/controller_metrics.ts'
+import { controllerMetrics, type ControllerMeter } from '../controller/metrics.ts'
 import { electionMetrics, type ElectionMeter } from '../leader/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector and an EventRecorder. */

@@ -6,7 +6,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
 import { isThenable } from '../controller/bounded_call.ts'
 import { isFinalizerName } from '../controller/finalizer_plan.ts'
-import type { Predicate } from '../controller/predicate.ts'
+import type { Predicate } from '../controller/predicates.ts'
 import type { ControllerBuilder, ControllerOptions } from './context.ts'
 import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 

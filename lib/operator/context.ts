@@ -8,7 +8,7 @@ import type { Delta } from '../cache/store.ts'
 import type { Client } from '../client/client.ts'
 import type { Recorder } from '../events/recorder.ts'
 import type { RateLimiter } from '../queue/rate_limiter.ts'
-import type { Predicate } from '../controller/predicate.ts'
+import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
 
 /** Another cluster than the operator's own, as `app.cluster(…)` named it. Each start connects to it anew. */

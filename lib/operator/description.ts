@@ -1,10 +1,10 @@
 /** An operator as data: what `operator()` gathers and each start assembles a manager from. */
 import { toMs, type Duration } from '../core/duration.ts'
-import type { Predicate } from '../controller/predicate.ts'
+import type { Predicate } from '../controller/predicates.ts'
 import { messageOf } from '../core/errors.ts'
 import type { KubeObject, ObjectKey, Thawed } from '../core/objects.ts'
 import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
-import { parseAddress } from '../manager/address.ts'
+import { parseAddress } from '../manager/servers/address.ts'
 import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions } from '../cache/cache_options.ts'
 import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'

@@ -4,7 +4,7 @@
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Log } from '../observe/log.ts'
-import type { ClosableTransport } from '../runtime/transport.ts'
+import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { OperatorDescription } from './description.ts'
 import type { StartOptions } from './start.ts'
 

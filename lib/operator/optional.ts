@@ -8,7 +8,7 @@ import { sleep, type Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
 import { OPTIONAL_MS } from '../cache/informer.ts'
-import type { ClosableTransport } from '../runtime/transport.ts'
+import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { Cluster } from '../manager/cluster.ts'
 
 export interface OptionalSetup {

@@ -9,7 +9,7 @@
  * - delayed keys become due in the order of their times, and from then on their priority counts.
  */
 import { DelayedKeys } from './delayed_keys.ts'
-import { HandOutOrder } from './hand_out_order.ts'
+import { HandOutOrder } from './priority_order.ts'
 import { AGAIN, KeyTable, WAITING, WORKING } from './key_table.ts'
 import { append, NONE, slotList, unlink, type SlotList } from './slot_list.ts'
 

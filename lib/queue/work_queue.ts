@@ -5,7 +5,7 @@ import { rarely, safeLog, type Log } from '../observe/log.ts'
 import { guardedCalls } from '../observe/guarded_calls.ts'
 import { Alarm } from './alarm.ts'
 import { guardedLimiter } from './limiter_guard.ts'
-import type { QueueMeter, QueueMetrics } from './queue_metrics.ts'
+import type { QueueMeter, QueueMetrics } from './metrics.ts'
 import { QueueState, type Aging } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 

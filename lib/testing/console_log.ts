@@ -3,7 +3,7 @@ import type { Log } from 'kubeloop'
 import type { Clock } from '../async/clock.ts'
 import { formatPretty } from '../observe/format_log.ts'
 import { placeOfError } from '../observe/stack.ts'
-import { placeLine } from '../runtime/terminal.ts'
+import { placeLine } from '../runtime/os/terminal.ts'
 
 /** Warnings and errors as lines on standard error, an error with the place in the user's file and its line of source. */
 export function consoleLog(clock: Pick<Clock, 'now'>): Log {

@@ -1,9 +1,9 @@
 /** The processes of a control plane: how they are started, waited for, restarted and ended. */
 import { sleep, systemClock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
-import type { IssuedCertificate } from '../runtime/certificates.ts'
-import { type ChildProcess, guardProcesses, startProcess } from '../runtime/child_process.ts'
-import { createWorkspace, type Workspace } from '../runtime/workspace.ts'
+import type { IssuedCertificate } from '../runtime/net/certificates.ts'
+import { type ChildProcess, guardProcesses, startProcess } from '../runtime/os/child_process.ts'
+import { createWorkspace, type Workspace } from '../runtime/os/workspace.ts'
 import { prepare, type Program, type ProgramOptions } from './control_plane_programs.ts'
 
 export interface ControlPlaneOptions extends ProgramOptions {

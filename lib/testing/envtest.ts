@@ -4,9 +4,9 @@
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import { createAuthority } from '../runtime/certificates.ts'
-import { env } from '../runtime/env.ts'
-import { findExecutables } from '../runtime/workspace.ts'
+import { createAuthority } from '../runtime/net/certificates.ts'
+import { env } from '../runtime/os/env.ts'
+import { findExecutables } from '../runtime/os/workspace.ts'
 import { createControlPlane } from './control_plane.ts'
 import type { ControlPlanePaths, ExtraArgs, ProgramName } from './control_plane_programs.ts'
 

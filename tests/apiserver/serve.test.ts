@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:http2'
 import { once } from 'node:events'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
-import { type ClosableTransport, httpTransport } from '../../lib/runtime/transport.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 
 async function withServer(run: (served: ServedApi, transport: ClosableTransport, server: ApiServer) => Promise<void>): Promise<void> {
   const server = new ApiServer()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { WatchBody } from '../../lib/apiserver/watch_body.ts'
+import { WatchBody } from '../../lib/apiserver/http/watch_body.ts'
 
 test('what there is when a watch begins may be any number of lines; a reader that falls 100,000 behind after that is cut off', async () => {
   let ended = 0

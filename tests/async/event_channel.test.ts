@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { EventChannel } from '../../lib/async/event_channel.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { countedSignal } from './counted_signal.ts'
 
 /** Reads until the end, or until so many items. */

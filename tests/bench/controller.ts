@@ -12,7 +12,7 @@ import type { Delta } from '../../lib/cache/store.ts'
 import { Controller } from '../../lib/controller/controller.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 
 const COUNT = 100_000

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { createAuthority } from '../../lib/runtime/certificates.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 
 export interface TlsServer {
   readonly port: number

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineIndex } from '../../lib/core/index.ts'
+import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf, type Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'

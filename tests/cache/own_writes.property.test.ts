@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { defineIndex } from '../../lib/core/index.ts'
+import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { WriteInFlight } from '../../lib/client/write_observer.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'

@@ -7,7 +7,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { ConfigMap, Namespace, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { httpTransport, type ClosableTransport } from '../../lib/runtime/transport.ts'
+import { httpTransport, type ClosableTransport } from '../../lib/runtime/net/transport.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { delayedWatches } from './delayed_watch.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { defineIndex, type Index } from '../../lib/core/index.ts'
+import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { byKey, Store, type Delta } from '../../lib/cache/store.ts'
 import { pod, POD } from './scripted_server.ts'

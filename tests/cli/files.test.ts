@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { jsonLine, prettyLines } from '../../lib/cli/events.ts'
-import { kubeconfigText } from '../../lib/cli/kubeconfig.ts'
+import { jsonLine, prettyLines } from '../../lib/cli/dev/events.ts'
+import { kubeconfigText } from '../../lib/cli/dev/kubeconfig.ts'
 import { newOperator } from '../../lib/cli/new.ts'
 import { calledWith } from '../../lib/cli/runtimes.ts'
 import { SAMPLE_MANIFEST, SAMPLE_OPERATOR, sampleWithModules } from '../../lib/cli/sample.ts'
-import { readState, StateFile } from '../../lib/cli/state_file.ts'
+import { readState, StateFile } from '../../lib/cli/dev/state_file.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
-import { writtenBelow } from '../../lib/runtime/user_files.ts'
+import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
 
 const example = (name: string): string => readFileSync(new URL(`../../examples/${name}`, import.meta.url), 'utf8')
 

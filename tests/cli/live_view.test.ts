@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
-import { LiveView, reportFields } from '../../lib/cli/live_view.ts'
+import { LiveView, reportFields } from '../../lib/cli/dev/child/live_view.ts'
 
 const view = (): LiveView => new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
 

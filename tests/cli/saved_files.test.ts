@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { savedFilesOf } from '../../lib/cli/operator_files.ts'
-import { SavedFiles, type Saved } from '../../lib/cli/saved_files.ts'
+import { savedFilesOf } from '../../lib/cli/dev/operator_files.ts'
+import { SavedFiles, type Saved } from '../../lib/cli/dev/saved_files.ts'
 import { WAYS } from './saving.ts'
 
 /** Files in memory, saved and looked at under a clock that the test advances. */

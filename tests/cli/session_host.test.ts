@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
-import { SessionHost } from '../../lib/cli/session_host.ts'
-import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev_session.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { SessionHost } from '../../lib/cli/dev/session_host.ts'
+import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev/session.ts'
 
 interface Host {
   readonly open: () => Promise<{ answer: SessionAnswer; end: () => Promise<void> }>

@@ -1,6 +1,6 @@
 /** What the client's cases run with: kinds, and a client whose cache the case fills. */
 import { Api } from '../../lib/client/api.ts'
-import { AppliedMemory } from '../../lib/client/applied_memory.ts'
+import { AppliedMemory } from '../../lib/client/apply_cache.ts'
 import type { CachingReader, Client, WriteRecord } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { LiveReader } from '../../lib/client/live_reader.ts'

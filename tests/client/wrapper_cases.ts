@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { dryRun, intercepted, namespaced, withWriteOptions } from '../../lib/client/wrappers.ts'
 import { isReason } from '../../lib/core/errors.ts'
-import { defineIndex } from '../../lib/core/index.ts'
+import { defineIndex } from '../../lib/core/object_indexer.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, type Case } from './case_bench.ts'
 

@@ -6,7 +6,7 @@ import { makeApiClient } from '../../lib/config/api_client.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { systemClock } from '../../lib/async/clock.ts'
-import { httpTransport } from '../../lib/runtime/transport.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { recorder } from '../client/transports.ts'
 

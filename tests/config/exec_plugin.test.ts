@@ -4,7 +4,7 @@ import { loadConfig } from '../../lib/config/load.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import type { Log } from '../../lib/observe/log.ts'
-import type { ExecOptions } from '../../lib/runtime/exec.ts'
+import type { ExecOptions } from '../../lib/runtime/os/exec.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
 

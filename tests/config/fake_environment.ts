@@ -1,6 +1,6 @@
 /** A machine for configuration: files, variables, programs and a clock, all made up. */
 import type { Environment } from '../../lib/config/environment.ts'
-import { CommandNotFound, type ExecOptions, type ExecResult } from '../../lib/runtime/exec.ts'
+import { CommandNotFound, type ExecOptions, type ExecResult } from '../../lib/runtime/os/exec.ts'
 
 export interface FakeEnvironment extends Environment {
   readonly files: Record<string, string>

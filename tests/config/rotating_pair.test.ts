@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
 import type { Credentials } from '../../lib/core/cluster_config.ts'
-import { createAuthority, type IssuedCertificate } from '../../lib/runtime/certificates.ts'
+import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
 
 let [a, b]: IssuedCertificate[] = []

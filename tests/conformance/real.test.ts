@@ -1,7 +1,7 @@
 /** The conformance suite on a real kube-apiserver: what says that the suite itself is right. */
 import { after, before, test } from 'node:test'
 import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
-import { type ClosableTransport, httpTransport } from '../../lib/runtime/transport.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 import type { SharedKinds } from './api.ts'
 import { CASES, runCase } from './suite.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { orWaiting, ownChanges } from '../../lib/controller/finalizer_predicate.ts'
-import type { Predicate } from '../../lib/controller/predicate.ts'
+import type { Predicate } from '../../lib/controller/predicates.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 
 const OURS = 'example.dev/ours'

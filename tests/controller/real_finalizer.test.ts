@@ -6,7 +6,7 @@ import { Api } from '../../lib/client/api.ts'
 import { messageOf } from '../../lib/core/errors.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/operator/crds.ts'
-import { httpTransport } from '../../lib/runtime/transport.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { CASES, KINDS, Thing } from './finalizer_cases.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freePort } from '../../lib/runtime/free_port.ts'
+import { freePort } from '../../lib/runtime/net/free_port.ts'
 import { ApiError, ConfigError, fileMissing, isExpired, isNotCapable, isReason, LeadershipLost, messageOf, NetworkError, TerminalError, type Reason } from '../../lib/core/errors.ts'
 
 function refusal(code: number, reason?: string): ApiError {

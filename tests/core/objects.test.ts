@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineIndex, indexKeys } from '../../lib/core/index.ts'
+import { defineIndex, indexKeys } from '../../lib/core/object_indexer.ts'
 import { draft, formatKey, keyOf, parseKey, type KubeObject } from '../../lib/core/objects.ts'
 import { apiVersionOf, groupResourceOf, resourceId, type Resource } from '../../lib/core/resource.ts'
 

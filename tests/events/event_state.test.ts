@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Allowances } from '../../lib/events/allowances.ts'
+import { Allowances } from '../../lib/events/spam_filter.ts'
 import { type EventBody, eventOf, type EventSeries, type Occurrence, occurrence } from '../../lib/events/event.ts'
 import { DEFAULT_LIMITS, type DropCause, type EventLimits, EventState, type Job } from '../../lib/events/event_state.ts'
 import type { Answer } from '../../lib/events/series.ts'

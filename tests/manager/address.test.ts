@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseAddress } from '../../lib/manager/address.ts'
+import { parseAddress } from '../../lib/manager/servers/address.ts'
 
 test('a number is a port on loopback; a colon and a port is all interfaces, as in Go; a host is a host', () => {
   assert.deepEqual(parseAddress(8080), { host: '127.0.0.1', port: 8080 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MetricsServer } from '../../lib/manager/metrics_server.ts'
+import { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
 
 const registry = { contentType: 'text/plain; version=0.0.4; charset=utf-8', metrics: () => Promise.resolve('a_total 1\n') }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Latch } from '../../lib/async/latch.ts'
-import { profilingHandler } from '../../lib/manager/profiling.ts'
+import { profilingHandler } from '../../lib/manager/servers/profiling.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 const ask = (handler: ReturnType<typeof profilingHandler>, path: string, signal: AbortSignal | null = null): Promise<Response> =>

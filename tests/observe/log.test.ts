@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { levelOf, LOG_LEVELS, rarely, safeLog, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
   const lines: [string, string, LogFields | undefined][] = []

@@ -13,7 +13,7 @@ import { messageOf } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { answer, bodyOf, recorder, refusal, silence, type Recorder } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 

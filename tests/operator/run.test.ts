@@ -12,7 +12,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
-import { createAuthority } from '../../lib/runtime/certificates.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kubeloop-run-'))
 let served: ServedApi

@@ -11,7 +11,7 @@ import { backoffMs } from '../../lib/async/backoff.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { StopTimeout } from '../../lib/manager/stopping.ts'
-import { hostName } from '../../lib/runtime/files.ts'
+import { hostName } from '../../lib/runtime/os/files.ts'
 import { refusal, silence } from '../client/transports.ts'
 import { create, ours, ref, restingClock, starting, writes, type Started } from './starting.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DelayedKeys } from '../../lib/queue/delayed_keys.ts'
-import { HandOutOrder } from '../../lib/queue/hand_out_order.ts'
+import { HandOutOrder } from '../../lib/queue/priority_order.ts'
 import { KeyTable } from '../../lib/queue/key_table.ts'
 import { QueueState } from '../../lib/queue/queue_state.ts'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'

@@ -6,7 +6,7 @@ import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { partMeter } from '../../lib/manager/part_meter.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 

@@ -3,8 +3,8 @@ import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { createServer, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { createAuthority, openAuthority } from '../../lib/runtime/certificates.ts'
-import { readAll } from '../../lib/runtime/der.ts'
+import { createAuthority, openAuthority } from '../../lib/runtime/net/certificates.ts'
+import { readAll } from '../../lib/runtime/net/der.ts'
 import { NOT_AN_AUTHORITY, RSA_AUTHORITY } from './openssl_certificates.ts'
 
 const NOON = Date.UTC(2026, 10, 21, 12)

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { guardProcesses, startProcess } from '../../lib/runtime/child_process.ts'
+import { guardProcesses, startProcess } from '../../lib/runtime/os/child_process.ts'
 
 test('a process writes its output to a file for this user alone, and says how it ended', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'child-'))
@@ -50,7 +50,7 @@ for (
     const folder = mkdtempSync(join(tmpdir(), 'guard-'))
     try {
       const guarded = join(folder, 'guarded')
-      const path = new URL('../../lib/runtime/child_process.ts', import.meta.url).pathname
+      const path = new URL('../../lib/runtime/os/child_process.ts', import.meta.url).pathname
       writeFileSync(
         join(folder, 'script.ts'),
         `

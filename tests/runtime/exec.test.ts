@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { env, optionalEnv } from '../../lib/runtime/env.ts'
-import { CommandNotFound, exec } from '../../lib/runtime/exec.ts'
-import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths, writePrivate } from '../../lib/runtime/files.ts'
+import { env, optionalEnv } from '../../lib/runtime/os/env.ts'
+import { CommandNotFound, exec } from '../../lib/runtime/os/exec.ts'
+import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths, writePrivate } from '../../lib/runtime/os/files.ts'
 
 function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))

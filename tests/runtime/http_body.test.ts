@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Readable } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
-import { openBody, type OpenBody } from '../../lib/runtime/http_body.ts'
+import { openBody, type OpenBody } from '../../lib/runtime/net/http_body.ts'
 
 const KIB = 1024
 

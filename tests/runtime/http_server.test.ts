@@ -8,10 +8,10 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createAuthority } from '../../lib/runtime/certificates.ts'
-import { nextTurn } from '../../lib/runtime/turn.ts'
-import { thisRuntime } from '../../lib/runtime/this_runtime.ts'
-import { serveHttp, type HttpServer, type HttpServerOptions } from '../../lib/runtime/http_server.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
+import { serveHttp, type HttpServer, type HttpServerOptions } from '../../lib/runtime/net/http_server.ts'
 
 const noDeadline = new AbortController().signal
 

@@ -5,8 +5,8 @@ import net, { type AddressInfo } from 'node:net'
 import { systemClock } from '../../lib/async/clock.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
-import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/certificates.ts'
-import { type ClosableTransport, httpTransport, type TransportOptions } from '../../lib/runtime/transport.ts'
+import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
+import { type ClosableTransport, httpTransport, type TransportOptions } from '../../lib/runtime/net/transport.ts'
 
 export type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { httpTransport } from '../../lib/runtime/transport.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { certificates, ending, serveBytes, servePlain, serveProxy, serveTls, textOf, transportTo } from './servers.ts'
 
 function isConnectError(message: RegExp): (error: unknown) => boolean {

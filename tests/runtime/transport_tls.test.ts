@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
-import { createAuthority, type IssuedCertificate } from '../../lib/runtime/certificates.ts'
-import { httpTransport } from '../../lib/runtime/transport.ts'
+import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { certificates, ending, type Handler, servePlain, serveTls, type TestServer, textOf, transportTo } from './servers.ts'
 
 /** Says whether the client's certificate was good. Bun tells a server nothing more of it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextTurn, TurnBudget, turnBudgetOf } from '../../lib/runtime/turn.ts'
+import { nextTurn, TurnBudget, turnBudgetOf } from '../../lib/runtime/os/turn.ts'
 
 /** A budget with a clock that a test moves. */
 function budgeting() {

@@ -28,6 +28,8 @@ const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
   // The commands and the worlds of tests run the control loops.
   cli: ['simcluster', 'testing'],
   testing: ['simcluster'],
+  // A log that is limited in rate needs the time.
+  observe: ['async'],
 }
 
 /** What the top row may import by the package's name, so that in the bundles a class exists once. */

@@ -5,7 +5,7 @@ import { conditions, defineResource, dynamicResource, LeadershipLost, operator, 
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
-import { nextTurn } from '../../lib/runtime/turn.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })

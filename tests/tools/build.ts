@@ -41,7 +41,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // `metrics`
   metrics: 'lib/manager/metrics.ts',
   // A profile that is asked for.
-  profiling: 'lib/manager/profiling.ts',
+  profiling: 'lib/manager/servers/profiling.ts',
 }
 
 /** What the bundles leave to the one who installs them. client-node is imported by a computed name, which is outside by itself. */

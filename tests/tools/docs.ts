@@ -32,7 +32,7 @@ export function besideExamples(text: string): string {
 }
 
 /** What they show is not exported, so that an example cannot import it. */
-const INTERNAL: ReadonlySet<string> = new Set(['lib/runtime/certificates.ts'])
+const INTERNAL: ReadonlySet<string> = new Set(['lib/runtime/net/certificates.ts'])
 
 /** The examples of the doc comments in lib, without the comment's margin; the name is the file and the place: `core/index.ts 1`. */
 export function docComments(): readonly { readonly name: string; readonly path: string; readonly text: string }[] {

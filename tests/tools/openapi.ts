@@ -1,5 +1,5 @@
 /**
- * Writes lib/apiserver/builtin_schemas.ts from a real API server's /openapi/v3: types, required fields, defaults,
+ * Writes lib/apiserver/builtin/schemas.ts from a real API server's /openapi/v3: types, required fields, defaults,
  * enums, list topology and strategic merge keys of the kinds that the embedded API serves, one line a definition.
  *
  * What OpenAPI does not say comes from the Go sources of the same version: which fields are held by value, so that
@@ -190,7 +190,7 @@ export const BUILTIN_SCHEMAS: string = \`
 ${lines.join('\n')}
 \`
 `
-  await writeFile(new URL('../../lib/apiserver/builtin_schemas.ts', import.meta.url), text)
+  await writeFile(new URL('../../lib/apiserver/builtin/schemas.ts', import.meta.url), text)
   console.log(`${lines.length} definitions, ${text.length} bytes`)
 }
 

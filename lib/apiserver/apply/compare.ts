@@ -1,7 +1,7 @@
 /** Which fields an object has, and which differ between two: the measures of ownership. */
 import { isObject, type JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import type { Schema } from '../schema.ts'
+import type { Schema } from '../schema/schema.ts'
 import { type FieldSet, FieldSetBuilder, type FieldNode } from './field_set.ts'
 import { below, isNamedField, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
 

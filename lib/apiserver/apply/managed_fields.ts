@@ -1,8 +1,8 @@
 /** `metadata.managedFields`: reading it, writing it, and keeping it through updates and applies. */
 import { type ApiObject, isObject, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { emptyTyped } from '../decode.ts'
-import { badRequest, type Cause, StatusError } from '../status.ts'
+import { emptyTyped } from '../schema/decode.ts'
+import { badRequest, type Cause, StatusError } from '../http/status.ts'
 import { difference, type FieldSet, FieldSetBuilder, formatPath, fromFieldsV1, isEmpty, toFieldsV1, union } from './field_set.ts'
 import { afterApply, afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
 

@@ -1,6 +1,6 @@
 /** Merging an applied configuration into an object, and taking out what is applied no longer. */
 import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
-import type { Schema } from '../schema.ts'
+import type { Schema } from '../schema/schema.ts'
 import { type FieldSet, isEmpty } from './field_set.ts'
 import { below, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
 

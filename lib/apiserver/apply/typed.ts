@@ -3,7 +3,7 @@
  */
 import { field, isObject, type Json, type JsonObject } from '../json.ts'
 import { formatPath } from './field_set.ts'
-import { fieldSchema, resolve, type Schema } from '../schema.ts'
+import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
 
 /** A value and its schema. `undefined` is absent, `null` is present. */
 export type Maybe = Json | undefined

@@ -6,7 +6,7 @@
  */
 import type { Json, JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import type { Schema } from '../schema.ts'
+import type { Schema } from '../schema/schema.ts'
 import { compare, type Comparison, fieldsOf, withNamedFields } from './compare.ts'
 import { difference, exclude, type FieldSet, intersection, isEmpty, NOTHING, paths, union } from './field_set.ts'
 import { merge, removeFields } from './merge.ts'

@@ -1,7 +1,7 @@
 /** Events, which two groups serve: the same objects under two forms. */
 import { type ApiObject, at, isObject, type Json } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import { type Cause, fault } from '../status.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 /** The names of a field in the core form and in that of events.k8s.io, where they differ. */
 const NAMES: readonly (readonly [string, string])[] = [

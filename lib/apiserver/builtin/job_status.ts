@@ -6,7 +6,7 @@
  */
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type JsonObject } from '../json.ts'
-import { type Cause, fault } from '../status.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 /** The faults of a new status of a Job. */
 export function jobStatusFaults(job: ApiObject, old: ApiObject): Cause[] {

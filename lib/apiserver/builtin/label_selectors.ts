@@ -1,7 +1,7 @@
 /** LabelSelector objects, as in `spec.selector`. */
 import { isObject, type Json, type JsonObject } from '../json.ts'
-import { labelFaults } from '../names.ts'
-import { type Cause, fault } from '../status.ts'
+import { labelFaults } from '../storage/names.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist']
 

@@ -1,7 +1,7 @@
 /** Leases: what leader election lives on. */
 import { at, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import { type Cause, fault } from '../status.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export const LEASE_RULES: Readonly<Record<string, Partial<Rules>>> = {
   'leases.coordination.k8s.io': {

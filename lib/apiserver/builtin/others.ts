@@ -2,8 +2,8 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, isObject, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import { immutable } from '../objects.ts'
-import { type Cause, fault } from '../status.ts'
+import { immutable } from '../storage/objects.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export const OTHER_RULES: Readonly<Record<string, Partial<Rules>>> = {
   'networkpolicies.networking.k8s.io': {

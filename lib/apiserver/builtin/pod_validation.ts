@@ -1,7 +1,7 @@
 /** The most common mistakes in a pod's spec, refused as the API server refuses them. */
 import { isObject, type Json, type JsonObject } from '../json.ts'
-import { nameProblems } from '../names.ts'
-import { type Cause, fault } from '../status.ts'
+import { nameProblems } from '../storage/names.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export function podSpecFaults(
   spec: JsonObject, path: string, restartPolicies: readonly string[] = ['Always', 'OnFailure', 'Never'],

@@ -1,8 +1,8 @@
 /** The rules of ResourceQuotas: which resources can be limited, and by what. */
 import { type ApiObject, at, isObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import { qualifiedNameProblems } from '../names.ts'
-import { type Cause, fault } from '../status.ts'
+import { qualifiedNameProblems } from '../storage/names.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export const QUOTA_RULES: Partial<Rules> = {
   validate: (quota) => amountFaults(quota, 'spec', 'hard'),

@@ -1,8 +1,8 @@
 /** Services: defaults, and the address that the server gives each. */
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
 import type { PrepareContext, Rules } from '../kinds.ts'
-import { immutable } from '../objects.ts'
-import { type Cause, fault } from '../status.ts'
+import { immutable } from '../storage/objects.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export const SERVICE_RULES: Partial<Rules> = {
   nameRule: 'label1035',

@@ -1,8 +1,8 @@
 /** Whether a CustomResourceDefinition is one: its names, its versions, and that its schemas are structural. */
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
-import { nameProblems } from '../names.ts'
-import { type Cause, fault } from '../status.ts'
-import type { Schema } from '../schema.ts'
+import { nameProblems } from '../storage/names.ts'
+import { type Cause, fault } from '../http/status.ts'
+import type { Schema } from '../schema/schema.ts'
 import { defaultFaults } from './defaults.ts'
 import { structuralFaults } from './structural.ts'
 

@@ -1,7 +1,7 @@
 /** The columns of a custom kind: its printer columns, or its age. */
-import { humanDuration } from '../human_duration.ts'
+import { humanDuration } from '../table/human_duration.ts'
 import { at, type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
-import { ageColumn, type Column, NAME_COLUMN } from '../table_columns.ts'
+import { ageColumn, type Column, NAME_COLUMN } from '../table/columns.ts'
 
 export function customColumns(version: JsonObject): readonly Column[] {
   const stated = version['additionalPrinterColumns'] as JsonObject[] | undefined

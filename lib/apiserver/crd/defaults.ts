@@ -1,8 +1,8 @@
 /** Defaults of custom kinds: filled in where a field is missing, or null and not nullable. */
 import { jsonEqual } from '../../core/equal.ts'
 import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
-import type { Schema } from '../schema.ts'
-import { type Cause, fault } from '../status.ts'
+import type { Schema } from '../schema/schema.ts'
+import { type Cause, fault } from '../http/status.ts'
 import { prune } from './prune.ts'
 import { validateValue } from './validate.ts'
 

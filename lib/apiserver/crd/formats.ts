@@ -1,5 +1,5 @@
 /** String formats that the API server checks in custom objects; unknown ones are ignored, as there. */
-import { isSubdomain } from '../names.ts'
+import { isSubdomain } from '../storage/names.ts'
 
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})?$/
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i

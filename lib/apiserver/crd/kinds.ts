@@ -2,7 +2,7 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
-import type { Schema } from '../schema.ts'
+import type { Schema } from '../schema/schema.ts'
 import { customColumns } from './columns.ts'
 import { applyDefaults } from './defaults.ts'
 import { prune } from './prune.ts'

@@ -1,7 +1,7 @@
 /** Lists that are sets or maps must not state an item twice. */
 import { isObject, type Json } from '../json.ts'
-import type { Schema } from '../schema.ts'
-import { type Cause, fault } from '../status.ts'
+import type { Schema } from '../schema/schema.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export function listFaults(schema: Schema, value: Json, path: string): Cause[] {
   if (Array.isArray(value)) return [

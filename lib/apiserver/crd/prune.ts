@@ -1,7 +1,7 @@
 /** Pruning: what a structural schema does not mention is not stored. */
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
-import { decodeTyped } from '../decode.ts'
-import type { Schema } from '../schema.ts'
+import { decodeTyped } from '../schema/decode.ts'
+import type { Schema } from '../schema/schema.ts'
 
 export interface Pruned {
   readonly object: JsonObject

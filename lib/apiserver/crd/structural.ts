@@ -4,7 +4,7 @@
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { isObject, type Json, type JsonObject } from '../json.ts'
-import { type Cause, fault } from '../status.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 export function structuralFaults(schema: JsonObject, path: string): Cause[] {
   const faults: Cause[] = []

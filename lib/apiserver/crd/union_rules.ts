@@ -4,8 +4,8 @@
  */
 import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
-import type { Schema } from '../schema.ts'
-import { type Cause, fault } from '../status.ts'
+import type { Schema } from '../schema/schema.ts'
+import { type Cause, fault } from '../http/status.ts'
 
 interface Rule {
   readonly rule: string

@@ -1,7 +1,7 @@
 /** JSON Patch, RFC 6902, with the refusals of the API server. */
 import { jsonEqual } from '../../core/equal.ts'
 import { clone, isObject, type Json, put } from '../json.ts'
-import { badRequest, StatusError } from '../status.ts'
+import { badRequest, StatusError } from '../http/status.ts'
 
 const MOST_OPERATIONS = 10_000
 

@@ -5,8 +5,8 @@
  */
 import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
-import { fieldSchema, resolve, type Schema } from '../schema.ts'
-import { badRequest } from '../status.ts'
+import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
+import { badRequest } from '../http/status.ts'
 
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'

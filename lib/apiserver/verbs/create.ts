@@ -1,10 +1,10 @@
 /** POST to a collection. */
 import type { Backend } from '../backend.ts'
-import { readJsonBody } from '../body.ts'
-import { readObjectOf } from '../incoming.ts'
+import { readJsonBody } from '../http/body.ts'
+import { readObjectOf } from '../schema/incoming.ts'
 import type { Kind } from '../kinds.ts'
-import { settleNamespace } from '../objects.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
+import { settleNamespace } from '../storage/objects.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
 import { createObject, isDryRun, writerOf, type Written } from './write.ts'
 
 export function create(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {

@@ -1,11 +1,11 @@
 /** DELETE: of one object or of a collection; with finalizers it is only the beginning of an end. */
 import { type Backend, commit, present, readObject, uncommit } from '../backend.ts'
-import { readOptions } from '../body.ts'
+import { readOptions } from '../http/body.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { instant } from '../objects.ts'
-import { type Call, flag, type ResourceRoute } from '../routes.ts'
-import { conflict, fault, invalid } from '../status.ts'
+import { instant } from '../storage/objects.ts'
+import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
+import { conflict, fault, invalid } from '../http/status.ts'
 import { selectObjects } from './list.ts'
 import { isDryRun } from './write.ts'
 

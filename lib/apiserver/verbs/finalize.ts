@@ -1,11 +1,11 @@
 /** PUT to a namespace's /finalize: who takes the last finalizer of its spec off lets it go. */
 import { type Backend, commit, readObject, uncommit } from '../backend.ts'
-import { readJsonBody } from '../body.ts'
+import { readJsonBody } from '../http/body.ts'
 import { at, clone, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { putFinalizers } from '../namespaces.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
-import { badRequest, methodNotAllowed } from '../status.ts'
+import { putFinalizers } from '../storage/namespaces.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import { badRequest, methodNotAllowed } from '../http/status.ts'
 
 export function finalizeNamespace(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   if (call.method !== 'PUT') throw methodNotAllowed()

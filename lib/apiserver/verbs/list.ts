@@ -1,12 +1,12 @@
 /** GET of a collection: selectors, pages, and which past is meant. */
 import { type Backend, present } from '../backend.ts'
-import { fieldSelector } from '../field_selector.ts'
+import { fieldSelector } from '../selectors/field_selector.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { labelSelector } from '../label_selector.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
-import { badRequest, fault, gone, invalid, StatusError } from '../status.ts'
-import { keyOf } from '../store.ts'
+import { labelSelector } from '../selectors/label_selector.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import { badRequest, fault, gone, invalid, StatusError } from '../http/status.ts'
+import { keyOf } from '../storage/store.ts'
 
 /** One page of a collection, as stored. */
 export interface Page {

@@ -1,13 +1,13 @@
 /** /scale: how many replicas, for whoever need not know the kind. */
 import { type Backend, readObject } from '../backend.ts'
-import { mediaType, parseBody, readJsonBody } from '../body.ts'
+import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
 import { selectorText } from '../builtin/label_selectors.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
 import { mergePatch } from '../patch/merge_patch.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
-import { badRequest, conflict, fault, invalid, methodNotAllowed, MODIFIED, unsupportedMediaType } from '../status.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import { badRequest, conflict, fault, invalid, methodNotAllowed, MODIFIED, unsupportedMediaType } from '../http/status.ts'
 import { isDryRun, updateObject, writerOf } from './write.ts'
 
 export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {

@@ -1,12 +1,12 @@
 /** PUT: the whole object, or its status. */
 import type { Backend } from '../backend.ts'
-import { readJsonBody } from '../body.ts'
-import { readObjectOf } from '../incoming.ts'
+import { readJsonBody } from '../http/body.ts'
+import { readObjectOf } from '../schema/incoming.ts'
 import type { ApiObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { settleNamespace } from '../objects.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
-import { badRequest, notFound } from '../status.ts'
+import { settleNamespace } from '../storage/objects.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import { badRequest, notFound } from '../http/status.ts'
 import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
 
 export function update(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {

@@ -1,14 +1,14 @@
 /** GET with `watch`: the state, if it is asked for, then each change as it happens. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { type Backend, present } from '../backend.ts'
-import { selectedName } from '../field_selector.ts'
+import { selectedName } from '../selectors/field_selector.ts'
 import { type ApiObject, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { warningHeaders } from '../respond.ts'
-import { type Call, flag, type ResourceRoute } from '../routes.ts'
-import { fault, invalid, StatusError } from '../status.ts'
-import type { Change } from '../store.ts'
-import { WatchBody } from '../watch_body.ts'
+import { warningHeaders } from '../http/respond.ts'
+import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
+import { fault, invalid, StatusError } from '../http/status.ts'
+import type { Change } from '../storage/store.ts'
+import { WatchBody } from '../http/watch_body.ts'
 import { parseVersion, prefixOf, selectorOf, tooLargeVersion } from './list.ts'
 
 /** How an object is written: as itself, as a table, as its metadata. */

@@ -1,6 +1,6 @@
 /** What create, update, patch and apply share: from an object that is wanted to one that is stored. */
 import { jsonEqual } from '../../core/equal.ts'
-import { emptyTyped } from '../decode.ts'
+import { emptyTyped } from '../schema/decode.ts'
 import { type FieldSet, FieldSetBuilder, NOTHING } from '../apply/field_set.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import type { Typing } from '../apply/updater.ts'
@@ -8,11 +8,11 @@ import { type Backend, commit, nowIso, present, storeKey, toStored, uncommit } f
 import { validateCustom } from '../crd/validate.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { beginLife, continueLife, countGeneration, metadataFaults } from '../objects.ts'
-import type { Call, ResourceRoute } from '../routes.ts'
+import { beginLife, continueLife, countGeneration, metadataFaults } from '../storage/objects.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
 import {
   alreadyExists, bare, type Cause, fault, forbidden, generateNameConflict, invalid, notFound, StatusError,
-} from '../status.ts'
+} from '../http/status.ts'
 
 /** What a write answers with. */
 export interface Written {

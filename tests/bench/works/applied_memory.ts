@@ -1,6 +1,6 @@
 /** `applied_memory.ts OBJECTS`: the heap that the memory of what was applied keeps, and how long one look at it takes. */
 import { argv } from 'node:process'
-import { AppliedMemory } from '../../../lib/client/applied_memory.ts'
+import { AppliedMemory } from '../../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../../lib/core/objects.ts'
 import { memoryFromNow, print } from './surroundings.ts'
 

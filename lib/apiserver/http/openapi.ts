@@ -1,0 +1,88 @@
+/** OpenAPI v3 documents of what is served: enough for `kubectl explain` and server-side validation. */
+import type { HttpResponse } from '../../core/transport.ts'
+import type { Backend } from '../backend.ts'
+import { documentsOf } from './discovery.ts'
+import { isObject, type Json, type JsonObject } from '../json.ts'
+import { apiVersionOf, type Kind } from '../kinds.ts'
+import { answerJson, answerText } from './respond.ts'
+import type { Call } from './routes.ts'
+import { definition, schemaJson } from '../schema/schema.ts'
+
+/** The answer to a path below /openapi; undefined for any other. */
+export function answerOpenApi(backend: Backend, call: Call, path: string): HttpResponse | undefined {
+  if (path === '/openapi/v2') return undefined
+  if (!path.startsWith('/openapi/v3')) return undefined
+  const kinds = backend.kinds.all()
+  const documents = documentsOf(kinds)
+  if (path === '/openapi/v3') {
+    const paths = Object.fromEntries(
+      documents.map((name) => [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${backend.store.revision}` }]),
+    )
+    return answerJson(200, JSON.stringify({ paths }), call.warnings)
+  }
+  const name = path.slice('/openapi/v3/'.length)
+  if (!documents.includes(name)) return answerText(404, '404 page not found\n')
+  return answerJson(200, JSON.stringify(documentOf(kinds.filter((kind) => documentsOf([kind])[0] === name))), call.warnings)
+}
+
+function documentOf(kinds: readonly Kind[]): JsonObject {
+  const schemas: JsonObject = {}
+  for (const kind of kinds) {
+    const own = kind.custom ? schemaJson(kind.schema) : schemaJson(definition(kind.definition))
+    const names = [{ group: kind.group, version: kind.version, kind: kind.kind }]
+    schemas[longName(kind.definition)] = { ...(withRefs(own, schemas) as JsonObject), 'x-kubernetes-group-version-kind': names }
+  }
+  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'v1.36.3' }, paths: pathsOf(kinds), components: { schemas } }
+}
+
+/** `core.v1.Pod` as the real documents name it. */
+function longName(short: string): string {
+  if (short.startsWith('meta.')) return `io.k8s.apimachinery.pkg.apis.${short}`
+  if (short.startsWith('apiextensions.')) return `io.k8s.apiextensions-apiserver.pkg.apis.${short}`
+  return /^[a-z]+\.v\d+\.[A-Z]/.test(short) ? `io.k8s.api.${short}` : short
+}
+
+/** A copy with references in the form of OpenAPI, and what they refer to added to the document. */
+function withRefs(value: Json | undefined, schemas: JsonObject): Json | undefined {
+  if (Array.isArray(value)) return value.map((item) => withRefs(item, schemas)!)
+  if (!isObject(value)) return value
+  const { $ref, format, keptEmpty: _kept, leftOutZero: _zero, objectAs: _objectAs, ...rest } = value
+  const result: JsonObject = {}
+  for (const [name, child] of Object.entries(rest)) result[name] = withRefs(child, schemas)
+  if (typeof $ref === 'string') {
+    const name = longName($ref)
+    if (!Object.hasOwn(schemas, name)) {
+      schemas[name] = {}
+      schemas[name] = withRefs(schemaJson(definition($ref)), schemas)
+    }
+    return { ...result, allOf: [{ $ref: `#/components/schemas/${name}` }] }
+  }
+  return { ...result, ...typeJson(format) }
+}
+
+function typeJson(format: Json | undefined): JsonObject {
+  switch (format) {
+    case undefined: return {}
+    case 'quantity': return { type: 'string' }
+    case 'micro-time': return { format: 'date-time' }
+    case 'int-or-string': return { format, oneOf: [{ type: 'integer' }, { type: 'string' }] }
+    default: return { format }
+  }
+}
+
+/** The operations that kubectl looks for: which kinds a path creates and patches, and with what parameters. */
+function pathsOf(kinds: readonly Kind[]): JsonObject {
+  const paths: JsonObject = {}
+  for (const kind of kinds) {
+    const gvk = { group: kind.group, version: kind.version, kind: kind.kind }
+    const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`
+    const collection = `${root}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
+    const operation = (action: string): JsonObject => ({
+      'x-kubernetes-action': action, 'x-kubernetes-group-version-kind': gvk, responses: { 200: { description: 'OK' } },
+      parameters: ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema: { type: 'string' } })),
+    })
+    paths[collection] = { get: { ...operation('list') }, post: operation('post') }
+    paths[`${collection}/{name}`] = { get: operation('get'), put: operation('put'), patch: operation('patch'), delete: operation('delete') }
+  }
+  return paths
+}

@@ -1,0 +1,161 @@
+/** The refusals of an API server, worded as kube-apiserver words them. */
+import type { JsonObject } from '../json.ts'
+
+/** One field at fault. */
+export interface Cause {
+  readonly reason: CauseReason
+  readonly message: string
+  readonly field: string
+}
+
+export type CauseReason =
+  | 'FieldValueRequired' | 'FieldValueInvalid' | 'FieldValueNotSupported' | 'FieldValueForbidden' | 'FieldValueDuplicate'
+  | 'FieldValueTooLong' | 'FieldValueTooMany' | 'FieldValueTypeInvalid' | 'FieldManagerConflict' | 'UnexpectedServerResponse'
+  | 'FieldValueNotFound' | 'ResourceVersionTooLarge' | 'InternalError'
+
+/** Thrown anywhere while a request is handled; answered as a Status body. */
+export class StatusError extends Error {
+  override readonly name = 'StatusError'
+  readonly code: number
+  readonly reason: string
+  readonly details: JsonObject | undefined
+  /** `metadata` of the Status: a continue token to go on with. */
+  readonly metadata: JsonObject
+
+  constructor(code: number, reason: string, message: string, details?: JsonObject, metadata: JsonObject = {}) {
+    super(message)
+    this.code = code
+    this.reason = reason
+    this.details = details
+    this.metadata = metadata
+  }
+
+  body(): JsonObject {
+    const { code, reason, message, details, metadata } = this
+    return {
+      kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, ...(reason && { reason }), ...(details && { details }), code,
+    }
+  }
+}
+
+/** What a refusal names: the resource, as `plural` and `group`. */
+export interface Named {
+  readonly group: string
+  readonly plural: string
+  readonly kind: string
+}
+
+export function qualified({ group, plural }: { readonly group: string; readonly plural: string }): string {
+  return group ? `${plural}.${group}` : plural
+}
+
+function detailsOf({ group, plural }: { readonly group: string; readonly plural: string }, name: string): JsonObject {
+  return { ...(name && { name }), ...(group && { group }), kind: plural }
+}
+
+export function notFound(of: Pick<Named, 'group' | 'plural'>, name: string): StatusError {
+  return new StatusError(404, 'NotFound', `${qualified(of)} "${name}" not found`, detailsOf(of, name))
+}
+
+export function alreadyExists(of: Named, name: string): StatusError {
+  return new StatusError(409, 'AlreadyExists', `${qualified(of)} "${name}" already exists`, detailsOf(of, name))
+}
+
+export function generateNameConflict(of: Named, name: string): StatusError {
+  const message = `${qualified(of)} "${name}" already exists, the server was not able to generate a unique name for the object`
+  return new StatusError(409, 'AlreadyExists', message, { ...detailsOf(of, name), retryAfterSeconds: 1 })
+}
+
+export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, why: string): StatusError {
+  return new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`, detailsOf(of, name))
+}
+
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
+
+export function badRequest(message: string): StatusError {
+  return new StatusError(400, 'BadRequest', message)
+}
+
+export function forbidden(of: Pick<Named, 'group' | 'plural'>, name: string, why: string, causes?: readonly Cause[]): StatusError {
+  const details: JsonObject = { ...detailsOf(of, name), ...(causes && { causes: causes.map(causeJson) }) }
+  return new StatusError(403, 'Forbidden', `${qualified(of)} "${name}" is forbidden: ${why}`, details)
+}
+
+/** The object breaks rules; every broken one is a cause. */
+export function invalid(of: Pick<Named, 'group' | 'kind'>, name: string, causes: readonly Cause[]): StatusError {
+  const lines = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
+  const what = of.group ? `${of.kind}.${of.group}` : of.kind
+  const message = `${what} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`
+  const details: JsonObject = {
+    ...(name && { name }), ...(of.group && { group: of.group }), ...(of.kind && { kind: of.kind }), causes: causes.map(causeJson),
+  }
+  return new StatusError(422, 'Invalid', message, details)
+}
+
+function causeJson({ reason, message, field }: Cause): JsonObject {
+  return { reason, message, field }
+}
+
+export function methodNotAllowed(): StatusError {
+  const details: JsonObject = {}
+  return new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', details)
+}
+
+export function gone(message: string, metadata: JsonObject = {}): StatusError {
+  return new StatusError(410, 'Expired', message, undefined, metadata)
+}
+
+export function unsupportedMediaType(message: string): StatusError {
+  return new StatusError(415, 'UnsupportedMediaType', message, {})
+}
+
+export function notAcceptable(accepted: readonly string[]): StatusError {
+  return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`)
+}
+
+export function tooLarge(limit: number): StatusError {
+  return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+}
+
+/** An error that the real server lets through without making it a Status of a kind. */
+export function bare(code: number, message: string): StatusError {
+  return new StatusError(code, '', message)
+}
+
+export function internal(message: string): StatusError {
+  const details: JsonObject = { causes: [{ message }] }
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, details)
+}
+
+/** A value in a message, quoted as Go's field errors quote it. */
+export function quote(value: unknown): string {
+  return JSON.stringify(value) ?? 'null'
+}
+
+export const fault: {
+  required(field: string, detail?: string): Cause
+  invalid(field: string, value: unknown, detail: string): Cause
+  notSupported(field: string, value: unknown, supported: readonly string[]): Cause
+  forbidden(field: string, detail: string): Cause
+  duplicate(field: string, value: unknown): Cause
+  tooLong(field: string, most: number): Cause
+  tooMany(field: string, count: number, most: number): Cause
+  typeInvalid(field: string, value: unknown, detail: string): Cause
+} = {
+  required: (field: string, detail = '') => ({ reason: 'FieldValueRequired', field, message: `Required value${detail && `: ${detail}`}` }),
+  invalid: (field: string, value: unknown, detail: string) =>
+    ({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${quote(value)}: ${detail}` }),
+  notSupported: (field: string, value: unknown, supported: readonly string[]) => ({
+    reason: 'FieldValueNotSupported', field,
+    message: `Unsupported value: ${quote(value)}: supported values: ${supported.map((each) => JSON.stringify(each)).join(', ')}`,
+  }),
+  forbidden: (field: string, detail: string) => ({ reason: 'FieldValueForbidden', field, message: `Forbidden: ${detail}` }),
+  duplicate: (field: string, value: unknown) => ({ reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${quote(value)}` }),
+  tooLong: (field: string, most: number) => ({
+    reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${most} bytes`,
+  }),
+  tooMany: (field: string, count: number, most: number) =>
+    ({ reason: 'FieldValueTooMany', field, message: `Too many: ${count}: must have at most ${most} items` }),
+  typeInvalid: (field: string, value: unknown, detail: string) =>
+    ({ reason: 'FieldValueTypeInvalid', field, message: `Invalid value: ${quote(value)}: ${detail}` }),
+}

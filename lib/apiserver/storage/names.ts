@@ -1,0 +1,162 @@
+/** Which names, labels and annotations are allowed, with apimachinery's messages. */
+import type { Meta } from '../json.ts'
+import { type Cause, fault } from '../http/status.ts'
+
+export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+const LABEL_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const QUALIFIED = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
+const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
+
+const LABEL_MESSAGE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric " +
+  "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+const LABEL_1035_MESSAGE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+const SUBDOMAIN_MESSAGE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
+  "alphanumeric character (e.g. 'example.com', regex used for validation is " +
+  "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+const NAME_PART_MESSAGE =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+  "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+const LABEL_VALUE_MESSAGE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +
+  "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is " +
+  "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+const TOTAL_ANNOTATION_BYTES = 256 * 1024
+
+/** What is wrong with a name, as messages; empty when nothing is. */
+export function nameProblems(name: string, rule: NameRule): string[] {
+  switch (rule) {
+    case 'subdomain': return dnsProblems(name, 253, SUBDOMAIN, SUBDOMAIN_MESSAGE)
+    case 'label': return dnsProblems(name, 63, LABEL, LABEL_MESSAGE)
+    case 'label1035': return dnsProblems(name, 63, LABEL_1035, LABEL_1035_MESSAGE)
+    case 'path': return pathProblems(name)
+  }
+}
+
+function dnsProblems(text: string, most: number, pattern: RegExp, message: string): string[] {
+  return [...(text.length > most ? [`must be no more than ${most} bytes`] : []), ...(pattern.test(text) ? [] : [message])]
+}
+
+function pathProblems(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`]
+  return ['/', '%'].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`)
+}
+
+export function isSubdomain(text: string): boolean {
+  return text.length <= 253 && SUBDOMAIN.test(text)
+}
+
+/** What is wrong with a label key, a finalizer or any other qualified name. */
+export function qualifiedNameProblems(text: string): string[] {
+  const parts = text.split('/')
+  if (parts.length > 2) {
+    return ["a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
+      "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is " +
+      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+  }
+  const name = parts[parts.length - 1]!
+  const problems: string[] = []
+  if (parts.length === 2) {
+    const prefix = parts[0]!
+    if (prefix === '') problems.push('prefix part must be non-empty')
+    else problems.push(...nameProblems(prefix, 'subdomain').map((message) => `prefix part ${message}`))
+  }
+  if (name === '') problems.push('name part must be non-empty')
+  else if (name.length > 63) problems.push('name part must be no more than 63 bytes')
+  if (!QUALIFIED.test(name)) problems.push(NAME_PART_MESSAGE)
+  return problems
+}
+
+export function labelValueProblems(value: string): string[] {
+  return [...(value.length > 63 ? ['must be no more than 63 bytes'] : []), ...(LABEL_VALUE.test(value) ? [] : [LABEL_VALUE_MESSAGE])]
+}
+
+/** The faults of a label map at a path. */
+export function labelFaults(labels: Readonly<Record<string, unknown>> | undefined, path: string): Cause[] {
+  return Object.entries(labels ?? {}).flatMap(([key, value]) => [
+    ...qualifiedNameProblems(key).map((message) => fault.invalid(path, key, message)),
+    ...labelValueProblems(String(value)).map((message) => fault.invalid(path, value, message)),
+  ])
+}
+
+function annotationFaults(annotations: Readonly<Record<string, string>> | undefined, path: string): Cause[] {
+  const faults: Cause[] = []
+  let bytes = 0
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    faults.push(...qualifiedNameProblems(key.toLowerCase()).map((message) => fault.invalid(path, key, message)))
+    bytes += new TextEncoder().encode(key + value).length
+  }
+  if (bytes > TOTAL_ANNOTATION_BYTES) faults.push(fault.tooLong(path, TOTAL_ANNOTATION_BYTES))
+  return faults
+}
+
+/** The faults of an object's metadata, apart from what an update may not change. */
+export function metaFaults(meta: Meta, rule: NameRule, namespaced: boolean): Cause[] {
+  const faults: Cause[] = []
+  if (meta.generateName) {
+    faults.push(
+      ...nameProblems(meta.generateName.replace(/-$/, 'a'), rule).map((m) => fault.invalid('metadata.generateName', meta.generateName, m))
+    )
+  }
+  if (!meta.name) faults.push(fault.required('metadata.name', 'name or generateName is required'))
+  else faults.push(...nameProblems(meta.name, rule).map((message) => fault.invalid('metadata.name', meta.name, message)))
+  if (namespaced) {
+    if (!meta.namespace) faults.push(fault.required('metadata.namespace'))
+    else faults.push(
+      ...nameProblems(meta.namespace, 'label').map((message) => fault.invalid('metadata.namespace', meta.namespace, message))
+    )
+  } else if (meta.namespace) {
+    faults.push(fault.forbidden('metadata.namespace', 'not allowed on this type'))
+  }
+  faults.push(...labelFaults(meta.labels, 'metadata.labels'), ...annotationFaults(meta.annotations, 'metadata.annotations'))
+  faults.push(...ownerFaults(meta), ...finalizerFaults(meta))
+  return faults
+}
+
+function ownerFaults(meta: Meta): Cause[] {
+  const faults: Cause[] = []
+  let controller: string | undefined
+  for (const [index, owner] of (meta.ownerReferences ?? []).entries()) {
+    const path = `metadata.ownerReferences[${index}]`
+    const [group, version] = String(
+      owner['apiVersion'] ?? '',
+    ).includes('/') ? String(owner['apiVersion']).split('/') : ['', owner['apiVersion']]
+    if (!version) faults.push(fault.invalid(`metadata.ownerReferences.apiVersion`, owner['apiVersion'] ?? '', 'version must not be empty'))
+    else if (group === undefined) faults.push(fault.invalid(path, owner['apiVersion'], 'must be group/version'))
+    for (const part of ['kind', 'name', 'uid']) {
+      if (!owner[part]) faults.push(fault.invalid(`metadata.ownerReferences.${part}`, owner[part] ?? '', 'must not be empty'))
+    }
+    if (owner['controller'] === true) {
+      if (controller !== undefined) {
+        faults.push(fault.invalid('metadata.ownerReferences', meta.ownerReferences,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${String(owner['name'])}`))
+      } else controller = String(owner['name'])
+    }
+  }
+  return faults
+}
+
+function finalizerFaults(meta: Meta): Cause[] {
+  const faults: Cause[] = []
+  const finalizers = meta.finalizers ?? []
+  for (const [index, finalizer] of finalizers.entries()) {
+    faults.push(...qualifiedNameProblems(finalizer).map((message) => fault.invalid('metadata.finalizers', finalizer, message)))
+    const standard = ['orphan', 'foregroundDeletion', 'kubernetes', 'customresourcecleanup.apiextensions.k8s.io'].includes(finalizer)
+    if (!finalizer.includes('/') && !standard) {
+      faults.push(
+        fault.invalid(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
+      )
+    }
+  }
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    faults.push(fault.invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+  }
+  return faults
+}

@@ -1,0 +1,134 @@
+/** The life of an object's metadata: what the server fills in on creation, keeps through updates, and counts. */
+import { jsonEqual } from '../../core/equal.ts'
+import { type ApiObject, type JsonObject, type Meta } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import { metaFaults } from './names.ts'
+import { badRequest, type Cause, conflict, fault, MODIFIED, quote } from '../http/status.ts'
+
+/** What the server decides with. */
+export interface Surroundings {
+  nowMs(): number
+  random(): number
+}
+
+/** An instant as `metav1.Time` has it: whole seconds. */
+export function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** A random UUID, version 4. */
+export function newUid(random: () => number): string {
+  const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16))
+  hex[12] = '4'
+  hex[16] = (8 + Math.floor(random() * 4)).toString(16)
+  const text = hex.join('')
+  return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join('-')
+}
+
+const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
+const LONGEST_GENERATED = 63
+
+/** `base` with five random letters, cut so that it stays a label. */
+export function generateName(base: string, random: () => number): string {
+  const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
+  return base.slice(0, LONGEST_GENERATED - 5) + suffix
+}
+
+/** Checks the namespace that the body states against that of the URL, and fills it in. In place. */
+export function settleNamespace(meta: Meta, kind: Kind, namespace: string): void {
+  if (!kind.namespaced) return
+  if (meta.namespace && meta.namespace !== namespace) {
+    throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`)
+  }
+  meta.namespace = namespace
+}
+
+/** Makes the metadata of a new object. In place. */
+export function beginLife(object: ApiObject, kind: Kind, surroundings: Surroundings): void {
+  const { metadata } = object
+  if (!metadata.name && metadata.generateName) metadata.name = generateName(metadata.generateName, () => surroundings.random())
+  for (const name of ['resourceVersion', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) delete metadata[name]
+  metadata.uid = newUid(() => surroundings.random())
+  metadata.creationTimestamp = instant(surroundings.nowMs())
+  if (kind.rules.generation) metadata.generation = 1
+  else delete metadata.generation
+}
+
+/** Keeps what an update may not change, refuses what it must not try. In place. */
+export function continueLife(object: ApiObject, old: ApiObject, kind: Kind): Cause[] {
+  const { metadata } = object
+  const before = old.metadata
+  checkPreconditions(metadata, before, kind)
+  const faults: Cause[] = []
+  const same = (name: 'uid' | 'creationTimestamp'): void => {
+    if (metadata[name] !== undefined && metadata[name] !== null && metadata[name] !== '' && metadata[name] !== before[name]) {
+      faults.push(immutable(`metadata.${name}`, metadata[name]))
+    }
+    metadata[name] = before[name] as string
+  }
+  same('uid')
+  same('creationTimestamp')
+  faults.push(...deletionFaults(metadata, before))
+  for (const name of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'generateName'] as const) {
+    if (before[name] === undefined) delete metadata[name]
+    else (metadata as JsonObject)[name] = before[name]
+  }
+  delete metadata['selfLink']
+  return faults
+}
+
+function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
+  if (metadata.uid && metadata.uid !== before.uid) {
+    throw conflict(
+      kind, before.name!, storageError(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`),
+    )
+  }
+  if (metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion) {
+    throw conflict(kind, before.name!, MODIFIED)
+  }
+}
+
+/** How the real server's storage words a precondition that does not hold. */
+export function storageError(kind: Kind, meta: Meta, what: string): string {
+  const place = kind.custom ? `${kind.group}/${kind.plural}` : kind.plural
+  const key = `/registry/${place}/${meta.namespace ? `${meta.namespace}/` : ''}${meta.name}`
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${what}`
+}
+
+/** Once an object is being deleted, nobody may hold it up anew. */
+function deletionFaults(metadata: Meta, before: Meta): Cause[] {
+  if (!before.deletionTimestamp) return []
+  const added = (metadata.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer))
+  if (added.length === 0) return []
+  const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
+  return [
+    fault.forbidden(
+      'metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+    ),
+  ]
+}
+
+export function immutable(path: string, value: unknown): Cause {
+  return { reason: 'FieldValueInvalid', field: path, message: `Invalid value: ${quote(value)}: field is immutable` }
+}
+
+/** Counts a change of anything but metadata and status. In place. */
+export function countGeneration(object: ApiObject, old: ApiObject, kind: Kind): void {
+  if (!kind.rules.generation) return
+  const changed = !jsonEqual(counted(object, kind), counted(old, kind))
+  const generation = old.metadata.generation ?? 0
+  object.metadata.generation = changed ? generation + 1 : generation
+  if (object.metadata.generation === 0) delete object.metadata.generation
+}
+
+function counted(object: ApiObject, kind: Kind): JsonObject {
+  const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object as JsonObject
+  // A custom kind without a status subresource has a status like any other field.
+  if (kind.status) delete rest['status']
+  return rest
+}
+
+/** The faults of an object's metadata by itself. */
+export function metadataFaults(object: ApiObject, kind: Kind): Cause[] {
+  return metaFaults(object.metadata, kind.rules.nameRule, kind.namespaced)
+}

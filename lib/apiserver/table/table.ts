@@ -1,0 +1,52 @@
+/** Tables and bare metadata: the forms in which kubectl and metadata clients ask for objects. */
+import type { ApiObject, JsonObject } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import type { Accepted } from '../http/respond.ts'
+import { type Column, PLAIN_COLUMNS } from './columns.ts'
+
+const META_GROUP = 'meta.k8s.io'
+
+/** Whether this server writes the form that a clause of an Accept header asks for. */
+export function isKnownForm({ as, group, version }: Accepted): boolean {
+  if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return false
+  return group === META_GROUP && (version === 'v1' || version === 'v1beta1')
+}
+
+export interface TableOptions {
+  readonly version: string
+  /** What each row has of its object: `None`, `Metadata` or `Object`. */
+  readonly include: string
+  readonly nowMs: number
+  readonly definitions: boolean
+}
+
+/** A table of objects. Definitions may be left out where they were sent before. */
+export function tableOf(
+  kind: Kind, objects: readonly ApiObject[], metadata: JsonObject, options: TableOptions,
+): JsonObject {
+  const columns = kind.columns ?? PLAIN_COLUMNS
+  return {
+    kind: 'Table', apiVersion: `${META_GROUP}/${options.version}`, metadata,
+    columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
+    rows: objects.map((object) => ({
+      cells: columns.map((column) => column.value(object, options.nowMs)),
+      ...included(object, options.include, options.version),
+    })),
+  }
+}
+
+function definitionOf(column: Column): JsonObject {
+  return {
+    name: column.name, type: column.type, format: column.format ?? '', description: column.description ?? '',
+    priority: column.priority ?? 0,
+  }
+}
+
+function included(object: ApiObject, include: string, version: string): JsonObject {
+  if (include === 'None') return {}
+  return { object: include === 'Object' ? object : metadataOf(object, version) }
+}
+
+export function metadataOf(object: ApiObject, version: string): JsonObject {
+  return { kind: 'PartialObjectMetadata', apiVersion: `${META_GROUP}/${version}`, metadata: object.metadata }
+}

@@ -1,0 +1,82 @@
+/** What `kubeloop dev` changes about an operator: everything is here and in these variables, and nothing else differs. */
+import { systemClock } from '../../../async/clock.ts'
+import { silentLog, type Log } from '../../../observe/log.ts'
+import { optionalEnv } from '../../../runtime/os/env.ts'
+import { exitProcess } from '../../../runtime/os/signals.ts'
+import { placeLine, writeLine } from '../../../runtime/os/terminal.ts'
+import { ownPid } from '../../../runtime/os/this_runtime.ts'
+import type { ReconcileReport } from '../../../controller/controller.ts'
+import { hotKeys } from '../../../controller/hot_keys.ts'
+import type { DevOperator, DevStart } from '../../../operator/dev_hook.ts'
+import type { OperatorDescription } from '../../../operator/description.ts'
+import type { Parts } from '../../../operator/parts.ts'
+import type { StartOptions } from '../../../operator/start.ts'
+import { openSession, pathOfCluster } from '../session.ts'
+import { LiveView, reportFields } from './live_view.ts'
+
+/** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
+export const DEV = 'KUBELOOP_DEV'
+/** `1` leaves leader election as the operator has it. */
+const ELECT = 'KUBELOOP_ELECT'
+
+/** A restart is told after this at the latest, whether or not every key had its turn. */
+const TELL_RESTART_MS = 1000
+
+export async function prepareOperator({ description, cluster, connection, log }: DevOperator, pretty: boolean): Promise<DevStart> {
+  const session = await openSession(connection, description, ownPid())
+  // Whoever started us is gone, and with it the API; there is nothing to stop gently.
+  void session?.ended.then(() => exitProcess(1))
+  const elects = optionalEnv(ELECT) === '1'
+  const { start = 1, changed, downMs } = session?.answer ?? {}
+  const restart = start > 1 ? { elects, changed, downMs } : undefined
+  const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
+  const common: StartOptions = {
+    cluster, log,
+    // A user's own configurations of other clusters are for the time when it is run without this command.
+    ...(session && { clusters: Object.fromEntries(description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }])) }),
+    // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
+    crds: { mode: 'install', narrow: session !== undefined },
+    definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false, freeze: true,
+  }
+  const hot = hotKeys(systemClock)
+  const onReconcile = (report: ReconcileReport): void => {
+    options.onReconcile?.(report)
+    const problem = hot.ended(`${report.controller} ${report.key}`, report)
+    if (problem) log.warn(problem)
+  }
+  return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onReconcile }, flush }
+}
+
+type Restart = Parameters<LiveView['restarted']>[0]
+
+function jsonLines(log: Log, restart: Restart | undefined): DevStart {
+  if (restart) log.info('restarted', { ...restart })
+  return { options: { onReconcile: (report) => log.info('reconcile', reportFields(report)) }, flush() {} }
+}
+
+function liveView({ clusters }: OperatorDescription, restart: Restart | undefined): DevStart {
+  const view = new LiveView({ placeLine })
+  let assembled: Parts | undefined
+  const print = (lines: readonly string[]): void => lines.forEach(writeLine)
+  const converged = (): boolean => {
+    if (!assembled) return false
+    const { cluster, clusterOf, controllers } = assembled
+    return [cluster, ...clusters.map(clusterOf)].every(({ cache }) => cache.unsynced().length === 0) && [...controllers.values()].every(({ idle }) => idle)
+  }
+  if (restart) {
+    view.restarted(restart)
+    systemClock.after(TELL_RESTART_MS, () => print(view.settled(converged())))
+  }
+  return {
+    options: {
+      onAssembled: (parts) => {
+        assembled = parts
+      },
+      onReconcile: (report: ReconcileReport) => {
+        print(view.lines(report, systemClock.now()))
+        if (view.restarting && converged()) print(view.settled(true))
+      },
+    },
+    flush: () => print(view.settled(false)),
+  }
+}

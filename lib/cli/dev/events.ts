@@ -1,0 +1,58 @@
+/** What the command has to say: as lines for a person, or as one line of JSON each. Pure. */
+import { formatJson } from '../../observe/format_log.ts'
+import type { LogLevel } from '../../observe/log.ts'
+import { inCluster } from '../../controller/change_summary.ts'
+
+export type DevEvent =
+  | { readonly kind: 'started'; readonly version: string; readonly runtime: string; readonly runtimeVersion: string; readonly file: string }
+  | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
+  /** A line to try; of another cluster with its name. */
+  | { readonly kind: 'try'; readonly command: string; readonly cluster?: string }
+  /** Another cluster of the operator, with its context in the kubeconfig. */
+  | { readonly kind: 'cluster'; readonly name: string; readonly context: string; readonly server: string }
+  /** The API has what the last run left. */
+  | { readonly kind: 'restored' }
+  /** `cluster`, here and below: as the operator named it; absent for its own. */
+  | { readonly kind: 'definition'; readonly name: string; readonly cluster?: string; readonly versions: readonly string[]; readonly result: 'installed' | 'updated' }
+  | { readonly kind: 'applied'; readonly object: string; readonly cluster?: string; readonly result: 'created' | 'changed' | 'unchanged'; readonly manifest: string }
+  | { readonly kind: 'problem'; readonly message: string }
+  | { readonly kind: 'stopped' }
+
+/** The column of remarks. */
+const REMARK = 74
+
+const NOT_FOR_PRODUCTION = 'in memory, not for production'
+
+export function prettyLines(event: DevEvent): string[] {
+  switch (event.kind) {
+    case 'started':
+      return [remarked(`kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file}`, NOT_FOR_PRODUCTION)]
+    case 'serving':
+    case 'cluster':
+      return []
+    case 'try':
+      return [event.cluster ? `  ${event.command}` : remarked(`  ${event.command}`, '(same path every time; state survives restarts)')]
+    case 'restored':
+      return [remarked('  restored   what the last run left', '--fresh forgets it')]
+    case 'definition':
+      return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
+    case 'applied':
+      return [remarked(`  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`, event.manifest)]
+    case 'problem':
+      return [event.message]
+    case 'stopped':
+      return []
+  }
+}
+
+export function jsonLine(event: DevEvent, timeMs: number): string {
+  const { kind, ...fields } = event
+  const level: LogLevel = kind === 'problem' ? 'error' : 'info'
+  if (!('message' in fields)) return formatJson({ level, message: kind, fields, timeMs })
+  // What stands in braces in a message is looked up in the fields: there are none.
+  return formatJson({ level, message: fields.message, fields: {}, timeMs })
+}
+
+function remarked(text: string, remark: string): string {
+  return `${text.padEnd(REMARK)}  ${remark}`
+}

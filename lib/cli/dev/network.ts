@@ -1,0 +1,66 @@
+/** The embedded API as the network of `kubeloop dev`: the same requests and answers, watched for what there is to say. */
+import type { HttpRequest, Transport } from '../../core/transport.ts'
+import { Cluster } from 'kubeloop'
+import { isReason } from '../../core/errors.ts'
+import type { KubeObject } from '../../core/objects.ts'
+import type { AnyResource } from '../../core/resource.ts'
+import type { DevEvent } from './events.ts'
+
+export interface NetworkListener {
+  /** A write went in. */
+  onWrite(): void
+  /** A CustomResourceDefinition is new, or its spec is another one. */
+  onDefinition(event: DevEvent & { readonly kind: 'definition' }): void
+}
+
+const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
+}
+const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:\/([^/?]+))?(?:\?|$)/
+
+interface Definition extends KubeObject {
+  readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
+}
+
+/** `inner`, with its writes told to a listener. `cluster`: which one it is, if not the operator's own. */
+export async function listenTo(inner: Transport, listener: NetworkListener, cluster?: string): Promise<Transport> {
+  const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
+  const generations = new Map<string, number | undefined>()
+  // What is there from the last run is no news.
+  for (const { metadata } of (await api.list({ resource: CRD })).items) generations.set(metadata.name, metadata.generation)
+
+  const look = async (name: string): Promise<void> => {
+    let definition: Definition
+    try {
+      definition = (await api.get({ resource: CRD, name })) as Definition
+    } catch (error) {
+      if (!isReason(error, 'NotFound')) throw error
+      generations.delete(name)
+      return
+    }
+    const { generation } = definition.metadata
+    const known = generations.has(name)
+    if (known && generations.get(name) === generation) return
+    generations.set(name, generation)
+    const versions = definition.spec.versions.filter(({ served }) => served).map((version) => version.name)
+    listener.onDefinition({ kind: 'definition', name, ...(cluster && { cluster }), versions, result: known ? 'updated' : 'installed' })
+  }
+  return async (request) => {
+    const response = await inner(request)
+    if (request.method === 'GET' || response.status >= 400) return response
+    listener.onWrite()
+    const name = definitionOf(request)
+    if (name !== undefined) await look(name)
+    return response
+  }
+}
+
+/** The name of the definition that a write is about. */
+function definitionOf({ method, path, body }: HttpRequest): string | undefined {
+  const match = CRD_PATH.exec(path)
+  if (!match) return undefined
+  if (match[1] !== undefined || method !== 'POST') return match[1]
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  // The server has accepted it; in another format than JSON it is kubectl's business, and told by nobody.
+  return /"metadata"\s*:\s*\{[^}]*?"name"\s*:\s*"([^"]+)"/.exec(text)?.[1]
+}

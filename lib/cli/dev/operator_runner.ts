@@ -1,0 +1,135 @@
+/** The operator's process: started, started again when one of its files was saved, stopped with us. */
+import { abortScope } from '../../async/abort.ts'
+import { sleep, type Clock } from '../../async/clock.ts'
+import { killProcess } from '../../runtime/os/this_runtime.ts'
+import { spawnOperator, type OperatorProcess } from '../../runtime/os/spawn_inherited.ts'
+import { shortPath } from '../../runtime/os/short_path.ts'
+import { OUTPUT_CLOSED, REPORTED } from './session.ts'
+import type { DevEvent } from './events.ts'
+import type { FoundRuntime } from '../find_runtime.ts'
+import { savedFilesOf } from './operator_files.ts'
+import { launchArguments } from '../runtimes.ts'
+import type { Saved, SavedFiles } from './saved_files.ts'
+
+export interface OperatorRunnerOptions {
+  readonly runtime: FoundRuntime
+  readonly file: string
+  /** The file as it is called in what is printed. */
+  readonly title: string
+  readonly pretty: boolean
+  readonly elect: boolean
+  readonly passed: readonly string[]
+  readonly denoConfig: string | undefined
+  readonly preload: string
+  /** The path of the kubeconfig, from the root. */
+  readonly kubeconfig: string
+  /** `host:port` of the embedded API. */
+  readonly authority: string
+  readonly clock: Clock
+  readonly say: (event: DevEvent) => void
+  /** Hears of the processes that must not outlive this one. */
+  readonly onPids: (pids: readonly number[]) => void
+  /** Called when the operator found standard output closed. */
+  readonly onOutputClosed: () => void
+}
+
+/** How long the operator may take to stop. It gives itself less. */
+const STOP_MS = 3000
+
+export class OperatorRunner {
+  readonly #options: OperatorRunnerOptions
+  readonly #saved: SavedFiles
+  #child: OperatorProcess | undefined
+  #operatorPid: number | undefined
+  #changed: Saved | undefined
+
+  constructor(options: OperatorRunnerOptions) {
+    this.#options = options
+    this.#saved = savedFilesOf(options.file, options.clock, () => !!this.#child && this.#operatorPid === undefined)
+  }
+
+  /** The saved file for which the process was started; undefined for the first. */
+  get changed(): { readonly file: string; readonly atMs: number } | undefined {
+    const { file, title } = this.#options
+    if (!this.#changed) return undefined
+    const { files: [first = ''], atMs } = this.#changed
+    return { file: first === file ? title : shortPath(first), atMs }
+  }
+
+  /** An operator has started, in this process. */
+  operatorIs(pid: number): void {
+    this.#operatorPid = pid
+    this.#guard()
+  }
+
+  /** Runs the operator until the signal is aborted, then stops it. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#saved.begin()
+      const scope = abortScope(signal)
+      const saved = this.#saved.next(scope.signal)
+      try {
+        await this.#runOnce(saved, signal)
+        this.#changed = await saved
+      } catch (error) {
+        if (!signal.aborted) throw error
+      } finally {
+        scope.abort()
+        scope[Symbol.dispose]()
+      }
+    }
+  }
+
+  /** Runs one process until it ends, or a file was saved and it was ended for that. */
+  async #runOnce(saved: Promise<Saved>, signal: AbortSignal): Promise<void> {
+    const { runtime, title, say, onOutputClosed } = this.#options
+    const child = await this.#start()
+    const end = await Promise.race([child.ended, saved.then(() => undefined, () => undefined)])
+    if (!end) return await this.#stop(child)
+    this.#child = undefined
+    if (end.code === OUTPUT_CLOSED) return onOutputClosed()
+    // Ctrl-C may reach it before us.
+    if ((await this.#stopsSoon(signal)) || end.code === REPORTED) return
+    const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
+    say({ kind: 'problem', message: `${runtime.name} ended ${how}; ${title} is started again when it or a file that it imports is saved` })
+  }
+
+  /** Ends what is left at once. */
+  kill(): void {
+    this.#child?.kill('SIGKILL')
+    if (this.#operatorPid !== undefined && this.#child) killProcess(this.#operatorPid)
+  }
+
+  async #start(): Promise<OperatorProcess> {
+    const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority } = this.#options
+    const child = await spawnOperator({
+      command: runtime.program,
+      args: launchArguments(runtime, { file, preload, server: authority, passed, denoConfig }),
+      env: { KUBECONFIG: kubeconfig, KUBELOOP_DEV: pretty ? 'pretty' : 'json', KUBELOOP_ELECT: elect ? '1' : '', KUBELOOP_FILE: title },
+    })
+    this.#child = child
+    this.#operatorPid = undefined
+    this.#guard()
+    return child
+  }
+
+  async #stop(child: OperatorProcess): Promise<void> {
+    // From a terminal it has this signal already, and knows to count it once.
+    child.kill('SIGINT')
+    const waiting = abortScope()
+    const late = sleep(this.#options.clock, STOP_MS, waiting.signal).then(() => this.kill(), () => {})
+    await child.ended
+    this.#child = undefined
+    waiting.abort()
+    await late
+  }
+
+  async #stopsSoon(signal: AbortSignal): Promise<boolean> {
+    await sleep(this.#options.clock, 100, signal).catch(() => {}) // aborted: that is the answer
+    return signal.aborted
+  }
+
+  #guard(): void {
+    this.#options.onPids([this.#child?.pid, this.#operatorPid].filter((pid) => pid !== undefined))
+  }
+}

@@ -1,0 +1,119 @@
+/** A server as a runnable: a user's own endpoints, and what health, metrics and profiling are served by. */
+import { messageOf } from '../../core/errors.ts'
+import type { Runnable } from '../../core/runnable.ts'
+import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
+import { systemClock, type Clock } from '../../async/clock.ts'
+import { Latch } from '../../async/latch.ts'
+import { safeLog, type Log } from '../../observe/log.ts'
+import { serveHttp, type HttpServer } from '../../runtime/net/http_server.ts'
+import { parseAddress, type ListenAddress } from './address.ts'
+
+/** Answers a request, in the platform's words. The request's signal is aborted when the client has gone. */
+export type Fetch = (request: Request) => Response | Promise<Response>
+
+/** An answer of plain text. */
+export function textResponse(status: number, body: string): Response {
+  return new Response(body, { status, headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } })
+}
+
+export function notFound(): Response {
+  return textResponse(404, '404 page not found\n')
+}
+
+/** Where a server listens, and how it ends. */
+export interface ListenOptions {
+  /** A port on 127.0.0.1; `:8080` for all interfaces; `host:8080`. Default: 0, any free port of 127.0.0.1. */
+  readonly address?: number | string | undefined
+  /** PEM. Default: plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined
+  /** How long open requests may take to end, once told to stop; then they are aborted. Default: 10 s. */
+  readonly shutdownTimeoutMs?: number | undefined
+  /** Default: the real one. */
+  readonly clock?: Clock | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+}
+
+export interface ServerOptions extends ListenOptions {
+  /** How it is called in logs and errors. */
+  readonly name: string
+  /** A throw or a rejection is answered with 500 without a word of why, and logged. */
+  readonly fetch: Fetch
+  /** Serve only while this replica leads. Default: false. */
+  readonly leaderOnly?: boolean | undefined
+  /** The longest body that is taken; a longer one is answered with 413. It is read whole before `fetch` is called. Default: 4 MiB. */
+  readonly mostBodyBytes?: number | undefined
+}
+
+/**
+ * Serves HTTP from its start to its end. It is ready when it listens; a port that is in use rejects its start.
+ *
+ * @example
+ * ```ts
+ * import { Server } from 'kubeloop'
+ * const hello = new Server({ name: 'hello', address: 8080, fetch: () => new Response('hello') })
+ * ```
+ */
+export class Server implements Runnable {
+  readonly name: string
+  readonly role = 'server'
+  readonly leaderOnly: boolean
+  readonly #options: ServerOptions
+  readonly #address: ListenAddress
+  /** How the listening went. */
+  readonly #listening = new Latch<{ readonly error?: unknown }>()
+  #started = false
+  #server: HttpServer | undefined
+
+  /** Throws a TypeError for an address that is none. */
+  constructor(options: ServerOptions) {
+    this.name = options.name
+    this.leaderOnly = options.leaderOnly ?? false
+    this.#options = options
+    this.#address = parseAddress(options.address ?? 0)
+  }
+
+  /** Whether {@link start} was called: what is served is settled then. */
+  protected get isStarted(): boolean {
+    return this.#started
+  }
+
+  /** The port, known once it listens. */
+  get port(): number | undefined {
+    return this.#server?.port
+  }
+
+  /** Listens until the signal is aborted, then lets open requests end. Settles when every connection is closed. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { name, tls, shutdownTimeoutMs = 10_000, mostBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
+    const log = safeLog(this.#options.log)
+    if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
+    this.#started = true
+    let server: HttpServer
+    try {
+      const onError = (error: unknown): void => log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
+      server = await serveHttp({ ...this.#address, tls, mostBodyBytes, fetch: (request) => this.#options.fetch(request), onError })
+    } catch (cause) {
+      const error = new Error(`Cannot start the server "${name}": ${messageOf(cause)}`, { cause })
+      this.#listening.open({ error })
+      throw error
+    }
+    this.#server = server
+    log.info(`Serving ${name} on ${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`)
+    this.#listening.open({})
+    await aborted(signal)
+    const scope = abortScope()
+    const stopTimer = clock.after(shutdownTimeoutMs, () => scope.abort(new Error('the shutdown timeout is over')))
+    try {
+      await server.close(scope.signal)
+    } finally {
+      stopTimer()
+    }
+  }
+
+  /** Settles when it listens. Rejects with what its start rejects with when it cannot. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const listening = await untilAborted(this.#listening.opened, signal)
+    if ('error' in listening) throw listening.error
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
+ * may still refuse it, and until then nothing of it can have reached the server.
+ */
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../../async/clock.ts'
+import { deadline } from '../../async/deadline.ts'
+import { NetworkError } from '../../core/errors.ts'
+import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
+import type { TunnelRequest } from './agent.ts'
+import { builtins } from '../os/builtins.ts'
+import { type OpenBody, openBody } from './http_body.ts'
+import { codeOf, networkError, type Phase } from './network_error.ts'
+import type { ServerAddress } from './address.ts'
+
+export interface ExchangeOptions {
+  readonly request: HttpRequest
+  readonly headers: Record<string, string | string[]>
+  readonly address: ServerAddress
+  readonly agent: Agent
+  readonly clock: Clock
+  /** How long a connection may take to stand. */
+  readonly connectTimeoutMs: number
+  /** How long the head of the answer may take, once the request is sent. */
+  readonly answerTimeoutMs: number
+  /** Called at most once, when the server was silent on a connection that stood until a deadline, ours or the caller's. */
+  readonly onSilence: () => void
+  /** Called once, when no more bytes can come or go. */
+  readonly onEnd: () => void
+}
+
+/** How one try ended. */
+export type ExchangeResult =
+  | { readonly kind: 'answered'; readonly response: HttpResponse }
+  /** A kept connection turned out to have been closed by the server. `sent`: the request may have reached it even so. */
+  | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }
+
+/** A try that is under way, and how to end it from outside. */
+export interface Exchange {
+  /** Rejects with a NetworkError, the signal's reason, or what `beforeSend` threw. */
+  readonly result: Promise<ExchangeResult>
+  /** Ends the request, or its body, with this error. */
+  abort(reason: unknown): void
+}
+
+export function exchange(options: ExchangeOptions): Exchange {
+  const { request, headers, address, agent, clock } = options
+  const { signal } = request
+  const { promise: result, resolve, reject } = Promise.withResolvers<ExchangeResult>()
+  let phase: Phase = 'connect'
+  let body: OpenBody | undefined
+  /** Set when it was ended from this side. Then what the socket says about it is an echo. */
+  let abortedBy: { readonly reason: unknown } | undefined
+  let isOver = false
+  /** Whether the connection had served another request before. */
+  let isKept = false
+  /** Set while a proxy is asked: an agent does not know that its request has ended. */
+  let giveUpTunnel: (() => void) | undefined
+
+  const target: RequestOptions & TunnelRequest = {
+    host: address.host,
+    port: address.port,
+    method: request.method,
+    path: address.prefix + request.path,
+    headers,
+    agent,
+    onTunnel: (giveUp) => (giveUpTunnel = giveUp),
+  }
+  const client = open()
+  const due = deadline(clock, options.connectTimeoutMs, (ms) => {
+    const error = new Error(`it took longer than ${ms / 1000} s`)
+    fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
+  })
+  client.once('socket', (socket) => {
+    isKept = client.reusedSocket
+    // Deno sends a request on a kept connection a second time by itself, even one that was aborted (denoland/deno#36786),
+    // and past `beforeSend`; it does so only where this is set.
+    client.reusedSocket = false
+    whenConnected(socket, () => send(socket))
+  })
+  client.on('response', answered)
+  client.on('error', (error) => fail(error))
+  client.on('close', () => body ?? fail(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })))
+  const onAbort = (): void => abort(signal?.reason)
+  signal?.addEventListener('abort', onAbort)
+  return { result, abort }
+
+  /** Deno throws at once where it would have to read the system's CAs and may not. */
+  function open(): ClientRequest {
+    try {
+      return (address.tls ? https : builtins.http()).request(target)
+    } catch (error) {
+      throw networkError(error, phase, address.authority)
+    }
+  }
+
+  function send(socket: Socket): void {
+    if (isOver) return
+    if (isKept && (socket.destroyed || !socket.writable)) return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    try {
+      request.beforeSend?.()
+    } catch (error) {
+      return abort(error)
+    }
+    phase = 'response'
+    due.set(options.answerTimeoutMs)
+    client.end(request.body)
+  }
+
+  function answered(answer: IncomingMessage): void {
+    if (isOver) return
+    due.cancel()
+    phase = 'body'
+    const received = plainHeaders(answer)
+    const gzip = received['content-encoding'] === 'gzip'
+    if (gzip) {
+      // They are about what was sent, not about what is read.
+      delete received['content-encoding']
+      delete received['content-length']
+    }
+    body = openBody(answer, {
+      gzip,
+      explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),
+      hangUp: () => client.destroy(),
+      onEnd: release,
+    })
+    resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: received, body } })
+  }
+
+  function abort(reason: unknown): void {
+    abortedBy ??= { reason }
+    fail(reason)
+  }
+
+  function fail(cause: unknown): void {
+    if (isOver) return
+    // Also within a body: a watch or a page that its reader has taken for dead.
+    if (phase !== 'connect' && isTimeout(cause)) options.onSilence()
+    if (body) return body.fail(cause)
+    release()
+    giveUpTunnel?.()
+    client.destroy()
+    if (abortedBy) return reject(abortedBy.reason)
+    const error = networkError(cause, phase, address.authority)
+    if (isKept && isClosed(cause)) resolve({ kind: 'stale', sent: phase !== 'connect', error })
+    else reject(error)
+  }
+
+  function release(): void {
+    isOver = true
+    due.cancel()
+    signal?.removeEventListener('abort', onAbort)
+    options.onEnd()
+  }
+}
+
+/** Calls back once bytes can be sent: at once on a kept connection, after the TLS handshake on a new one. */
+function whenConnected(socket: Socket, connected: () => void): void {
+  if ((socket as TLSSocket).encrypted) {
+    // `secureConnecting` is in all three runtimes, and not in Node's types.
+    if (!(socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting) connected()
+    else socket.once('secureConnect', connected)
+  } else if (socket.connecting) socket.once('connect', connected)
+  else connected()
+}
+
+/** Whether it is a deadline that has passed, as that of `AbortSignal.timeout` is. Other aborts say nothing about the connection. */
+function isTimeout(cause: unknown): boolean {
+  return codeOf(cause) === 'ETIMEDOUT' || (cause instanceof Error && cause.name === 'TimeoutError')
+}
+
+/** Whether the other side closed the connection. */
+function isClosed(cause: unknown): boolean {
+  return CLOSED.has(codeOf(cause) ?? '')
+}
+
+const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED'])
+
+function plainHeaders(answer: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {}
+  const received = answer.headers
+  for (const name in received) {
+    const value = received[name]
+    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return headers
+}

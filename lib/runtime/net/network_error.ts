@@ -1,0 +1,78 @@
+/** What a failed connection means to a person: which server, how far it came, what is wrong, what to do. */
+import { isNotCapable, messageOf, NetworkError, NOT_CAPABLE } from '../../core/errors.ts'
+
+export type Phase = NetworkError['phase']
+
+/** A NetworkError for what a socket, a TLS handshake or a parser threw. Errors that already are one pass through. */
+export function networkError(thrown: unknown, phase: Phase, address: string): NetworkError {
+  if (thrown instanceof NetworkError) return thrown
+  const code = codeOf(thrown)
+  // Deno, for an address and for a name. Of a request to a proxy, it is the proxy that may not be connected to.
+  if (isNotCapable(thrown) || (code === 'EPERM' && (thrown as NodeJS.ErrnoException).syscall === 'getaddrinfo')) {
+    const why = isNotCapable(thrown) ? messageOf(thrown) : `Deno needs --allow-net=${address.slice(address.lastIndexOf(' ') + 1)}`
+    return new NetworkError(`${HEADLINE.connect(address)}: ${why}`, { phase: 'connect', code: NOT_CAPABLE, cause: thrown })
+  }
+  return new NetworkError(`${HEADLINE[phase](address)}: ${explain(thrown, code, phase)}`, { phase, code, cause: thrown })
+}
+
+/** The system's or the TLS library's code of an error, if it has one. */
+export function codeOf(thrown: unknown): string | undefined {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+const HEADLINE: Readonly<Record<Phase, (address: string) => string>> = {
+  connect: (address) => `Cannot connect to ${address}`,
+  response: (address) => `Cannot get an answer from ${address}`,
+  body: (address) => `Cannot read the answer of ${address}`,
+}
+
+function explain(thrown: unknown, code: string | undefined, phase: Phase): string {
+  const known = code && (BY_CODE[code] ?? (/CERTIFICATE|BAD_CERT|UNKNOWN_CA/.test(code) ? CLIENT_CERTIFICATE : undefined))
+  if (known) return `${known} (${code})`
+  if (LOST.test(code ?? '') || phase === 'body') return `${LOST_IN[phase]} (${code ?? messageOf(thrown)})`
+  // OpenSSL puts several lines of its own source files into a message.
+  const [line = ''] = messageOf(thrown).split('\n')
+  return code && !line.includes(code) ? `${line} (${code})` : line
+}
+
+const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|ERR_SOCKET_CLOSED|ERR_STREAM_PREMATURE_CLOSE)$/
+
+const LOST_IN: Readonly<Record<Phase, string>> = {
+  connect:
+    'the connection was closed before it was ready; check that the server speaks TLS on this port and that no firewall is in between',
+  response: 'the connection was lost after the request was sent; it may have been carried out',
+  body: 'it broke off before its end',
+}
+
+const WRONG_CA = 'its certificate is not signed by a CA that is trusted here; check certificate-authority-data of the cluster'
+const CLIENT_CERTIFICATE =
+  'the server refuses the client certificate, or asks for one that is missing; check client-certificate-data of the user'
+const NOT_TLS = 'the server does not speak TLS on this port; check that it is the https port, or write http:// in its address'
+const UNREACHABLE = 'there is no route to it; check the network, the VPN or whether it needs a proxy-url'
+const UNKNOWN_NAME = 'its name cannot be resolved; check the address of the server and the DNS'
+
+const BY_CODE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused; check that the server runs and that its address and port are right',
+  ENOTFOUND: UNKNOWN_NAME,
+  EAI_AGAIN: UNKNOWN_NAME,
+  EAI_NODATA: UNKNOWN_NAME,
+  EHOSTUNREACH: UNREACHABLE,
+  ENETUNREACH: UNREACHABLE,
+  ETIMEDOUT: 'no answer in time; check the network, the VPN or whether it needs a proxy-url',
+  EMFILE: 'too many open files; raise the limit (ulimit -n)',
+  SELF_SIGNED_CERT_IN_CHAIN: WRONG_CA,
+  DEPTH_ZERO_SELF_SIGNED_CERT: WRONG_CA,
+  // Deno has this code for an expired certificate, too.
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: WRONG_CA.replace(';', ', or it has expired;'),
+  UNABLE_TO_GET_ISSUER_CERT: WRONG_CA,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: WRONG_CA,
+  CERT_SIGNATURE_FAILURE: WRONG_CA,
+  CERT_UNTRUSTED: WRONG_CA,
+  CERT_HAS_EXPIRED: 'its certificate has expired; renew it, or check the clock of this machine',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock of this machine',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'its certificate is for another name; use a name from the certificate as the server, or set tls-server-name to one',
+  EPROTO: NOT_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: NOT_TLS,
+}

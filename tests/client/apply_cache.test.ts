@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { AppliedMemory } from '../../lib/client/apply_cache.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { metadataOf, type AnyResource } from '../../lib/core/resource.ts'
+
+const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
+const KEY = { namespace: 'ns', name: 'a' }
+const desired = { spec: { cpu: '1000m', list: [{ a: 1 }] } }
+const object = (spec: object, metadata: object = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { ...KEY, uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata }, spec }) as KubeObject
+const answered = object({ cpu: '1', list: [{ a: 1, filled: true }], ours: false })
+
+test('an answer stands while the fields that were desired are as it said, whatever else changes', () => {
+  const memory = new AppliedMemory().of(POD, KEY, 'me')
+  assert.equal(memory.stands(desired, answered), false)
+  memory.remember(desired, answered)
+  const rows: readonly (readonly [string, KubeObject, boolean])[] = [
+    ['the answer', answered, true],
+    ['with another version and another\'s field', object({ cpu: '1', list: [{ a: 1, filled: true }], ours: true, theirs: 1 }, { resourceVersion: '9', labels: { a: 'b' } }), true],
+    ['with a field changed', object({ cpu: '2', list: [{ a: 1, filled: true }] }), false],
+    ['with a list changed', object({ cpu: '1', list: [{ a: 1 }] }), false],
+    ['with a field gone', object({ list: [{ a: 1, filled: true }] }), false],
+    ['of another uid', object({ cpu: '1', list: [{ a: 1, filled: true }] }, { uid: 'v' }), false],
+    ['being deleted', object({ cpu: '1', list: [{ a: 1, filled: true }] }, { deletionTimestamp: '2026-01-01T00:00:00Z' }), false],
+  ]
+  for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what)
+})
+
+test('only the last desired object is known, as it was when it was sent', () => {
+  const memory = new AppliedMemory().of(POD, KEY, 'me')
+  const mutable = structuredClone(desired)
+  memory.remember(mutable, answered)
+  mutable.spec.cpu = '2'
+  assert.equal(memory.stands(mutable, answered), false)
+  assert.equal(memory.stands(desired, answered), true)
+  memory.remember({ spec: {} }, answered)
+  assert.equal(memory.stands(desired, answered), false)
+})
+
+test('objects, kinds and field managers are told apart', () => {
+  const all = new AppliedMemory()
+  all.of(POD, KEY, 'me').remember(desired, answered)
+  assert.equal(all.of(POD, KEY, 'me').stands(desired, answered), true)
+  for (const other of [all.of(POD, KEY, 'you'), all.of(POD, { ...KEY, name: 'b' }, 'me'), all.of({ ...POD, group: 'x.dev' }, KEY, 'me')]) assert.equal(other.stands(desired, answered), false)
+})
+
+test('the memory is bounded: the oldest answers go, and remembering anew makes young', () => {
+  const all = new AppliedMemory()
+  const of = (name: string): ReturnType<AppliedMemory['of']> => all.of(POD, { namespace: 'ns', name }, 'me')
+  for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
+  of('p0').remember(desired, answered)
+  of('one more').remember(desired, answered)
+  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).stands(desired, answered)), [true, false, true, true])
+})
+
+test('an object that is forgotten is so for every field manager, and no other is', () => {
+  const all = new AppliedMemory()
+  const managers = ['me', 'you']
+  for (const manager of managers) for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
+  all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
+  all.forget(POD, 'a')
+  assert.equal(all.size, 4)
+  // A namesake that came later is another object.
+  all.forget(POD, 'ns/a', 'earlier')
+  assert.equal(all.size, 4)
+  all.of(POD, { ...KEY, name: 'c' }, 'me').remember(desired, answered)
+  all.forget(POD, 'ns/c', 'u')
+  assert.equal(all.size, 4)
+  // What is watched of it may be the metadata alone.
+  all.forget(metadataOf(POD), 'ns/a')
+  all.forget(POD, 'ns/a')
+  assert.deepEqual(managers.flatMap((manager) => ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).stands(desired, answered))), [false, true, false, true])
+  assert.equal(all.size, 2)
+})
+
+test('however many field managers there are, the memory is bounded', () => {
+  const all = new AppliedMemory()
+  for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
+  assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
+  all.forget(POD, 'ns/a')
+  assert.deepEqual(['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).stands(desired, answered)), [false, false])
+})
+
+const collect = collector()
+const uncollected = collect ? false : 'Deno collects garbage on request with --v8-flags=--expose-gc only'
+
+test('an answer is remembered in few bytes, however large its object', { skip: uncollected }, () => {
+  const all = new AppliedMemory()
+  const count = 2000
+  collect!()
+  const before = process.memoryUsage().heapUsed
+  for (let index = 0; index < count; index++) {
+    const large = { spec: { text: `${index}`.repeat(5000), list: Array.from({ length: 100 }, (_, at) => ({ at, name: `${index}-${at}` })) } }
+    all.of(POD, { namespace: 'ns', name: `${'n'.repeat(200)}${index}` }, 'me').remember(large, object(large.spec))
+  }
+  collect!()
+  // 16 MiB at 50,000 objects.
+  const each = (process.memoryUsage().heapUsed - before) / count
+  assert.equal(all.size, count)
+  assert.ok(each < 335, `${each} bytes for each`)
+})
+
+function collector(): (() => void) | undefined {
+  const { Bun, Deno } = globalThis as { Bun?: { gc(full: boolean): void }; Deno?: object }
+  if (Bun) return () => Bun.gc(true)
+  if (Deno) return undefined
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}

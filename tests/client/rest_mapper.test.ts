@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Api } from '../../lib/client/api.ts'
+import { discoverKinds, readKinds } from '../../lib/client/discovery.ts'
+import { KindMap } from '../../lib/client/rest_mapper.ts'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import type { Resource } from '../../lib/core/resource.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { answer, recorder, refusal } from './transports.ts'
+
+const CRD: Resource<KubeObject> = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const TARGET = { resource: CRD, name: 'foos.example.dev' }
+const FOO = {
+  apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.dev' },
+  spec: {
+    group: 'example.dev', scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo', singular: 'foo', listKind: 'FooList' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } }],
+  },
+}
+
+function setup() {
+  const clock = new FakeClock()
+  const network = recorder(new ApiServer({ clock }).handle)
+  const api = new Api({ transport: network.transport })
+  return { clock, network, api, kinds: new KindMap(api) }
+}
+
+test('a kind is found with its plural and scope, by one request for each version of a group', async () => {
+  const { kinds, network } = setup()
+  assert.deepEqual(network.take(), []) // inert
+  const found = await Promise.all([
+    kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }),
+    kinds.find({ apiVersion: 'apps/v1', kind: 'DaemonSet' }),
+    kinds.find({ apiVersion: 'v1', kind: 'Namespace' }),
+  ])
+  assert.deepEqual(found.map((kind) => kind && [kind.group, kind.version, kind.plural, kind.scope]), [
+    ['apps', 'v1', 'deployments', 'Namespaced'], ['apps', 'v1', 'daemonsets', 'Namespaced'], ['', 'v1', 'namespaces', 'Cluster'],
+  ])
+  assert.deepEqual(network.take(), ['GET /apis/apps/v1', 'GET /api/v1'])
+  await kinds.find({ apiVersion: 'apps/v1', kind: 'StatefulSet' })
+  assert.deepEqual(network.take(), [])
+})
+
+test('a kind that is not there is asked for again each time, so that a CRD installed since is found; and one that goes is forgotten', async () => {
+  const { kinds, network, api, clock } = setup()
+  const foo = { apiVersion: 'example.dev/v1', kind: 'Foo' }
+  assert.equal(await kinds.find(foo), undefined)
+  await api.create({ resource: CRD }, FOO, {})
+  await clock.advance(10_000)
+  network.take()
+  assert.equal((await kinds.find(foo))?.plural, 'foos')
+  assert.equal((await kinds.find(foo))?.plural, 'foos')
+  assert.deepEqual(network.take(), ['GET /apis/example.dev/v1'])
+  await api.delete(TARGET, {})
+  await clock.advance(10_000)
+  assert.equal(await kinds.find({ ...foo, kind: 'Bar' }), undefined) // the miss shows that the group has gone
+  assert.equal(await kinds.find(foo), undefined)
+})
+
+test('an apiVersion that can be none is of no kind, and no request is made of it', async () => {
+  const { kinds, network, api } = setup()
+  for (const apiVersion of ['v1/namespaces/kube-system/secrets/x?', 'apps/v1/extra', '../v1', 'apps/..', 'v1?x=', '/v1', 'apps/', '', 'v1#', 'a%2fb/v1', 'Apps/v1']) {
+    assert.equal(await kinds.find({ apiVersion, kind: 'Deployment' }), undefined, apiVersion)
+    await assert.rejects(readKinds(api, apiVersion), TypeError, apiVersion)
+  }
+  assert.deepEqual(network.take(), [])
+  network.intercept = async (request, next) => request.path === '/apis' ? answer(200, { groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }] }) : await next(request)
+  assert.ok((await discoverKinds(api, ['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'))
+  assert.deepEqual(network.take(), ['GET /apis', 'GET /api/v1', 'GET /apis/apps/v1'])
+})
+
+test('a server that cannot say is no server without the kind', async () => {
+  const { kinds, network } = setup()
+  network.intercept = async () => refusal(503, 'ServiceUnavailable')
+  await assert.rejects(kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }), /list the kinds of apps\/v1/)
+  network.intercept = undefined
+  assert.equal((await kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }))?.plural, 'deployments')
+})

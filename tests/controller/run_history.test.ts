@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Journal } from '../../lib/controller/run_history.ts'
+
+test('causes belong to the run that they led to; what is noted during a run, to the next', () => {
+  const journal = new Journal()
+  for (const cause of ['added', 'changed', 'added']) journal.note('a', cause)
+  journal.begin('a', 0)
+  journal.note('a', 'later')
+  assert.deepEqual(journal.end('a'), { causes: ['added', 'changed'], count: 1 })
+  journal.begin('a', 0)
+  assert.deepEqual(journal.end('a'), { causes: ['later'], count: 2 })
+  journal.begin('a', 0)
+  assert.deepEqual(journal.end('a'), { causes: [], count: 3 })
+})
+
+test('it remembers a bounded number of keys, those that ran last, and of causes', () => {
+  const journal = new Journal(2)
+  const run = (key: string): number => (journal.begin(key, 0), journal.end(key).count)
+  assert.deepEqual(['a', 'b', 'a', 'c', 'a', 'b'].map(run), [1, 1, 2, 1, 3, 1])
+  for (let i = 0; i < 100; i++) journal.note('a', `${i}`)
+  journal.begin('a', 0)
+  assert.equal(journal.end('a').causes.length, 8)
+})
+
+test('a cause that has a time is none for a run before it, and none any more when it was taken back or another time came first', () => {
+  const journal = new Journal()
+  const run = (nowMs: number): readonly string[] => (journal.begin('a', nowMs), journal.end('a').causes)
+  journal.note('a', 'requeued after 10 s', { dueMs: 10_000 })
+  journal.note('a', 'changed')
+  assert.deepEqual(run(9_999), ['changed'])
+  assert.deepEqual(run(10_000), ['requeued after 10 s'])
+  assert.deepEqual(run(20_000), [])
+  journal.note('a', 'retry 1', { dueMs: 30_000, isRetry: true })
+  journal.note('a', 'requeued after 5 s', { dueMs: 25_000 })
+  journal.forgetRetries('a')
+  assert.deepEqual(run(40_000), ['requeued after 5 s'])
+  journal.note('a', 'requeued after 1 s', { dueMs: 41_000 })
+  journal.note('a', 'requeued after 9 s', { dueMs: 49_000 })
+  assert.deepEqual(run(41_000), ['requeued after 1 s'])
+  assert.deepEqual(run(50_000), [])
+})
