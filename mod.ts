@@ -18,7 +18,7 @@ export { dynamicResource } from './lib/schema/dynamic_resource.ts'
 export { defineIndex, type Index } from './lib/core/object_indexer.ts'
 export { metadataOf, type AnyResource, type Desired, type ObjectOf, type Resource } from './lib/core/resource.ts'
 export { draft } from './lib/core/objects.ts'
-export type { CustomObject, DesiredObject, Frozen, KubeObject, ObjectKey, ObjectMeta, Ref, Thawed } from './lib/core/objects.ts'
+export type { CustomObject, DesiredObject, DeepReadonly, KubeObject, ObjectKey, ObjectMeta, Ref, Draft } from './lib/core/objects.ts'
 
 export * as conditions from './lib/core/conditions.ts'
 export * as selectors from './lib/core/selectors.ts'
@@ -86,13 +86,13 @@ export type { Counter, Gauge, Histogram, HistogramDefinition, LabelValues, Meter
 export type { PrometheusRegistry } from './lib/observe/prometheus.ts'
 export type { Aging } from './lib/queue/queue_state.ts'
 export type { Api, ApiOptions, Written } from './lib/client/api.ts'
-export type { AppliedMemory, AppliedObject } from './lib/client/apply_cache.ts'
+export type { ApplyCache, AppliedObject } from './lib/client/apply_cache.ts'
 export type {
-  DeleteAllOptions, DeleteOptions, DeletionOptions, Draft, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed,
+  DeleteAllOptions, DeleteOptions, DeletionOptions, Editable, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed,
   Reader, SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './lib/client/client.ts'
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'
-export type { KindMap } from './lib/client/rest_mapper.ts'
+export type { RestMapper } from './lib/client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
 export type { PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
 export type { Scale, SubresourceAnswer, SubresourceBody, SubresourceName, TokenRequest } from './lib/client/subresources.ts'

@@ -19,7 +19,7 @@ export interface Cloud {
 export function buckets(cloud: Cloud): Operator {
   const app = operator({ name: 'buckets', leaderElection: true, crds: 'install' })
 
-  app.controllerFor(Bucket, { concurrency: 8, timeout: '30s', backoff: { first: '1s', most: '5m' } })
+  app.controllerFor(Bucket, { concurrency: 8, timeout: '30s', backoff: { base: '1s', max: '5m' } })
     .finalize(async (bucket, { signal }) => {
       if (bucket.spec.keep) return
       return (await cloud.destroy(bucket.metadata.uid, signal)) === 'going' ? { requeueAfter: '5s' } : undefined

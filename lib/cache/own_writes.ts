@@ -8,8 +8,8 @@ import { apiVersionOf, type AnyResource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/write_observer.ts'
-import { Overlaid } from './own_writes_view.ts'
-import { ownScope, type Place } from './scope_match.ts'
+import { OwnWritesView } from './own_writes_view.ts'
+import { scopeMatch, type ScopeMatch } from './scope_match.ts'
 import { OwnWritesState, type OwnWrite } from './own_writes_state.ts'
 import type { StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
@@ -25,7 +25,7 @@ export interface OwnWritesOptions<T extends KubeObject> extends SelectOptions {
 
 export class OwnWrites<T extends KubeObject = KubeObject> {
   readonly #options: OwnWritesOptions<T>
-  readonly #placeOf: ((metadata: ObjectMeta) => Place) | undefined
+  readonly #placeOf: ((metadata: ObjectMeta) => ScopeMatch) | undefined
   readonly #state: OwnWritesState<T>
   /** Not kept when the watch has caught up: it remembers objects. */
   #shown: StoreReader<T> | undefined
@@ -33,14 +33,14 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
 
   constructor(options: OwnWritesOptions<T>) {
     this.#options = options
-    this.#placeOf = ownScope(options)
+    this.#placeOf = scopeMatch(options)
     this.#state = new OwnWritesState((key) => options.store.get(key), options.labels !== undefined)
   }
 
   /** What reads see: the store itself, when the watch has caught up. */
   get reader(): StoreReader<T> {
     const { store } = this.#options
-    if (this.#state.size > 0) return (this.#shown ??= new Overlaid(store, this.#state))
+    if (this.#state.size > 0) return (this.#shown ??= new OwnWritesView(store, this.#state))
     this.#shown = undefined
     return store
   }
@@ -79,7 +79,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     this.#shown = undefined
   }
 
-  #answered(write: OwnWrite, placeOf: (metadata: ObjectMeta) => Place, answer: unknown): void {
+  #answered(write: OwnWrite, placeOf: (metadata: ObjectMeta) => ScopeMatch, answer: unknown): void {
     if (this.#ended || !this.#isOwnKind(answer)) return
     const { metadata } = answer
     const place = placeOf(metadata)
@@ -97,7 +97,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     this.#state.answered(key, answer, kept as T | undefined, this.#options.clock.monotonic())
   }
 
-  #deleted(write: OwnWrite, placeOf: (metadata: ObjectMeta) => Place, answer: unknown): void {
+  #deleted(write: OwnWrite, placeOf: (metadata: ObjectMeta) => ScopeMatch, answer: unknown): void {
     if (this.#ended) return
     const status = answer as { kind?: unknown; apiVersion?: unknown; status?: unknown; details?: { uid?: string } } | null
     const nowMs = this.#options.clock.monotonic()

@@ -15,7 +15,7 @@ interface Differences<T extends KubeObject> {
   readonly indexes: Map<Index<T>, ObjectIndex<T>>
 }
 
-export class Overlaid<T extends KubeObject> implements StoreReader<T> {
+export class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
   readonly #store: StoreReader<T>
   readonly #state: OwnWritesState<T>
   #found: { readonly at: number; readonly differences: Differences<T> } | undefined

@@ -4,12 +4,12 @@ import { parseLabelSelector } from '../core/selectors.ts'
 import type { SelectOptions } from '../client/requests.ts'
 
 /** `elsewhere`: the informer can never have it. `unselected`: not as it is now. */
-export type Place = 'selected' | 'unselected' | 'elsewhere'
+export type ScopeMatch = 'selected' | 'unselected' | 'elsewhere'
 
 /** Undefined where only the server can tell: fields other than name and namespace are each kind's own. */
-export function ownScope(
+export function scopeMatch(
   options: SelectOptions & { readonly namespace?: string | undefined },
-): ((metadata: ObjectMeta) => Place) | undefined {
+): ((metadata: ObjectMeta) => ScopeMatch) | undefined {
   const { namespace, labels, fields } = options
   const isNamed = namePredicate(fields)
   if (!isNamed) return undefined

@@ -1,6 +1,6 @@
 /** One line of a watch, as what it means. */
 import type { KubeObject } from '../core/objects.ts'
-import { readEventLine, unknownType } from '../client/watch_events.ts'
+import { readWatchEvent, unknownType } from '../client/watch_events.ts'
 
 export type WatchEvent =
   | { readonly kind: 'applied'; readonly object: KubeObject }
@@ -8,9 +8,9 @@ export type WatchEvent =
   /** `ends`: all that there was when the watch began has come; only watches that send it say so. */
   | { readonly kind: 'bookmark'; readonly resourceVersion: string; readonly ends?: true }
 
-/** Reads one line, as {@link readEventLine} does; what has no version cannot be gone on from, and throws. */
+/** Reads one line, as {@link readWatchEvent} does; what has no version cannot be gone on from, and throws. */
 export function parseWatchLine(line: string, what: string): WatchEvent {
-  const { type, object } = readEventLine(line, what)
+  const { type, object } = readWatchEvent(line, what)
   const resourceVersion = (object as Partial<KubeObject> | null | undefined)?.metadata?.resourceVersion
   if (!resourceVersion) throw new TypeError(`Cannot watch ${what}: the server sent a ${String(type)} event without a resourceVersion`)
   switch (type) {

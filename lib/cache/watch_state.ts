@@ -78,7 +78,7 @@ type Failure = Extract<WatchInput, { kind: 'failed' }>
 export const initialWatchState: WatchState = { kind: 'streaming', failures: 0 }
 
 /** client-go's reflector: 800 ms doubling to 30 s, plus up to as much again, so that many clients do not return at once. */
-const BACKOFF = { firstMs: 800, mostMs: 30_000, jitter: 1 } as const
+const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
 /** A watch that goes well for this long ends a series of failures. */
 const HEALTHY_AFTER_MS = 120_000
 /** The same for one that breaks off: what cuts idle connections (every minute, often) is not the server struggling. */

@@ -28,7 +28,7 @@ export async function printDefinitions({ file, runtime: asked, passed }: CrdOpti
   // Deno resolves the file's imports by the configuration above its main module: one from standard input is in the user's folder.
   const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
   const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
-  const { code, stdout, stderr } = await exec(runtime.program, args, { env: { KUBELOOP_CRD: file }, stdin, mostBytes: MAX_BYTES })
+  const { code, stdout, stderr } = await exec(runtime.program, args, { env: { KUBELOOP_CRD: file }, stdin, maxBytes: MAX_BYTES })
   const lines = stdout.split('\n')
   const answer = lines.findLast((line) => line.startsWith(ANSWER))
   // What the file itself printed must not get into the YAML.

@@ -22,7 +22,7 @@ export interface AppliedObject {
   remember(desired: object, answer: KubeObject): void
 }
 
-export class AppliedMemory {
+export class ApplyCache {
   /** By the hash of a field manager and an object's name: the hashes of its uid, of what was desired, and of the answer. */
   readonly #answers = new Map<string, string>()
   /** Usually one. */

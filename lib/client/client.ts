@@ -1,6 +1,6 @@
 /** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
 import type { Index } from '../core/object_indexer.ts'
-import type { DesiredMeta, KubeObject, Ref, StatusOf, Thawed } from '../core/objects.ts'
+import type { DesiredMeta, KubeObject, Ref, StatusOf, Draft } from '../core/objects.ts'
 import type { AnyResource, Resource, Writable } from '../core/resource.ts'
 import type { KindName } from './rest_mapper.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
@@ -110,7 +110,7 @@ export interface Ensured<T> {
 }
 
 /** An object that is there, or one to be: nothing beside the metadata is certain. */
-export type Draft<D> = { metadata: Thawed<MetaOf<D>> } & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Thawed<D[K]> }
+export type Editable<D> = { metadata: Draft<MetaOf<D>> } & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Draft<D[K]> }
 
 type MetaOf<D> = D extends { readonly metadata: infer M } ? M : DesiredMeta
 
@@ -179,7 +179,7 @@ export interface Client extends Reader {
   edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Thawed<NoInfer<T>>) => void,
+    change: (draft: Draft<NoInfer<T>>) => void,
     options?: WriteOptions,
   ): Promise<T | undefined>
   /**
@@ -190,7 +190,7 @@ export interface Client extends Reader {
   createOrUpdate<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Draft<NoInfer<D>>) => void,
+    change: (draft: Editable<NoInfer<D>>) => void,
     options?: WriteOptions,
   ): Promise<Ensured<T>>
   patch<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, patch: Patch, options?: PatchOptions): Promise<T>

@@ -4,11 +4,11 @@ import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
 import { isExact } from '../core/exact_json.ts'
-import type { KubeObject, Ref, Thawed } from '../core/objects.ts'
+import type { KubeObject, Ref, Draft } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
 import { checkWritable, type Resource } from '../core/resource.ts'
 import { describe } from './api.ts'
-import type { Client, Draft, Ensured, WriteOptions } from './client.ts'
+import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { owned, targetOf } from './target.ts'
 
@@ -23,12 +23,12 @@ export async function edit<T extends KubeObject>(
   client: Pick<Client, 'get' | 'update' | 'live'>,
   resource: Of<T>,
   ref: Ref<NoInfer<T>>,
-  change: (draft: Thawed<NoInfer<T>>) => void,
+  change: (draft: Draft<NoInfer<T>>) => void,
   options: WriteOptions,
 ): Promise<T | undefined> {
   let current = await wholeObject(client, resource, ref, options)
   for (let attempt = 1; current; attempt++) {
-    const changed = copyMarks(current, cloneJson(current)) as Thawed<T>
+    const changed = copyMarks(current, cloneJson(current)) as Draft<T>
     changeNow(change, changed, () => `edit ${describe(targetOf(resource, current!, 'edit'))}`)
     const wanted = owned(resource, changed as T, options.owner) as T
     if (jsonEqual(wanted, current)) return current
@@ -49,7 +49,7 @@ export async function createOrUpdate<T extends KubeObject, D>(
   client: Pick<Client, 'get' | 'create' | 'update' | 'live'>,
   resource: Resource<T, D>,
   ref: Ref<NoInfer<T>>,
-  change: (draft: Draft<NoInfer<D>>) => void,
+  change: (draft: Editable<NoInfer<D>>) => void,
   options: WriteOptions,
 ): Promise<Ensured<T>> {
   const action = 'create or update'
@@ -57,7 +57,7 @@ export async function createOrUpdate<T extends KubeObject, D>(
   const current = await wholeObject(client, resource, ref, options)
   const { name, namespace } = target
   const changed = current ? copyMarks(current, cloneJson(current as object)) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
-  changeNow(change, changed as unknown as Draft<D>, () => `${action} ${describe(target)}`)
+  changeNow(change, changed as unknown as Editable<D>, () => `${action} ${describe(target)}`)
   const { metadata } = changed as Partial<KubeObject>
   if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {
     throw new TypeError(`Cannot ${action} ${describe(target)}: the change gave it another name or namespace`)

@@ -4,19 +4,19 @@ import { stringifyExact } from '../core/exact_json.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Thawed } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Draft } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import { apiVersionOf, checkWritable, groupResourceOf, wholeOf, type AnyResource, type Resource, type Writable } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
 import { clusterSuffix, type Api, type Written } from './api.ts'
-import { AppliedMemory } from './apply_cache.ts'
+import { ApplyCache } from './apply_cache.ts'
 import type {
-  CachingReader, Client, DeleteAllOptions, DeleteOptions, Draft, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed, Reader,
+  CachingReader, Client, DeleteAllOptions, DeleteOptions, Editable, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed, Reader,
   SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { createOrUpdate, edit } from './edit.ts'
-import { KindMap, type KindName } from './rest_mapper.ts'
+import { RestMapper, type KindName } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { patchBody } from './patches.ts'
@@ -40,17 +40,17 @@ export interface KubeClientOptions {
   /** Hears of every write. */
   readonly onWrite?: ((write: WriteRecord) => void) | undefined
   /** What earlier applies answered; shared by the clients of one operator. */
-  readonly applied?: AppliedMemory
+  readonly applied?: ApplyCache
   /** Which kinds the server serves; shared likewise. */
-  readonly kinds?: KindMap
+  readonly kinds?: RestMapper
 }
 
 export class KubeClient implements Client {
   readonly #options: KubeClientOptions
   readonly #api: Api
   readonly #reader: Reader
-  readonly #applied: AppliedMemory
-  readonly #kinds: KindMap
+  readonly #applied: ApplyCache
+  readonly #kinds: RestMapper
   #live: Client | undefined
 
   constructor(options: KubeClientOptions) {
@@ -58,8 +58,8 @@ export class KubeClient implements Client {
     this.#api = options.api
     const live = new LiveReader(options.api)
     this.#reader = options.reader?.(live) ?? live
-    this.#applied = options.applied ?? new AppliedMemory()
-    this.#kinds = options.kinds ?? new KindMap(options.api)
+    this.#applied = options.applied ?? new ApplyCache()
+    this.#kinds = options.kinds ?? new RestMapper(options.api)
   }
 
   /** The same client for one run: its calls end with the run's signal, and its writes are told to `onWrite`. */
@@ -136,7 +136,7 @@ export class KubeClient implements Client {
   async edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Thawed<NoInfer<T>>) => void,
+    change: (draft: Draft<NoInfer<T>>) => void,
     options: WriteOptions = {},
   ): Promise<T | undefined> {
     return await edit(this, resource, ref, change, options)
@@ -145,7 +145,7 @@ export class KubeClient implements Client {
   async createOrUpdate<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Draft<NoInfer<D>>) => void,
+    change: (draft: Editable<NoInfer<D>>) => void,
     options: WriteOptions = {},
   ): Promise<Ensured<T>> {
     return await createOrUpdate(this, resource, ref, change, options)

@@ -15,7 +15,7 @@ export interface KindName {
  * One request for each version of a group, at the first question about it, and another whenever the answer does not have the
  * kind: a CRD may have been installed since. Those who ask at the same time share it.
  */
-export class KindMap {
+export class RestMapper {
   readonly #api: Api
   readonly #known = new Map<string, ReadonlyMap<string, AnyResource>>()
   readonly #asking = new Map<string, Promise<ReadonlyMap<string, AnyResource>>>()

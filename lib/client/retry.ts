@@ -59,7 +59,7 @@ export function retrying(transport: Transport, options: RetryOptions): Transport
       if (delay === undefined || isWatch(request)) return response
       // Its connection must not be held while we wait.
       response.body.cancel()
-      const ms = delay + random() * Math.max(delay, LEAST_SPREAD_MS) * JITTER
+      const ms = delay + random() * Math.max(delay, MIN_SPREAD_MS) * JITTER
       log.debug('The server is busy, the request is sent again later', {
         method: request.method,
         path: request.path,
@@ -75,7 +75,7 @@ export function retrying(transport: Transport, options: RetryOptions): Transport
 const JITTER = 0.1
 
 /** Retry-After: 0 is spread as well. */
-const LEAST_SPREAD_MS = 1000
+const MIN_SPREAD_MS = 1000
 
 function isWatch({ path }: HttpRequest): boolean {
   const watch = new URLSearchParams(path.split('?', 2)[1]).get('watch')

@@ -3,7 +3,7 @@ import type { Transport } from '../core/transport.ts'
 import type { Log } from '../observe/log.ts'
 
 /** Above this many texts the oldest are forgotten, and told once more when they come again. */
-const MOST_TEXTS = 1000
+const MAX_TEXTS = 1000
 
 /** A transport that tells the warnings of its answers to a log: each text once. */
 export function loggingWarnings(transport: Transport, log: Log): Transport {
@@ -14,7 +14,7 @@ export function loggingWarnings(transport: Transport, log: Log): Transport {
     if (header === undefined) return response
     for (const text of warningTexts(header)) {
       if (told.has(text)) continue
-      if (told.size >= MOST_TEXTS) told.delete(told.keys().next().value!)
+      if (told.size >= MAX_TEXTS) told.delete(told.keys().next().value!)
       told.add(text)
       log.warn(`The API server warns: ${text}`, { method: request.method, path: request.path.split('?', 1)[0] })
     }

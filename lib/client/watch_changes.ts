@@ -5,7 +5,7 @@ import type { KubeObject } from '../core/objects.ts'
 import type { Api } from './api.ts'
 import type { WatchChange } from './client.ts'
 import { readAs } from './codec.ts'
-import { readEventLine, unknownType } from './watch_events.ts'
+import { readWatchEvent, unknownType } from './watch_events.ts'
 import type { SelectOptions, Target } from './requests.ts'
 
 /** Opens when it is first asked for an event; the connection ends with the iteration, however that ends. */
@@ -36,7 +36,7 @@ export async function* watchChanges(
 
 /** What a line says; nothing for a bookmark. */
 function readChange(line: string, what: string): WatchChange<KubeObject> | undefined {
-  const { type, object } = readEventLine(line, what)
+  const { type, object } = readWatchEvent(line, what)
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':

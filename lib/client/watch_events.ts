@@ -6,7 +6,7 @@ import { errorOf } from './codec.ts'
  * Reads one line. Nothing malformed is dropped: a line that is not an event throws, and so does an ERROR event,
  * as the ApiError that it carries.
  */
-export function readEventLine(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
+export function readWatchEvent(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
   const event = parse(line, what)
   if (event.type === 'ERROR') throw errorOf((event.object ?? {}) as Status, `watch ${what}`)
   return event

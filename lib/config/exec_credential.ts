@@ -65,7 +65,7 @@ function execExtension(cluster: Fields): unknown {
 /** How long before its end a credential is not used any more: a request takes time, and clocks differ. */
 const SKEW_MS = 60_000
 /** How long credentials are used at least, whatever their end: the server decides whether they are too old. */
-const LEAST_KEPT_MS = 1000
+const MIN_KEPT_MS = 1000
 
 /**
  * Reads a plugin's output.
@@ -101,6 +101,6 @@ export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number)
   const expiresAt = expiry === undefined ? Infinity : Date.parse(expiry)
   if (Number.isNaN(expiresAt)) throw wrong('expirationTimestamp is not a time in RFC 3339')
   // One that lives for a minute only must not be fetched for every request, nor one that has expired by our clock alone.
-  const refreshAt = Math.max(expiresAt - Math.min(SKEW_MS, (expiresAt - now) / 5), now + LEAST_KEPT_MS)
+  const refreshAt = Math.max(expiresAt - Math.min(SKEW_MS, (expiresAt - now) / 5), now + MIN_KEPT_MS)
   return { credentials, refreshAt, expiresAt }
 }

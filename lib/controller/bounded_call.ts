@@ -12,7 +12,7 @@ export interface Call {
 export interface CallLimits {
   /** How the function is called in errors: `The map function`. */
   readonly what: string
-  readonly mostMs: number
+  readonly maxMs: number
   readonly clock: Clock
   /** Ends the waiting. */
   readonly signal: AbortSignal
@@ -43,10 +43,10 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
-function inTime<T>(answer: Promise<T>, call: LazyCall, { what, mostMs, clock, signal }: CallLimits): Promise<T> {
+function inTime<T>(answer: Promise<T>, call: LazyCall, { what, maxMs, clock, signal }: CallLimits): Promise<T> {
   let cancel = (): void => {}
   const tooLate = new Promise<never>((_, reject) => {
-    cancel = clock.after(mostMs, () => reject(new DOMException(`${what} did not answer within ${formatMs(mostMs)}`, 'TimeoutError')))
+    cancel = clock.after(maxMs, () => reject(new DOMException(`${what} did not answer within ${formatMs(maxMs)}`, 'TimeoutError')))
   })
   return handled(untilAborted(Promise.race([answer, tooLate]), signal).finally(() => {
     cancel()

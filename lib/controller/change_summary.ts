@@ -9,7 +9,7 @@ export function inCluster(name: string | undefined): string {
 }
 
 /** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`, and `… in west` if that is where. */
-export function causeOf(delta: Delta, own: boolean, cluster?: string): string {
+export function changeSummary(delta: Delta, own: boolean, cluster?: string): string {
   const subject = own ? '' : `${delta.object.kind} `
   const where = inCluster(cluster)
   switch (delta.kind) {

@@ -12,7 +12,7 @@ import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
 import { hotKeys, type HotKeys } from './hot_keys.ts'
-import { Journal } from './run_history.ts'
+import { RunHistory } from './run_history.ts'
 import type { Predicate } from './predicates.ts'
 import { guarded } from './predicate_guard.ts'
 import { Reconciler, type ReconcileReport } from './reconciler.ts'
@@ -42,7 +42,7 @@ export interface ControllerDependencies {
   /** Aborts a run's signal after so long. Default: never. */
   readonly timeoutMs?: number | undefined
   /** How long a failing key waits, and one that asks for `requeue`. Default: 5 ms doubling to 1000 s. */
-  readonly backoff?: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } | undefined
+  readonly backoff?: { readonly baseMs?: number | undefined; readonly maxMs?: number | undefined } | undefined
   /** Instead of `backoff`; for this controller alone. Where it throws or returns nonsense, the default back-off is used and the log says so. */
   readonly limiter?: RateLimiter<string> | undefined
   /** Which changes of any kind are worth a reconcile, before each source is asked too. Default: all. */
@@ -51,8 +51,8 @@ export interface ControllerDependencies {
   readonly syncTimeoutMs?: number | undefined
   /** Whether {@link Controller.warmup} is there. Default: false. */
   readonly warmup?: boolean | undefined
-  /** See {@link Runnable.leaderOnly}. */
-  readonly leaderOnly?: boolean | undefined
+  /** See {@link Runnable.everyReplica}. */
+  readonly everyReplica?: boolean | undefined
   /** Aborted when running reconciles shall be given up. */
   readonly abandon?: AbortSignal | undefined
   /** Says what else is missing, for the error of a sync that takes too long: the sources name what they wait for. */
@@ -81,7 +81,7 @@ export interface ControllerDependencies {
  */
 export class Controller implements Runnable {
   readonly name: string
-  readonly leaderOnly: boolean | undefined
+  readonly everyReplica: boolean | undefined
   /**
    * Fills the queue before there is a lease, so that the work can begin at once with it; {@link start} goes on from there. Settles
    * when that has come, or the signal is aborted and everything has ended. There only when it was asked for.
@@ -91,7 +91,7 @@ export class Controller implements Runnable {
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
   /** Kept only while somebody listens. */
-  readonly #journal: Journal | undefined
+  readonly #journal: RunHistory | undefined
   readonly #hot: HotKeys
   #metrics: ControllerMetrics | undefined
   readonly #started = new Latch()
@@ -105,10 +105,10 @@ export class Controller implements Runnable {
       throw new RangeError(`Cannot make controller "${name}": its concurrency is ${concurrency}, and must be a whole number from 1 on`)
     }
     this.name = name
-    this.leaderOnly = dependencies.leaderOnly
+    this.everyReplica = dependencies.everyReplica
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
     this.#dependencies = { ...dependencies, kind, clock, log }
-    const journal = (this.#journal = onReconcile ? new Journal() : undefined)
+    const journal = (this.#journal = onReconcile ? new RunHistory() : undefined)
     const hot = (this.#hot = hotKeys(clock))
     const onTake = journal && ((key: string) => journal.begin(key, clock.monotonic()))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))

@@ -14,11 +14,11 @@ import { nextTurn, turnBudgetOf } from '../runtime/os/turn.ts'
 import type { Delta } from '../cache/store.ts'
 import { boundedCall, isThenable, type CallLimits } from './bounded_call.ts'
 import { ownKey, type KeyMapper } from './handlers.ts'
-import { Parked } from './failed_events.ts'
+import { FailedEvents } from './failed_events.ts'
 import { LOW_PRIORITY } from './source.ts'
-import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
+import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
-export interface MappingOptions {
+export interface EventMapperOptions {
   readonly map: KeyMapper
   /** Hears of the keys of each change, each key once. */
   readonly tell: (keys: Iterable<string>, delta: Delta, priority: number) => void
@@ -28,11 +28,11 @@ export interface MappingOptions {
   readonly signal: AbortSignal
 }
 
-const BACKOFF = { firstMs: 100, mostMs: 30_000 } as const
+const BACKOFF = { baseMs: 100, maxMs: 30_000 } as const
 /** A map function that has not answered after a minute is treated like one that failed. */
-const MOST_MAP_MS = 60_000
+const MAX_MAP_MS = 60_000
 /** How many are named where it is said what is missing. */
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 type Keys = readonly string[]
 type Answer = Keys | Promise<Keys>
@@ -43,24 +43,24 @@ interface Tried {
   readonly error: unknown
 }
 
-export class Mapping {
-  readonly #options: MappingOptions
+export class EventMapper {
+  readonly #options: EventMapperOptions
   readonly #limits: CallLimits
   /** Changes that are being mapped or wait for it, in order: keys must not overtake one another. */
   #lane: Promise<void> = Promise.resolve()
   #inLane = 0
-  readonly #parked = new Parked()
+  readonly #parked = new FailedEvents()
   /** When which parked object is tried again. */
   readonly #retries: WorkQueue<string>
-  readonly #sparse: SparseLog
+  readonly #sparse: RateLimitedLog
   /** Those who wait until nothing is parked. */
   #onEmpty: (() => void)[] = []
 
-  constructor(options: MappingOptions) {
+  constructor(options: EventMapperOptions) {
     this.#options = { ...options, log: safeLog(options.log) }
-    this.#limits = { what: 'The map function', mostMs: MOST_MAP_MS, clock: options.clock, signal: options.signal }
+    this.#limits = { what: 'The map function', maxMs: MAX_MAP_MS, clock: options.clock, signal: options.signal }
     this.#retries = new WorkQueue({ clock: options.clock, limiter: exponentialLimiter(BACKOFF) })
-    this.#sparse = new SparseLog(options.clock)
+    this.#sparse = new RateLimitedLog(options.clock)
   }
 
   /** Whether no change is being mapped or waits for its turn; those that wait for their next try do not count, as in a queue. */
@@ -72,7 +72,7 @@ export class Mapping {
   get failures(): readonly string[] {
     const named: string[] = []
     for (const { delta, why } of this.#parked.values()) {
-      if (named.length === MOST_NAMED) return [...named, `the keys of ${this.#parked.size - MOST_NAMED} more objects`]
+      if (named.length === MAX_NAMED) return [...named, `the keys of ${this.#parked.size - MAX_NAMED} more objects`]
       named.push(`the keys of ${nameOf(delta.object)} (${why})`)
     }
     return named

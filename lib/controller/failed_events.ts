@@ -6,11 +6,11 @@ import type { KubeObject } from '../core/objects.ts'
 import type { Delta } from '../cache/store.ts'
 
 /** The states of an object that are tried: as it is, and as it was before; older ones only until there are so many. */
-const MOST_STATES = 4
+const MAX_STATES = 4
 /** What exists is in the cache anyway; what is gone would pile up. */
-const MOST_DELETED = 10_000
+const MAX_DELETED = 10_000
 
-export interface ParkedObject {
+export interface FailedEvent {
   /** Whose keys are still to be told, the newest first. */
   readonly states: readonly KubeObject[]
   /** The newest event, and the highest priority of all. */
@@ -20,33 +20,33 @@ export interface ParkedObject {
   readonly why: string
 }
 
-export class Parked {
-  readonly #objects = new Map<string, ParkedObject>()
+export class FailedEvents {
+  readonly #objects = new Map<string, FailedEvent>()
   /** Those of them whose last event was a deletion, the oldest first. */
   readonly #deleted = new Set<string>()
-  readonly #mostDeleted: number
+  readonly #maxDeleted: number
 
-  constructor(mostDeleted: number = MOST_DELETED) {
-    this.#mostDeleted = mostDeleted
+  constructor(maxDeleted: number = MAX_DELETED) {
+    this.#maxDeleted = maxDeleted
   }
 
   get size(): number {
     return this.#objects.size
   }
 
-  get(key: string): ParkedObject | undefined {
+  get(key: string): FailedEvent | undefined {
     return this.#objects.get(key)
   }
 
-  values(): IterableIterator<ParkedObject> {
+  values(): IterableIterator<FailedEvent> {
     return this.#objects.values()
   }
 
   /** Adds states that are newer than those there. Returns the object that had to be given up for it, if one had to. */
-  add(key: string, { states, delta, priority, why }: ParkedObject): ParkedObject | undefined {
+  add(key: string, { states, delta, priority, why }: FailedEvent): FailedEvent | undefined {
     const known = this.#objects.get(key)
     this.#objects.set(key, {
-      states: [...new Set([...states, ...(known?.states ?? [])])].slice(0, MOST_STATES),
+      states: [...new Set([...states, ...(known?.states ?? [])])].slice(0, MAX_STATES),
       delta,
       priority: Math.max(priority, known?.priority ?? priority),
       why: why || (known?.why ?? ''),
@@ -54,7 +54,7 @@ export class Parked {
     this.#deleted.delete(key)
     if (delta.kind !== 'deleted') return undefined
     this.#deleted.add(key)
-    return this.#deleted.size > this.#mostDeleted ? this.#giveUp() : undefined
+    return this.#deleted.size > this.#maxDeleted ? this.#giveUp() : undefined
   }
 
   /** Some of the states were mapped, and the rest failed for this reason. States that were added meanwhile stay too. */
@@ -66,12 +66,12 @@ export class Parked {
     else this.#remove(key)
   }
 
-  #giveUp(): ParkedObject | undefined {
+  #giveUp(): FailedEvent | undefined {
     const [oldest] = this.#deleted
     return oldest === undefined ? undefined : this.#remove(oldest)
   }
 
-  #remove(key: string): ParkedObject | undefined {
+  #remove(key: string): FailedEvent | undefined {
     const known = this.#objects.get(key)
     this.#objects.delete(key)
     this.#deleted.delete(key)

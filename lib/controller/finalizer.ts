@@ -20,9 +20,9 @@ export interface FinalizerWork {
 }
 
 /** Finalizers change seldom; a write that loses five times against others is better retried by its run. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 /** A cache is behind by a moment: so many objects are remembered as being deleted, or as cleaned up, until it shows them so. */
-const MOST_REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 export class Finalizer {
   readonly #resource: AnyResource
@@ -71,7 +71,7 @@ export class Finalizer {
       if (isMissingObject(error)) return { kind: 'moved', object: undefined }
       // A test that failed and an object that is invalid for other reasons are answered alike.
       const isConflict = isReason(error, 'Conflict')
-      if (!(isConflict || isReason(error, 'Invalid')) || tries >= MOST_TRIES) throw this.#refused(plan, object, error)
+      if (!(isConflict || isReason(error, 'Invalid')) || tries >= MAX_TRIES) throw this.#refused(plan, object, error)
       const live = await client.live.get<KubeObject>(this.#resource, object)
       if (live && !isConflict && jsonEqual(finalizerPlan(live, this.#name), plan)) throw this.#refused(plan, object, error)
       return { kind: 'moved', object: live }
@@ -90,7 +90,7 @@ export class Finalizer {
     this.#cleanups.delete(uid)
     this.#cleanups.set(uid, state)
     const [oldest] = this.#cleanups.keys()
-    if (this.#cleanups.size > MOST_REMEMBERED && oldest !== undefined) this.#cleanups.delete(oldest)
+    if (this.#cleanups.size > MAX_REMEMBERED && oldest !== undefined) this.#cleanups.delete(oldest)
   }
 }
 

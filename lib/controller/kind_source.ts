@@ -6,9 +6,9 @@ import { groupResourceOf } from '../core/resource.ts'
 import { describeUnsynced } from '../cache/cache.ts'
 import type { HandlerRegistration, Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
-import { causeOf } from './change_summary.ts'
+import { changeSummary } from './change_summary.ts'
 import { ownKey, type KeyMapper } from './handlers.ts'
-import { Mapping } from './event_mapper.ts'
+import { EventMapper } from './event_mapper.ts'
 import type { Predicate } from './predicates.ts'
 import { guarded } from './predicate_guard.ts'
 import type { Sink, Source } from './source.ts'
@@ -49,7 +49,7 @@ export class KindSource implements Source {
   readonly name: string
   readonly #options: KindSourceOptions & { readonly map: KeyMapper; readonly own: boolean; readonly clock: Clock; readonly log: Log }
   readonly #wanted: (delta: Delta) => boolean
-  #mapping: Mapping | undefined
+  #mapping: EventMapper | undefined
   /** One for each informer, in their order, from the start on. */
   #registrations: readonly HandlerRegistration[] = []
 
@@ -78,10 +78,10 @@ export class KindSource implements Source {
     const { informers, map, own, cluster, clock, log } = this.#options
     const scope = abortScope(signal)
     const tell = (keys: Iterable<string>, delta: Delta, priority: number): void => {
-      const options = { priority, cause: () => causeOf(delta, own, cluster) }
+      const options = { priority, cause: () => changeSummary(delta, own, cluster) }
       for (const key of keys) sink.add(key, options)
     }
-    const mapping = (this.#mapping = new Mapping({ map, tell, clock, log, signal: scope.signal }))
+    const mapping = (this.#mapping = new EventMapper({ map, tell, clock, log, signal: scope.signal }))
     const hear = (delta: Delta): void => {
       if (!scope.signal.aborted && sink.passes(delta) && this.#wanted(delta)) mapping.take(delta)
     }

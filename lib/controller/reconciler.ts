@@ -7,13 +7,13 @@ import { withFields, type Log } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import type { Journal } from './run_history.ts'
+import type { RunHistory } from './run_history.ts'
 import { foldFailures, logFailure } from './failures.ts'
 import type { HotKeys } from './hot_keys.ts'
 import { disposition, type Disposition, type Result } from './result.ts'
 import { Runs, type Run } from './run.ts'
 import { SlowRuns } from './slow_runs.ts'
-import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
+import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
 /** What the live view tells of one run. */
 export interface ReconcileReport {
@@ -47,7 +47,7 @@ export interface ReconcilerOptions {
   readonly abandon: AbortSignal | undefined
   readonly metrics: ControllerMetrics | undefined
   /** Kept only while somebody listens. */
-  readonly journal: Journal | undefined
+  readonly journal: RunHistory | undefined
   /** Counts keys that run over and over: they are logged where there is no `onReconcile`. */
   readonly hot: HotKeys
   readonly onReconcile: ((report: ReconcileReport) => void) | undefined
@@ -61,12 +61,12 @@ export class Reconciler {
   readonly #runs: Runs
   readonly #slow: SlowRuns
   readonly #telling = foldFailures()
-  readonly #sparse: SparseLog
+  readonly #sparse: RateLimitedLog
 
   constructor(options: ReconcilerOptions) {
     const { controller, kind, clock, log, timeoutMs, abandon } = options
     this.#options = options
-    this.#sparse = new SparseLog(clock)
+    this.#sparse = new RateLimitedLog(clock)
     this.#runs = new Runs({ kind, clock, timeoutMs, abandon })
     this.#slow = new SlowRuns(clock, SLOW_MS, ({ key }, ms) => {
       const text = `The reconcile of ${kind} "${key}" has not ended for ${formatMs(ms)}: until it does, the key and a worker wait for it`

@@ -1,11 +1,11 @@
 /** Why keys are queued, and how often they ran: what the live view tells of a run. Bounded, whatever happens. */
 
 /** More of the same says nothing; a key that waits for long gathers many. */
-const MOST_CAUSES = 8
+const MAX_CAUSES = 8
 /** Keys whose runs are counted; the count of one that was not worked on for longest begins anew. */
-const MOST_COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
-export interface JournalEntry {
+export interface RunRecord {
   /** The first reason first; none for a key that was added for nothing new. */
   readonly causes: readonly string[]
   /** The runs of this key, this one included. */
@@ -20,22 +20,22 @@ interface Waiting {
   readonly isRetry: boolean
 }
 
-export class Journal {
+export class RunHistory {
   /** Reasons for the next runs of a key. */
   readonly #waiting = new Map<string, readonly Waiting[]>()
   /** Reasons for the run that is under way. */
   readonly #current = new Map<string, readonly string[]>()
   readonly #counts = new Map<string, number>()
-  readonly #most: number
+  readonly #max: number
 
-  constructor(most: number = MOST_COUNTED) {
-    this.#most = most
+  constructor(max: number = MAX_COUNTED) {
+    this.#max = max
   }
 
   /** Notes why a key was queued. `dueMs`: the monotonic time that it is queued for; default: at once. */
   note(key: string, cause: string, { dueMs = -Infinity, isRetry = false }: { readonly dueMs?: number; readonly isRetry?: boolean } = {}): void {
     const waiting = this.#waiting.get(key) ?? []
-    if (waiting.length < MOST_CAUSES && !waiting.some((each) => each.cause === cause && each.dueMs === dueMs)) this.#waiting.set(key, [...waiting, { cause, dueMs, isRetry }])
+    if (waiting.length < MAX_CAUSES && !waiting.some((each) => each.cause === cause && each.dueMs === dueMs)) this.#waiting.set(key, [...waiting, { cause, dueMs, isRetry }])
   }
 
   /** A retry that waits for its time was taken back. */
@@ -58,7 +58,7 @@ export class Journal {
   }
 
   /** The run is over. */
-  end(key: string): JournalEntry {
+  end(key: string): RunRecord {
     const causes = this.#current.get(key) ?? []
     this.#current.delete(key)
     const count = (this.#counts.get(key) ?? 0) + 1
@@ -66,7 +66,7 @@ export class Journal {
     this.#counts.delete(key)
     this.#counts.set(key, count)
     const [oldest] = this.#counts.keys()
-    if (this.#counts.size > this.#most && oldest !== undefined) this.#counts.delete(oldest)
+    if (this.#counts.size > this.#max && oldest !== undefined) this.#counts.delete(oldest)
     return { causes, count }
   }
 }

@@ -8,7 +8,7 @@ import { isInTime, sleep, systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import { nextTurn } from '../runtime/os/turn.ts'
 import type { Sink, Source } from './source.ts'
-import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
+import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
 export interface StreamSourceOptions {
   readonly name: string
@@ -24,7 +24,7 @@ export interface StreamSourceOptions {
   readonly random?: (() => number) | undefined
 }
 
-const BACKOFF = { firstMs: 100, mostMs: 30_000, jitter: 0.2 } as const
+const BACKOFF = { baseMs: 100, maxMs: 30_000, jitter: 0.2 } as const
 /** A stream that always has an item must not keep timers and sockets waiting. */
 const ITEMS_PER_TURN = 128
 /** How long an iteration may take to end once it is read no more; a generator that waits for something ends only after that. */
@@ -44,13 +44,13 @@ const END_MS = 5_000
 export class StreamSource implements Source {
   readonly name: string
   readonly #options: StreamSourceOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #malformed: SparseLog
+  readonly #malformed: RateLimitedLog
   #started = false
 
   constructor(options: StreamSourceOptions) {
     const { clock = systemClock } = options
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#malformed = new SparseLog(clock)
+    this.#malformed = new RateLimitedLog(clock)
     this.name = options.name
   }
 

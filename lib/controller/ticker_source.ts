@@ -7,7 +7,7 @@ import { safeLog, type Log } from '../observe/log.ts'
 import { turnBudgetOf } from '../runtime/os/turn.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
-import { andMore, SparseLog } from '../observe/rate_limited_log.ts'
+import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
 export interface TickerSourceOptions {
   readonly name: string
@@ -23,7 +23,7 @@ export interface TickerSourceOptions {
 }
 
 /** A function that has not answered after a minute, or the interval where that is longer, is treated like one that failed. */
-const MOST_ANSWER_MS = 60_000
+const MAX_ANSWER_MS = 60_000
 
 /**
  * Keys every so often.
@@ -41,7 +41,7 @@ const MOST_ANSWER_MS = 60_000
 export class TickerSource implements Source {
   readonly name: string
   readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #sparse: SparseLog
+  readonly #sparse: RateLimitedLog
   #started = false
   #asking = false
 
@@ -51,7 +51,7 @@ export class TickerSource implements Source {
     if (!(everyMs > 0 && everyMs < Infinity)) throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
     this.name = name
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#sparse = new SparseLog(clock)
+    this.#sparse = new RateLimitedLog(clock)
   }
 
   /** Whether `keys` is not being asked. */
@@ -83,9 +83,9 @@ export class TickerSource implements Source {
     const { name, everyMs, keys, priority = LOW_PRIORITY, clock, log } = this.#options
     const cause = (): string => `every ${formatMs(everyMs)}`
     try {
-      const mostMs = Math.max(everyMs, MOST_ANSWER_MS)
+      const maxMs = Math.max(everyMs, MAX_ANSWER_MS)
       const budget = turnBudgetOf(clock)
-      for (const key of await boundedCall(keys, { what: 'Its function', mostMs, clock, signal })) {
+      for (const key of await boundedCall(keys, { what: 'Its function', maxMs, clock, signal })) {
         sink.add(key, { priority, cause })
         if (!budget.isSpent) continue
         await budget.turn()

@@ -8,10 +8,10 @@ import { copyMarks } from './partial.ts'
 type Atom = string | number | boolean | bigint | symbol | null | undefined | ((...args: never[]) => unknown)
 
 /** `T` with every field readonly, at any depth. What the cache hands out is shared, so nobody may change it. */
-export type Frozen<T> = T extends Atom ? T : { readonly [K in keyof T]: Frozen<T[K]> }
+export type DeepReadonly<T> = T extends Atom ? T : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
-/** The opposite of {@link Frozen}: what {@link draft} returns. */
-export type Thawed<T> = T extends Atom ? T : { -readonly [K in keyof T]: Thawed<T[K]> }
+/** The opposite of {@link DeepReadonly}: what {@link draft} returns. */
+export type Draft<T> = T extends Atom ? T : { -readonly [K in keyof T]: Draft<T[K]> }
 
 /** One entry of `metadata.ownerReferences`. */
 export interface OwnerReference {
@@ -50,8 +50,8 @@ export interface KubeObject {
 /** An object of a kind made by `defineResource`. */
 export interface CustomObject<Spec, Status, Namespace extends string | undefined> extends KubeObject {
   readonly metadata: ObjectMeta<Namespace>
-  readonly spec: Frozen<Spec>
-  readonly status?: Frozen<Status>
+  readonly spec: DeepReadonly<Spec>
+  readonly status?: DeepReadonly<Status>
 }
 
 /** The metadata of an object to write. A namespace is filled in from `owner` where one is given. */
@@ -69,7 +69,7 @@ export interface DesiredMeta {
 /** An object to write: apiVersion and kind come from its Resource, and `undefined` means absent. */
 export interface DesiredObject<SpecInput> {
   readonly metadata: DesiredMeta
-  readonly spec: Frozen<SpecInput>
+  readonly spec: DeepReadonly<SpecInput>
 }
 
 /** The name of one object. A cluster-scoped object has no namespace. */
@@ -102,8 +102,8 @@ export type StatusOf<T> = [NonNullable<T['status' & keyof T]>] extends [never]
   : NonNullable<T['status' & keyof T]>
 
 /** A mutable deep copy. `structuredClone` would keep the readonly types. */
-export function draft<T>(object: T): Thawed<T> {
-  return copyMarks(object, structuredClone(object) as Thawed<T>)
+export function draft<T>(object: T): Draft<T> {
+  return copyMarks(object, structuredClone(object) as Draft<T>)
 }
 
 /** The key of an object or of anything that names one. */

@@ -14,8 +14,8 @@ export interface Runnable {
   warmup?(signal: AbortSignal): Promise<void>
   /** What it is to others, which decides when it starts and stops. Default: work. */
   readonly role?: RunnableRole | undefined
-  /** Whether it runs on the leader only. Default: true for work, as in controller-runtime, and false for what has a role. */
-  readonly leaderOnly?: boolean | undefined
+  /** Whether it runs on every replica, or on the leader alone. Default: the leader's for work, as in controller-runtime; every replica's for a role other than preparation. */
+  readonly everyReplica?: boolean | undefined
 }
 
 /**

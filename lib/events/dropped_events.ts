@@ -7,7 +7,7 @@ import { withRule } from '../client/codec.ts'
 import type { Occurrence } from './event.ts'
 import { DENIED_MS, type DropCause, type EventLimits, type Job } from './event_state.ts'
 import type { EventMeter } from './metrics.ts'
-import type { Verdict } from './write_outcome.ts'
+import type { WriteOutcome } from './write_outcome.ts'
 
 /** What is said when the first is dropped for a cause that is about no single event. */
 const SAID: Partial<Readonly<Record<DropCause, string>>> = {
@@ -15,7 +15,7 @@ const SAID: Partial<Readonly<Record<DropCause, string>>> = {
   memory: 'Dropping events: too many different ones are repeated too fast to be remembered until they are written',
 }
 
-export class Losses {
+export class DroppedEvents {
   readonly #log: Log
   readonly #limits: EventLimits
   readonly #measure: ((cause: DropCause, count: number) => void) | undefined
@@ -52,7 +52,7 @@ export class Losses {
   }
 
   /** A write has failed, and so many occurrences are lost by it. */
-  failed({ write, event }: Job, error: unknown, { cause, quiet }: Verdict, lost: number): void {
+  failed({ write, event }: Job, error: unknown, { cause, quiet }: WriteOutcome, lost: number): void {
     const about = `event ${event.reason} about ${event.regarding.kind} "${formatKey(event.regarding)}"`
     if (cause === 'forbidden') {
       const isNews = this.#once(`${cause} ${write.kind}`)

@@ -95,10 +95,10 @@ export function cutInstance(instance: string): string {
   return cut(instance, NAME_BYTES, '')
 }
 
-function cut(text: string, most: number, ending: string): string {
+function cut(text: string, max: number, ending: string): string {
   // No character takes more than three bytes for each of its UTF-16 units.
-  if (text.length * 3 <= most || byteLength(text) <= most) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(most - byteLength(ending)))
+  if (text.length * 3 <= max || byteLength(text) <= max) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(max - byteLength(ending)))
   return text.slice(0, read) + ending
 }
 

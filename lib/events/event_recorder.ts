@@ -8,11 +8,11 @@ import { safeLog, type Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
 import { DEFAULT_LIMITS, type EventLimits, EventState, type Job } from './event_state.ts'
-import { Losses } from './dropped_events.ts'
+import { DroppedEvents } from './dropped_events.ts'
 import type { EventMeter } from './metrics.ts'
 import type { EventOptions, EventType, Recorder, Regarding } from './recorder.ts'
 import type { Moment } from './series.ts'
-import { verdictOn } from './write_outcome.ts'
+import { writeOutcome } from './write_outcome.ts'
 
 export interface EventRecorderOptions {
   /** Neither bound to a run nor fenced: what happened is told also when the lease is lost. It needs the rights create and patch. */
@@ -42,7 +42,7 @@ const PARALLEL = 8
 const PATIENCE_MS = 10_000
 
 /** Between failed writes, of whichever event. */
-const BACKOFF = { firstMs: 1000, mostMs: 30_000, jitter: 0.25 }
+const BACKOFF = { baseMs: 1000, maxMs: 30_000, jitter: 0.25 }
 
 /**
  * A {@link Recorder} with a loop of its own. What is told before the start waits; what is told after the end is dropped. It is
@@ -53,7 +53,7 @@ export class EventRecorder implements Runnable, Recorder {
   readonly role = 'recorder'
   readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
   readonly #state: EventState
-  readonly #losses: Losses
+  readonly #losses: DroppedEvents
   readonly #active = new Set<Promise<void>>()
   #phase: 'new' | 'running' | 'ended' = 'new'
   #lastSerial = 0n
@@ -71,7 +71,7 @@ export class EventRecorder implements Runnable, Recorder {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const log = safeLog(options.log)
     this.#options = { ...options, clock, log, instance: cutInstance(instance) }
-    this.#losses = new Losses({ log, meter: options.meter, limits })
+    this.#losses = new DroppedEvents({ log, meter: options.meter, limits })
     this.#state = new EventState(limits, (cause, count) => this.#losses.count(cause, count))
   }
 
@@ -168,7 +168,7 @@ export class EventRecorder implements Runnable, Recorder {
       this.#pausedUntilMs = -Infinity
       this.#state.settle(job, 'written', 'failed', clock.monotonic())
     } catch (error) {
-      const verdict = verdictOn(error, job.write.kind)
+      const verdict = writeOutcome(error, job.write.kind)
       const nowMs = clock.monotonic()
       if (verdict.answer === 'unsent' || verdict.answer === 'unknown') this.#pause(error, nowMs)
       else this.#failures = 0

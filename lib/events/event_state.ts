@@ -9,7 +9,7 @@
  *   there is none, repetitions are dropped before notes are.
  */
 import { type EventBody, identityOf, namespaceOf, type Occurrence, topicOf } from './event.ts'
-import { Allowances } from './spam_filter.ts'
+import { SpamFilter } from './spam_filter.ts'
 import {
   again, type Answer, begin, FINISH_MS, isFinished, type Moment, type Series, step, unwritten, type Write, writeOf,
 } from './series.ts'
@@ -47,7 +47,7 @@ export interface Job {
 
 /** A missing right may be given later. */
 export const DENIED_MS: number = 5 * 60_000
-const MOST_DENIALS = 1024
+const MAX_DENIALS = 1024
 
 /** Waiting counts are looked through at most so often. */
 const SWEEP_MS = 1000
@@ -55,7 +55,7 @@ const SWEEP_MS = 1000
 export class EventState {
   readonly #limits: EventLimits
   readonly #onDrop: (cause: DropCause, count: number) => void
-  readonly #allowances: Allowances
+  readonly #allowances: SpamFilter
   /** The longest silent first. */
   readonly #series = new Map<string, Series>()
   /** What is to be written, in that order; none of it is being sent. */
@@ -71,7 +71,7 @@ export class EventState {
   constructor(limits: EventLimits, onDrop: (cause: DropCause, count: number) => void) {
     this.#limits = limits
     this.#onDrop = onDrop
-    this.#allowances = new Allowances({ burst: limits.burst, refillMs: limits.refillMs, most: limits.series })
+    this.#allowances = new SpamFilter({ burst: limits.burst, refillMs: limits.refillMs, max: limits.series })
   }
 
   /** How many Events and how many allowances are remembered. */
@@ -139,7 +139,7 @@ export class EventState {
 
   /** Drops what needs this right in this namespace without a request, for five minutes. */
   deny(verb: Write['kind'], namespace: string, nowMs: number): void {
-    if (this.#denied.size >= MOST_DENIALS) this.#denied.delete(this.#denied.keys().next().value!)
+    if (this.#denied.size >= MAX_DENIALS) this.#denied.delete(this.#denied.keys().next().value!)
     this.#denied.set(`${verb} ${namespace}`, nowMs + DENIED_MS)
   }
 

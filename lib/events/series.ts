@@ -57,7 +57,7 @@ export interface Moment {
 }
 
 /** client-go's maxTriesPerEvent. */
-export const MOST_TRIES = 12
+export const MAX_TRIES = 12
 
 /** As client-go's finishTime: what occurs again after so long a silence is an Event of its own. */
 export const FINISH_MS: number = 6 * 60_000
@@ -134,7 +134,7 @@ function keep(series: Series): { series: Series; lost: number } {
 
 function retry(series: Series): { series: Series | undefined; lost: number } {
   const tries = series.tries + 1
-  return tries < MOST_TRIES ? keep({ ...series, tries }) : giveUp(series)
+  return tries < MAX_TRIES ? keep({ ...series, tries }) : giveUp(series)
 }
 
 function giveUp(series: Series): { series: Series | undefined; lost: number } {

@@ -18,7 +18,7 @@ import { isMissingObject } from '../client/codec.ts'
 import type { Answer, Write } from './series.ts'
 import type { DropCause } from './event_state.ts'
 
-export interface Verdict {
+export interface WriteOutcome {
   readonly answer: Answer
   /** Why it is dropped, if it is refused. */
   readonly cause: DropCause
@@ -26,9 +26,9 @@ export interface Verdict {
   readonly quiet?: boolean
 }
 
-export function verdictOn(error: unknown, kind: Write['kind']): Verdict {
-  const failed = (answer: Answer): Verdict => ({ answer, cause: 'failed' })
-  const refused = (cause: DropCause, quiet = false): Verdict => ({ answer: 'refused', cause, quiet })
+export function writeOutcome(error: unknown, kind: Write['kind']): WriteOutcome {
+  const failed = (answer: Answer): WriteOutcome => ({ answer, cause: 'failed' })
+  const refused = (cause: DropCause, quiet = false): WriteOutcome => ({ answer: 'refused', cause, quiet })
   if (!(error instanceof ApiError)) return failed(error instanceof NetworkError && error.phase === 'connect' ? 'unsent' : 'unknown')
   if (isReason(error, 'AlreadyExists') && kind === 'create') return failed('taken')
   if (error.code === 404) {

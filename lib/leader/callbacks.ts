@@ -14,21 +14,21 @@ export interface ElectionCallbacks {
   readonly onNewLeader?: ((identity: string) => void | Promise<void>) | undefined
 }
 
-export interface AnnouncementsOptions {
+export interface CallbacksOptions {
   readonly lease: string
   readonly log: Log
   readonly callbacks?: ElectionCallbacks | undefined
   readonly meter?: ElectionMeter | undefined
 }
 
-export class Announcements {
+export class Callbacks {
   readonly #log: Log
   readonly #callbacks: ElectionCallbacks
   readonly #metrics: ElectionMetrics | undefined
   #holder: string | undefined
   #last: Promise<void> = Promise.resolve()
 
-  constructor({ lease, log, callbacks = {}, meter }: AnnouncementsOptions) {
+  constructor({ lease, log, callbacks = {}, meter }: CallbacksOptions) {
     this.#log = log
     this.#callbacks = callbacks
     this.#metrics = meter?.election(lease)

@@ -8,7 +8,7 @@ import { lineBatches } from '../async/lines.ts'
 import { describe, type Api } from '../client/api.ts'
 import { parseWatchLine } from '../cache/watch_line.ts'
 import type { Log } from '../observe/log.ts'
-import { INITIAL_FOLLOW_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowInput, type FollowState } from './follower_state.ts'
+import { INITIAL_FOLLOWER_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowerInput, type FollowerState } from './follower_state.ts'
 import type { Lease, LeaseLock } from './lease_lock.ts'
 import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
 
@@ -29,7 +29,7 @@ const SILENCE_MS = 150_000
 export class Follower {
   readonly #options: FollowerOptions
   readonly #scope: ReturnType<typeof abortScope>
-  #state: FollowState = INITIAL_FOLLOW_STATE
+  #state: FollowerState = INITIAL_FOLLOWER_STATE
   /** Settles when the last watch has ended; never rejects. */
   #watched: Promise<void> = Promise.resolve()
   #breakOff: ((reason: Error) => void) | undefined
@@ -144,7 +144,7 @@ export class Follower {
     }
   }
 
-  #tell(input: FollowInput): void {
+  #tell(input: FollowerInput): void {
     this.#state = step(this.#state, input, this.#options.timings, this.#options.random)
     this.#wake?.()
   }

@@ -15,7 +15,7 @@ import { ApiError, NetworkError } from '../core/errors.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { ACQUIRE_JITTER, expiresAtMs, type LeaseTimings, type Observation } from './lease_state.ts'
 
-export interface FollowState {
+export interface FollowerState {
   /** When the last try ended. All times are of the monotonic clock. */
   readonly triedMs: number
   /** When it is asked again, where nothing better is known. */
@@ -37,7 +37,7 @@ export type WatchPhase =
   /** There is none; another is opened at `againMs`, from the version seen last or, without one, that of the next try. */
   | { readonly kind: 'closed'; readonly failures: number; readonly againMs: number }
 
-export type FollowInput =
+export type FollowerInput =
   /** A try has ended, whatever came of it but the lease. `lostRace`: another wrote first, and who is not known yet. */
   | { readonly kind: 'tried'; readonly nowMs: number; readonly lostRace?: boolean }
   | { readonly kind: 'opening' }
@@ -47,18 +47,18 @@ export type FollowInput =
   /** The watch has ended after so long, by itself or with an error. */
   | { readonly kind: 'ended'; readonly nowMs: number; readonly lastedMs: number; readonly error?: unknown }
 
-export const INITIAL_FOLLOW_STATE: FollowState = {
+export const INITIAL_FOLLOWER_STATE: FollowerState = {
   triedMs: -Infinity, pollAtMs: -Infinity, jitterMs: 0, lost: false, freeMs: undefined, watch: { kind: 'closed', failures: 0, againMs: -Infinity },
 }
 
 /** Enough to keep a handful of followers apart, and little beside the second within which one of them should lead. */
 const WAKE_JITTER_MS = 250
-const BACKOFF = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 } as const
+const BACKOFF = { baseMs: 1000, maxMs: 60_000, jitter: 0.5 } as const
 /** A role may be given the verb later on. */
 const REFUSED_MS = 600_000
 
 /** The state after an input. `random` is in [0, 1). */
-export function step(state: FollowState, input: FollowInput, { retryPeriodMs }: LeaseTimings, random: () => number): FollowState {
+export function step(state: FollowerState, input: FollowerInput, { retryPeriodMs }: LeaseTimings, random: () => number): FollowerState {
   switch (input.kind) {
     case 'tried': {
       const jitterMs = Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
@@ -93,7 +93,7 @@ function pauseMs(retryPeriodMs: number, random: () => number): number {
 }
 
 /** When to try next; the past means at once. */
-export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowState, observed: Observation | undefined, identity: string): number {
+export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowerState, observed: Observation | undefined, identity: string): number {
   // A record with our own name is a write of ours whose answer was lost: nothing more will change it, and its expiry is not to be waited for.
   if (observed?.record.holderIdentity === identity) return pollAtMs
   const pollMs = watch.kind === 'open' ? Infinity : pollAtMs

@@ -6,13 +6,13 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { sleep, systemClock, within, type Clock } from '../async/clock.ts'
 import { safeLog, type Log } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
-import { Announcements, type ElectionCallbacks } from './callbacks.ts'
+import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { Follower } from './follower.ts'
 import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
 import { checkTimings, DEFAULT_TIMINGS, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
 import type { ElectionMeter } from './metrics.ts'
-import { StallWatch } from './stall_detector.ts'
-import { TermFence } from './lease_fence.ts'
+import { StallDetector } from './stall_detector.ts'
+import { LeaseFence } from './lease_fence.ts'
 
 export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'> {
   /** Default: client-go's, a lease of 15 s, renewed within 10 s, tried every 2 s. */
@@ -36,9 +36,9 @@ export class LeaderElector {
   readonly #options: LeaderElectorOptions & LeaseCandidate & { readonly log: Log }
   readonly #title: string
   readonly #lock: LeaseLock
-  readonly #announce: Announcements
-  readonly #stall: StallWatch
-  #fence: TermFence
+  readonly #announce: Callbacks
+  readonly #stall: StallDetector
+  #fence: LeaseFence
   #running = false
   #leading = false
   /** Why the lease could not be renewed since the last success. */
@@ -56,8 +56,8 @@ export class LeaderElector {
     }
     this.#options = options
     this.#title = `lease "${options.namespace}/${options.lease}"`
-    const announce = (this.#announce = new Announcements(options))
-    this.#stall = new StallWatch(options.clock)
+    const announce = (this.#announce = new Callbacks(options))
+    this.#stall = new StallDetector(options.clock)
     this.#fence = this.#newFence()
     this.#lock = new LeaseLock({ ...options, onObserved: (record) => announce.observed(record), onSlowPath: () => announce.slowPath() })
   }
@@ -113,7 +113,7 @@ export class LeaderElector {
     }
   }
 
-  async #campaign(fence: TermFence, signal: AbortSignal, lead: (fence: Fence) => void, mayRelease: () => boolean): Promise<void> {
+  async #campaign(fence: LeaseFence, signal: AbortSignal, lead: (fence: Fence) => void, mayRelease: () => boolean): Promise<void> {
     this.#failure = undefined
     this.#lock.begin()
     try {
@@ -141,7 +141,7 @@ export class LeaderElector {
   }
 
   /** Tries at once, then whenever it may succeed, until the lease is ours. */
-  async #acquire(fence: TermFence, signal: AbortSignal): Promise<void> {
+  async #acquire(fence: LeaseFence, signal: AbortSignal): Promise<void> {
     const { timings, log, random = Math.random } = this.#options
     const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
     let holder: string | undefined
@@ -172,7 +172,7 @@ export class LeaderElector {
   }
 
   /** Renews until told to stop, or until the fence falls. */
-  async #keep(fence: TermFence, beganMs: number, signal: AbortSignal): Promise<void> {
+  async #keep(fence: LeaseFence, beganMs: number, signal: AbortSignal): Promise<void> {
     const { clock, timings } = this.#options
     const scope = abortScope(signal, fence.signal)
     let triedMs = beganMs
@@ -240,7 +240,7 @@ export class LeaderElector {
     this.#warned = text
   }
 
-  #warnOfStall(fence: TermFence): void {
+  #warnOfStall(fence: LeaseFence): void {
     const { timings, log } = this.#options
     const stall = this.#stall.ended(timings.retryPeriodMs / 2)
     if (!stall) return
@@ -248,9 +248,9 @@ export class LeaderElector {
     log.warn(`Renewing the ${this.#title} late: ${stall}; it would have been lost in ${left}`)
   }
 
-  #newFence(): TermFence {
+  #newFence(): LeaseFence {
     const { clock, timings } = this.#options
-    return new TermFence({ clock, timings, title: this.#title, expired: () => this.#expired() })
+    return new LeaseFence({ clock, timings, title: this.#title, expired: () => this.#expired() })
   }
 
   #expired(): LeadershipLost {

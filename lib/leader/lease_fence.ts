@@ -19,7 +19,7 @@ import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { Clock } from '../async/clock.ts'
 import { elapsedMs, elapsedSince, look, momentOf, type Elapsed, type LeaseTimings, type Moment } from './lease_state.ts'
 
-export interface TermFenceOptions {
+export interface LeaseFenceOptions {
   readonly clock: Clock
   readonly timings: LeaseTimings
   /** What the fence is about, such as `lease "default/lock"`. */
@@ -32,8 +32,8 @@ export interface TermFenceOptions {
  * Before the lease is won it lets nobody through, and its signal is not aborted; once it has fallen it never stands up
  * again, whatever is renewed. A timer lets it fall, and at the latest the first look after that.
  */
-export class TermFence implements Fence {
-  readonly #options: TermFenceOptions
+export class LeaseFence implements Fence {
+  readonly #options: LeaseFenceOptions
   readonly #fallen = new AbortController()
   /** Since the last successful renewal was sent; undefined until the first. */
   #renewed: Elapsed | undefined
@@ -42,7 +42,7 @@ export class TermFence implements Fence {
   /** When a write last ended without an answer; the server may still carry it out. By the monotonic clock. */
   #unknownAtMs = -Infinity
 
-  constructor(options: TermFenceOptions) {
+  constructor(options: LeaseFenceOptions) {
     this.#options = options
   }
 

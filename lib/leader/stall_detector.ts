@@ -3,7 +3,7 @@ import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import { elapsedMs, elapsedSince, look, momentOf, type Moment } from './lease_state.ts'
 
-export class StallWatch {
+export class StallDetector {
   readonly #clock: Clock
   #since: Moment | undefined
   #withinMs = 0

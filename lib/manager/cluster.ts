@@ -8,9 +8,9 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { systemClock, type Clock } from '../async/clock.ts'
 import { safeLog, withFields, type Log } from '../observe/log.ts'
 import { Api } from '../client/api.ts'
-import { AppliedMemory } from '../client/apply_cache.ts'
+import { ApplyCache } from '../client/apply_cache.ts'
 import type { Reader } from '../client/client.ts'
-import { KindMap } from '../client/rest_mapper.ts'
+import { RestMapper } from '../client/rest_mapper.ts'
 import { KubeClient } from '../client/kube_client.ts'
 import type { RequestMeter } from '../client/request_metrics.ts'
 import { retrying } from '../client/retry.ts'
@@ -98,7 +98,7 @@ export class Cluster implements Runnable {
   readonly leaseApi: Api
   readonly cache: Cache
   /** Which kinds the server serves. */
-  readonly kinds: KindMap
+  readonly kinds: RestMapper
   /** Tells about objects by Events in this cluster. It runs by itself: whoever uses it adds it to the manager, too. */
   readonly recorder: EventRecorder
   readonly #connections: readonly ClosableTransport[]
@@ -124,8 +124,8 @@ export class Cluster implements Runnable {
     this.transport = around(counted)
     this.api = new Api({ transport: this.transport, ...said })
     this.leaseApi = own ? new Api({ transport: around(counting(own)), ...said }) : this.api
-    this.kinds = new KindMap(this.api)
-    const applied = new AppliedMemory()
+    this.kinds = new RestMapper(this.api)
+    const applied = new ApplyCache()
     const onDeleted = applied.forget.bind(applied)
     this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, optional, onDeleted })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)

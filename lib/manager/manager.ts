@@ -16,8 +16,8 @@ import { ManagerStopping, stopReason } from './stopping.ts'
 export interface ManagerOptions {
   /** How it is called in logs and errors, where another manager runs it. Default: `manager`. */
   readonly name?: string | undefined
-  /** Where another manager runs it: whether on the leader only. Default: true, as for all work. */
-  readonly leaderOnly?: boolean | undefined
+  /** Where another manager runs it: on every replica, or on the leader alone. Default: the leader, as for all work. */
+  readonly everyReplica?: boolean | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. One that throws stops nothing. */
@@ -43,7 +43,7 @@ export interface ManagerOptions {
  */
 export class Manager implements Runnable {
   readonly name: string
-  readonly leaderOnly: boolean | undefined
+  readonly everyReplica: boolean | undefined
   readonly #options: ManagerOptions & { readonly clock: Clock; readonly log: Log }
   readonly #groups: ReadonlyMap<Phase, RunnableGroup>
   readonly #elected = new Latch()
@@ -62,10 +62,10 @@ export class Manager implements Runnable {
 
   /** Throws a RangeError for a grace period that is none. */
   constructor(options: ManagerOptions = {}) {
-    const { name = 'manager', leaderOnly, clock = systemClock, elector, graceMs = 0 } = options
+    const { name = 'manager', everyReplica, clock = systemClock, elector, graceMs = 0 } = options
     if (!(graceMs >= 0)) throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
     this.name = name
-    this.leaderOnly = leaderOnly
+    this.everyReplica = everyReplica
     this.#options = { ...options, clock, log: safeLog(options.log) }
     const own = signalFence(this.#abandon.signal)
     this.#fence = elector ? firstToFall(own, elector.fence) : own
@@ -98,7 +98,7 @@ export class Manager implements Runnable {
   }
 
   /**
-   * Takes a runnable into the group that its role and leaderOnly say; a plain function is the leader's work. Before the start it
+   * Takes a runnable into the group that its role and everyReplica say; a plain function is the leader's work. Before the start it
    * is queued, afterwards launched in its turn. Throws ManagerStopping when the manager is stopping.
    */
   add(what: Runnable | RunnableFunction): void {

@@ -48,14 +48,14 @@ export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).
  * @throws TypeError for a cache, webhook or recorder of the leader's: those serve what runs on every replica; and for a
  * preparation of every replica, as it writes in the name of the lease.
  */
-export function classify({ name, role, leaderOnly }: Pick<Runnable, 'name' | 'role' | 'leaderOnly'>): Phase {
-  if (role === undefined) return leaderOnly === false ? 'others' : 'leader'
-  if (role === 'server') return leaderOnly === true ? 'leader' : 'servers'
+export function classify({ name, role, everyReplica }: Pick<Runnable, 'name' | 'role' | 'everyReplica'>): Phase {
+  if (role === undefined) return everyReplica === true ? 'others' : 'leader'
+  if (role === 'server') return everyReplica === false ? 'leader' : 'servers'
   if (role === 'preparation') {
-    if (leaderOnly === false) throw new TypeError(`Cannot add "${name}": a preparation runs on the leader only, and leaderOnly is false`)
+    if (everyReplica === true) throw new TypeError(`Cannot add "${name}": a preparation runs on the leader only, and everyReplica is true`)
     return role
   }
-  if (leaderOnly === true) throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and leaderOnly is true`)
+  if (everyReplica === false) throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and everyReplica is false`)
   return PHASE_OF_ROLE[role]
 }
 

@@ -9,7 +9,7 @@ const EVERY_MS = 60_000
  * Calls `say` when a line may be written, with how many were left out since the last one.
  * Nothing runs meanwhile: what was left out is told with the next line.
  */
-export class SparseLog {
+export class RateLimitedLog {
   readonly #clock: Clock
   #tokens = BURST
   #filledMs = -Infinity

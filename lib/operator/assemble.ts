@@ -63,18 +63,18 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
 
 /** A controller of the leader's that begins when the latch is open. */
 function waiting(controller: Controller, latch: Latch | undefined): Runnable {
-  const { name, leaderOnly, warmup } = controller
-  if (!latch || !leaderOnly) return controller
+  const { name, everyReplica, warmup } = controller
+  if (!latch || everyReplica) return controller
   const start = async (signal: AbortSignal): Promise<void> => {
     await untilAborted(latch.opened, signal)
     await controller.start(signal)
   }
-  return { name, leaderOnly, start, ...(warmup && { warmup }) }
+  return { name, everyReplica, start, ...(warmup && { warmup }) }
 }
 
 function controllerOf(description: ControllerDescription, operator: OperatorOptions, manager: Manager, setup: AssemblySetup): Controller {
   const { clusters, meter, clock, log, uuid, onReconcile } = setup
-  const { concurrency, timeout, backoff, limiter, filter, syncTimeout, everyReplica = false, warmup, cluster } = description.options
+  const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } = description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
   const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
@@ -85,17 +85,17 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
     name,
     kind: description.resource.kind,
     sources: sourcesOf(description, { ...setup, clients, finalizer }),
-    when: finalizer === undefined ? filter : orWaiting(filter, finalizer),
+    when: finalizer === undefined ? eventFilter : orWaiting(eventFilter, finalizer),
     clock,
     log: logOf(log, cluster),
     uuid,
     meter,
     concurrency,
-    leaderOnly: !everyReplica,
+    everyReplica,
     warmup,
     timeoutMs: optionalMs(timeout),
     syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
-    backoff: { firstMs: optionalMs(backoff?.first), mostMs: optionalMs(backoff?.most) },
+    backoff: { baseMs: optionalMs(backoff?.base), maxMs: optionalMs(backoff?.max) },
     limiter: limiter?.(),
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
@@ -136,7 +136,7 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
         scope[Symbol.dispose]()
       }
     }
-    manager.add({ name, leaderOnly: !everyReplica, start })
+    manager.add({ name, everyReplica, start })
   }
 }
 

@@ -18,7 +18,7 @@ export function describeController(resource: AnyResource, options: ControllerOpt
     throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`)
   }
   if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
-  for (const duration of [timeout, backoff?.first, backoff?.most, syncTimeout]) if (duration !== undefined) toMs(duration)
+  for (const duration of [timeout, backoff?.base, backoff?.max, syncTimeout]) if (duration !== undefined) toMs(duration)
   if (backoff && limiter) throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
   return { resource, options, sources: [], declaredAt: callerFrame(), finalize: undefined, step: undefined }
 }

@@ -70,7 +70,7 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Which changes of the controller's own kind are worth a reconcile. Default: all. */
   when?: Predicate<T>
   /** Which changes of any kind that it watches are, beside what is said of each. Default: all. */
-  filter?: Predicate
+  eventFilter?: Predicate
   /** Aborts a run's signal, and with it its client. Default: none. */
   timeout?: Duration
   /** Run also where this replica does not lead, and without its fence. Default: false. */
@@ -78,7 +78,7 @@ export interface ControllerOptions<T extends KubeObject> {
   /** List, watch and fill the queue before this replica leads, so that it takes over at once. Default: false. */
   warmup?: boolean
   /** How long a key waits that fails or asks for `requeue`: `first`, doubled each time, at most `most`. Default: 5 ms … 1000 s. */
-  backoff?: { first?: Duration; most?: Duration }
+  backoff?: { base?: Duration; max?: Duration }
   /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
   limiter?: () => RateLimiter<string>
   /**
@@ -160,7 +160,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * Turns a finalizer on: an object has it before it is reconciled for the first time, and when it is deleted it stays until
    * `cleanup` has returned. `{ requeueAfter }` and `{ requeue: true }` mean not yet; throw to be called again with back-off. It may be called again for
    * what it has cleaned up. Objects that are being deleted are not reconciled any more; what never had the finalizer is not
-   * cleaned up. Cleanup is called for every object that waits for it, whatever `when` and `filter` say.
+   * cleaned up. Cleanup is called for every object that waits for it, whatever `when` and `eventFilter` say.
    */
   finalize(cleanup: (object: T, context: Context) => Promise<Result>, options?: FinalizeOptions): this
   /** Ends the sentence. Called for objects that exist; throw to be called again with back-off. */

@@ -2,7 +2,7 @@
 import { toMs, type Duration } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import { messageOf } from '../core/errors.ts'
-import type { KubeObject, ObjectKey, Thawed } from '../core/objects.ts'
+import type { KubeObject, ObjectKey, Draft } from '../core/objects.ts'
 import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
 import { parseAddress } from '../manager/servers/address.ts'
 import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions } from '../cache/cache_options.ts'
@@ -49,7 +49,7 @@ export interface CacheSelection<T extends KubeObject> {
    * versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a kind from the
    * server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache, its draft, or a spread of it.
    */
-  strip?: (draft: Thawed<NoInfer<T>>) => void
+  strip?: (draft: Draft<NoInfer<T>>) => void
 }
 
 /**

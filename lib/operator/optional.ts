@@ -20,7 +20,7 @@ export interface OptionalSetup {
 }
 
 /** As an informer's. */
-const BACKOFF = { firstMs: 800, mostMs: 30_000, jitter: 1 } as const
+const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
 
 /**
  * Returns a cluster as the manager runs it: its caches start when `prepare` has succeeded, which is tried until it does. It is ready

@@ -88,9 +88,9 @@ function saysItAll(error: unknown): boolean {
 function processLog(pretty: boolean): Log {
   const stated = optionalEnv(LEVEL)
   const named = stated === undefined ? DEFAULT_LEVEL : levelOf(stated)
-  const least = LOG_LEVELS.indexOf(named ?? DEFAULT_LEVEL)
+  const minLevel = LOG_LEVELS.indexOf(named ?? DEFAULT_LEVEL)
   const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
-    if (LOG_LEVELS.indexOf(level) < least) return
+    if (LOG_LEVELS.indexOf(level) < minLevel) return
     const line = { level, message, fields, timeMs: systemClock.now() }
     writeLogLine(pretty ? formatPretty(line) : formatJson(line))
     const place = pretty ? placeOfError(fields['error']) : undefined

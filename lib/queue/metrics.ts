@@ -45,14 +45,14 @@ export function queueMetrics(meter: Meter, ...[labels, state, now]: Parameters<Q
   const endScrape = meter.onScrape(() => {
     depth.set(state.depths())
     delayed.set(state.delayed)
-    let [sumMs, mostMs] = [0, 0]
+    let [sumMs, maxMs] = [0, 0]
     for (const { takenMs } of state.turns()) {
       const ms = now() - takenMs
       sumMs += ms
-      mostMs = Math.max(mostMs, ms)
+      maxMs = Math.max(maxMs, ms)
     }
     unfinished.set(sumMs / 1000)
-    longest.set(mostMs / 1000)
+    longest.set(maxMs / 1000)
   })
 
   return {
@@ -82,7 +82,7 @@ function depthByPriority(series: Series<Gauge, Label | 'priority'>, labels: Read
   const labelled = (priority: string): Readonly<Record<Label | 'priority', string>> => ({ ...labels, priority })
   const gauge = (priority: number): Gauge | undefined => {
     const known = own.get(priority)
-    if (known || own.size >= MOST_PRIORITIES) return known
+    if (known || own.size >= MAX_PRIORITIES) return known
     const made = series.with(labelled(String(priority)))
     own.set(priority, made)
     return made
@@ -108,7 +108,7 @@ function depthByPriority(series: Series<Gauge, Label | 'priority'>, labels: Read
 }
 
 /** As in controller-runtime. */
-const MOST_PRIORITIES = 25
+const MAX_PRIORITIES = 25
 const OTHER_PRIORITIES = 'exceeded_cardinality_limit'
 
 /** 10 ns … 1000 s, as in client-go. */

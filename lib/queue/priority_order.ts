@@ -13,7 +13,7 @@ interface Level {
   readonly list: SlotList
 }
 
-export class HandOutOrder {
+export class PriorityOrder {
   readonly #table: KeyTable<unknown>
   /** All slots that wait, that which came first at the head. Being raised changes nothing here. */
   readonly #age = slotList()

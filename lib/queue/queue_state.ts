@@ -9,7 +9,7 @@
  * - delayed keys become due in the order of their times, and from then on their priority counts.
  */
 import { DelayedKeys } from './delayed_keys.ts'
-import { HandOutOrder } from './priority_order.ts'
+import { PriorityOrder } from './priority_order.ts'
 import { AGAIN, KeyTable, WAITING, WORKING } from './key_table.ts'
 import { append, NONE, slotList, unlink, type SlotList } from './slot_list.ts'
 
@@ -45,7 +45,7 @@ export class QueueState<K> {
   readonly #delayed = new DelayedKeys<K>()
   #table: KeyTable<K> = new KeyTable<K>()
   /** Those that wait. */
-  #order: HandOutOrder = new HandOutOrder(this.#table)
+  #order: PriorityOrder = new PriorityOrder(this.#table)
   /** Those in work: handed out, and not done. */
   #working: SlotList = slotList()
   readonly #patienceMs: number
@@ -217,7 +217,7 @@ export class QueueState<K> {
   /** Gives the memory back that a burst needed. */
   #letGo(): void {
     this.#table = new KeyTable()
-    this.#order = new HandOutOrder(this.#table)
+    this.#order = new PriorityOrder(this.#table)
     this.#working = slotList()
   }
 }

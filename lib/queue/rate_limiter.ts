@@ -12,17 +12,17 @@ export interface RateLimiter<K> {
 }
 
 /**
- * `firstMs * 2^failures`, at most `mostMs`: 5 ms … 1000 s by default, as in client-go and controller-runtime.
+ * `baseMs * 2^failures`, at most `maxMs`: 5 ms … 1000 s by default, as in client-go and controller-runtime.
  *
  * @throws RangeError when a time is negative or not finite.
  */
 export function exponentialLimiter<K>(
-  options: { readonly firstMs?: number | undefined; readonly mostMs?: number | undefined } = {},
+  options: { readonly baseMs?: number | undefined; readonly maxMs?: number | undefined } = {},
 ): RateLimiter<K> {
-  const { firstMs = 5, mostMs = 1_000_000 } = options
-  checkMs('firstMs', firstMs)
-  checkMs('mostMs', mostMs)
-  return countingLimiter((failures) => backoffMs(failures - 1, { firstMs, mostMs }, () => 0))
+  const { baseMs = 5, maxMs = 1_000_000 } = options
+  checkMs('baseMs', baseMs)
+  checkMs('maxMs', maxMs)
+  return countingLimiter((failures) => backoffMs(failures - 1, { baseMs, maxMs }, () => 0))
 }
 
 /**
@@ -105,14 +105,14 @@ export function maxOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K>
 }
 
 /**
- * What the limiter says, but no longer than `mostMs`.
+ * What the limiter says, but no longer than `maxMs`.
  *
  * @throws RangeError when the time is negative or not finite.
  */
-export function withMaxWait<K>(limiter: RateLimiter<K>, mostMs: number): RateLimiter<K> {
-  checkMs('mostMs', mostMs)
+export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimiter<K> {
+  checkMs('maxMs', maxMs)
   return {
-    when: (key) => Math.min(limiter.when(key), mostMs),
+    when: (key) => Math.min(limiter.when(key), maxMs),
     failures: (key) => limiter.failures(key),
     forget: (key) => limiter.forget(key),
   }

@@ -34,10 +34,10 @@ export function patternSchema(regex: RegExp, place: Place): JsonSchema {
   if ('refused' in translated) return refuse(place, translated.refused, 'write it for RE2, without lookaround and backreferences')
   const { pattern } = translated
   if (!bounded) return { pattern }
-  const [, least, most, dot] = bounded
-  const limits = { minLength: Number(least), maxLength: Number(most) }
+  const [, min, max, dot] = bounded
+  const limits = { minLength: Number(min), maxLength: Number(max) }
   return dot
-    ? { pattern, minLength: Number(least), anyOf: [{ maxLength: Number(most) }, { maxLength: Number(most) + 1, pattern: '\\.$' }] }
+    ? { pattern, minLength: Number(min), anyOf: [{ maxLength: Number(max) }, { maxLength: Number(max) + 1, pattern: '\\.$' }] }
     : { pattern, ...limits }
 }
 

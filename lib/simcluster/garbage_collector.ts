@@ -30,7 +30,7 @@ const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: '
 const IGNORED = new Set(['Event'])
 
 /** Between tries to see which kinds there are. */
-const RETRY = { firstMs: 1000, mostMs: 60_000 }
+const RETRY = { baseMs: 1000, maxMs: 60_000 }
 
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector'

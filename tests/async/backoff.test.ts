@@ -4,20 +4,20 @@ import fc from 'fast-check'
 import { backoffMs } from '../../lib/async/backoff.ts'
 
 test('delays double from the first and stop at the most', () => {
-  const delays = [0, 1, 2, 3, 4].map((attempt) => backoffMs(attempt, { firstMs: 5, mostMs: 30 }, () => 0.5))
+  const delays = [0, 1, 2, 3, 4].map((attempt) => backoffMs(attempt, { baseMs: 5, maxMs: 30 }, () => 0.5))
   assert.deepEqual(delays, [5, 10, 20, 30, 30])
 })
 
 test('jitter adds its share of the capped delay', () => {
-  assert.equal(backoffMs(9, { firstMs: 800, mostMs: 30_000, jitter: 1 }, () => 0.5), 45_000)
+  assert.equal(backoffMs(9, { baseMs: 800, maxMs: 30_000, jitter: 1 }, () => 0.5), 45_000)
 })
 
 test('a delay is never below the first, above the most and its jitter, nor not a number', () => {
-  const options = fc.record({ firstMs: fc.nat(10_000), mostMs: fc.nat(10_000_000), jitter: fc.double({ min: 0, max: 2, noNaN: true }) })
+  const options = fc.record({ baseMs: fc.nat(10_000), maxMs: fc.nat(10_000_000), jitter: fc.double({ min: 0, max: 2, noNaN: true }) })
   fc.assert(fc.property(fc.nat(100_000), options, fc.double({ min: 0, max: 0.999, noNaN: true }), (attempt, options, random) => {
-    const { firstMs, mostMs, jitter } = options
+    const { baseMs, maxMs, jitter } = options
     const delay = backoffMs(attempt, options, () => random)
-    assert.ok(delay >= Math.min(firstMs, mostMs) && delay <= Math.min(firstMs * 2 ** Math.min(attempt, 60), mostMs) * (1 + jitter), `${delay}`)
+    assert.ok(delay >= Math.min(baseMs, maxMs) && delay <= Math.min(baseMs * 2 ** Math.min(attempt, 60), maxMs) * (1 + jitter), `${delay}`)
     assert.ok(backoffMs(attempt + 1, options, () => 0) >= backoffMs(attempt, options, () => 0), 'it shrank')
   }))
 })

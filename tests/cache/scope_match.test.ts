@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ObjectMeta } from '../../lib/core/objects.ts'
-import { ownScope } from '../../lib/cache/scope_match.ts'
+import { scopeMatch } from '../../lib/cache/scope_match.ts'
 
 const meta = (name: string, namespace?: string, labels?: Record<string, string>) => ({ name, ...(namespace === undefined ? {} : { namespace }), ...(labels ? { labels } : {}) }) as ObjectMeta
 
-const cases: readonly [string, Parameters<typeof ownScope>[0], ObjectMeta, 'selected' | 'unselected' | 'elsewhere'][] = [
+const cases: readonly [string, Parameters<typeof scopeMatch>[0], ObjectMeta, 'selected' | 'unselected' | 'elsewhere'][] = [
   ['without a selection everything is selected', {}, meta('a', 'x'), 'selected'],
   ['an object of the namespace', { namespace: 'x' }, meta('a', 'x'), 'selected'],
   ['one of another namespace can never come', { namespace: 'x' }, meta('a', 'y'), 'elsewhere'],
@@ -31,11 +31,11 @@ const cases: readonly [string, Parameters<typeof ownScope>[0], ObjectMeta, 'sele
 ]
 
 for (const [name, options, metadata, place] of cases) {
-  test(name, () => assert.equal(ownScope(options)!(metadata), place))
+  test(name, () => assert.equal(scopeMatch(options)!(metadata), place))
 }
 
 test('other fields only the server can judge, also beside names, and escaped values', () => {
   for (const fields of ['spec.nodeName=n', 'metadata.name=a,status.phase!=Running', 'metadata.names=a', 'metadata.name=a\\,b', 'metadata.name']) {
-    assert.equal(ownScope({ fields }), undefined, fields)
+    assert.equal(scopeMatch({ fields }), undefined, fields)
   }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { AppliedMemory } from '../../lib/client/apply_cache.ts'
+import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf, type AnyResource } from '../../lib/core/resource.ts'
 
@@ -13,7 +13,7 @@ const object = (spec: object, metadata: object = {}): KubeObject => ({ apiVersio
 const answered = object({ cpu: '1', list: [{ a: 1, filled: true }], ours: false })
 
 test('an answer stands while the fields that were desired are as it said, whatever else changes', () => {
-  const memory = new AppliedMemory().of(POD, KEY, 'me')
+  const memory = new ApplyCache().of(POD, KEY, 'me')
   assert.equal(memory.stands(desired, answered), false)
   memory.remember(desired, answered)
   const rows: readonly (readonly [string, KubeObject, boolean])[] = [
@@ -29,7 +29,7 @@ test('an answer stands while the fields that were desired are as it said, whatev
 })
 
 test('only the last desired object is known, as it was when it was sent', () => {
-  const memory = new AppliedMemory().of(POD, KEY, 'me')
+  const memory = new ApplyCache().of(POD, KEY, 'me')
   const mutable = structuredClone(desired)
   memory.remember(mutable, answered)
   mutable.spec.cpu = '2'
@@ -40,15 +40,15 @@ test('only the last desired object is known, as it was when it was sent', () => 
 })
 
 test('objects, kinds and field managers are told apart', () => {
-  const all = new AppliedMemory()
+  const all = new ApplyCache()
   all.of(POD, KEY, 'me').remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'me').stands(desired, answered), true)
   for (const other of [all.of(POD, KEY, 'you'), all.of(POD, { ...KEY, name: 'b' }, 'me'), all.of({ ...POD, group: 'x.dev' }, KEY, 'me')]) assert.equal(other.stands(desired, answered), false)
 })
 
 test('the memory is bounded: the oldest answers go, and remembering anew makes young', () => {
-  const all = new AppliedMemory()
-  const of = (name: string): ReturnType<AppliedMemory['of']> => all.of(POD, { namespace: 'ns', name }, 'me')
+  const all = new ApplyCache()
+  const of = (name: string): ReturnType<ApplyCache['of']> => all.of(POD, { namespace: 'ns', name }, 'me')
   for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
   of('p0').remember(desired, answered)
   of('one more').remember(desired, answered)
@@ -56,7 +56,7 @@ test('the memory is bounded: the oldest answers go, and remembering anew makes y
 })
 
 test('an object that is forgotten is so for every field manager, and no other is', () => {
-  const all = new AppliedMemory()
+  const all = new ApplyCache()
   const managers = ['me', 'you']
   for (const manager of managers) for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
   all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
@@ -76,7 +76,7 @@ test('an object that is forgotten is so for every field manager, and no other is
 })
 
 test('however many field managers there are, the memory is bounded', () => {
-  const all = new AppliedMemory()
+  const all = new ApplyCache()
   for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
   all.forget(POD, 'ns/a')
@@ -87,7 +87,7 @@ const collect = collector()
 const uncollected = collect ? false : 'Deno collects garbage on request with --v8-flags=--expose-gc only'
 
 test('an answer is remembered in few bytes, however large its object', { skip: uncollected }, () => {
-  const all = new AppliedMemory()
+  const all = new ApplyCache()
   const count = 2000
   collect!()
   const before = process.memoryUsage().heapUsed

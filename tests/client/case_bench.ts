@@ -1,6 +1,6 @@
 /** What the client's cases run with: kinds, and a client whose cache the case fills. */
 import { Api } from '../../lib/client/api.ts'
-import { AppliedMemory } from '../../lib/client/apply_cache.ts'
+import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { CachingReader, Client, WriteRecord } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { LiveReader } from '../../lib/client/live_reader.ts'
@@ -79,7 +79,7 @@ export function bench({ transport }: CaseContext, caches = true): Bench {
     list: (resource, options) => live.list(resource, options),
     lookup: (index, key) => live.lookup(index, key),
   }
-  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'cases', fieldValidation: 'Strict', onWrite: (write) => writes.push(write), applied: new AppliedMemory() })
+  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'cases', fieldValidation: 'Strict', onWrite: (write) => writes.push(write), applied: new ApplyCache() })
   return { client, network, writes, cached }
 }
 

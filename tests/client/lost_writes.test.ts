@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { Api } from '../../lib/client/api.ts'
-import { AppliedMemory } from '../../lib/client/apply_cache.ts'
+import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
@@ -255,18 +255,18 @@ test('objects without long numbers are read from the cache and written as ever',
 })
 
 test('what was applied is forgotten with its object, whoever deletes it, and remembered of cached kinds only', async (t) => {
-  const { forget, of } = AppliedMemory.prototype
+  const { forget, of } = ApplyCache.prototype
   const [forgotten, asked] = [new Set<string>(), new Set<string>()]
-  let memory: AppliedMemory | undefined
-  AppliedMemory.prototype.forget = function (resource, key, uid) {
+  let memory: ApplyCache | undefined
+  ApplyCache.prototype.forget = function (resource, key, uid) {
     forgotten.add(`${resource.kind} ${key}`)
     forget.call((memory = this), resource, key, uid)
   }
-  AppliedMemory.prototype.of = function (resource, key, manager) {
+  ApplyCache.prototype.of = function (resource, key, manager) {
     asked.add(resource.kind)
     return of.call(this, resource, key, manager)
   }
-  t.after(() => Object.assign(AppliedMemory.prototype, { forget, of }))
+  t.after(() => Object.assign(ApplyCache.prototype, { forget, of }))
   const { client, server, cluster, stop } = await caching(async () => {}, ({ cache }) => void cache.declare(ConfigMap))
   const gone = new Set<string>()
   const deleted = new Latch()

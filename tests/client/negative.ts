@@ -1,5 +1,5 @@
 // What the client must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
-import type { Client, Draft } from '../../lib/client/client.ts'
+import type { Client, Editable } from '../../lib/client/client.ts'
 import { intercepted } from '../../lib/client/wrappers.ts'
 import * as finalizers from '../../lib/core/finalizers.ts'
 import { setController } from '../../lib/core/owner_references.ts'
@@ -89,5 +89,5 @@ declare const anything: AnyResource
 declare const some: Resource
 await client.edit(anything, key, (draft) => { draft.metadata.labels = {} })
 await client.update(some, (await client.get(some, key))!)
-export type { Draft }
+export type { Editable }
 export { applied, replicas, token }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import { discoverKinds, readKinds } from '../../lib/client/discovery.ts'
-import { KindMap } from '../../lib/client/rest_mapper.ts'
+import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
@@ -23,7 +23,7 @@ function setup() {
   const clock = new FakeClock()
   const network = recorder(new ApiServer({ clock }).handle)
   const api = new Api({ transport: network.transport })
-  return { clock, network, api, kinds: new KindMap(api) }
+  return { clock, network, api, kinds: new RestMapper(api) }
 }
 
 test('a kind is found with its plural and scope, by one request for each version of a group', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import type { Client, SendOptions } from '../../lib/client/client.ts'
-import { KindMap } from '../../lib/client/rest_mapper.ts'
+import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { dryRun, withWriteOptions } from '../../lib/client/wrappers.ts'
 import type { Fence } from '../../lib/core/fence.ts'
@@ -158,7 +158,7 @@ test('the clients of one operator share what they know of kinds', async () => {
   const { client, network, api } = setup()
   for (const each of [client, client.live, client.bound(new AbortController()), client.fenced({ signal: new AbortController().signal, check() {} })]) await each.kindOf(foo)
   assert.deepEqual(network.take(), ['GET /apis/cases.dev/v1'])
-  const kinds = new KindMap(api)
+  const kinds = new RestMapper(api)
   await kinds.find(foo)
   await new KubeClient({ api, fieldManager: 'me', kinds }).kindOf(foo)
   assert.deepEqual(network.take(), ['GET /apis/cases.dev/v1'])

@@ -7,7 +7,7 @@ import { countedSignal } from '../async/counted_signal.ts'
 test('a call that has ended leaves neither a listener nor a timer, however it ended; its signal is aborted', async () => {
   const clock = new FakeClock()
   const { controller, listeners } = countedSignal()
-  const limits = { what: 'It', mostMs: 1000, clock, signal: controller.signal }
+  const limits = { what: 'It', maxMs: 1000, clock, signal: controller.signal }
   const signals: AbortSignal[] = []
   const keep = ({ signal }: Call): void => void signals.push(signal)
   const calls: ((call: Call) => unknown)[] = [

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { KeyMapper } from '../../lib/controller/handlers.ts'
-import { Mapping } from '../../lib/controller/event_mapper.ts'
+import { EventMapper } from '../../lib/controller/event_mapper.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
@@ -16,7 +16,7 @@ function mapping(map: KeyMapper) {
   const { lines, log } = keptLog()
   const signal = countedSignal()
   const told: string[] = []
-  const made = new Mapping({ map, tell: (keys) => void told.push(...keys), clock, log, signal: signal.controller.signal })
+  const made = new EventMapper({ map, tell: (keys) => void told.push(...keys), clock, log, signal: signal.controller.signal })
   const retrying = made.retry()
   return {
     mapping: made, clock, lines, told, settle: () => settle(clock),
@@ -134,7 +134,7 @@ test('answers of a map function that are there already are taken in turns of the
   const clock = new SlowClock(0)
   const stop = new AbortController()
   const told: string[] = []
-  const m = new Mapping({ map: async ({ metadata: { name } }) => [{ name }], tell: (keys) => void told.push(...keys), clock, log: keptLog().log, signal: stop.signal })
+  const m = new EventMapper({ map: async ({ metadata: { name } }) => [{ name }], tell: (keys) => void told.push(...keys), clock, log: keptLog().log, signal: stop.signal })
   const names = Array.from({ length: 12 }, (_, i) => `p${i}`)
   for (const name of names) m.take({ kind: 'added', object: pod(name, '1'), initial: true })
   clock.lookMs = 10

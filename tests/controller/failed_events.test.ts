@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { Parked } from '../../lib/controller/failed_events.ts'
+import { FailedEvents } from '../../lib/controller/failed_events.ts'
 import { pod } from '../cache/scripted_server.ts'
 
 const added = (object: KubeObject, priority = 0) => ({ states: [object], delta: { kind: 'added', object, initial: false } as const, priority, why: 'mine' })
 const deleted = (object: KubeObject) => ({ states: [object], delta: { kind: 'deleted', object, stale: false } as const, priority: 0, why: 'mine' })
 
 test('of an object the four newest states are kept, each once, and the highest priority', () => {
-  const parked = new Parked()
+  const parked = new FailedEvents()
   const versions = Array.from({ length: 6 }, (_, i) => pod('a', `${i}`))
   for (const [i, object] of versions.entries()) parked.add('a', { ...added(object, i === 2 ? 5 : -100), states: i > 0 ? [object, versions[i - 1]!] : [object] })
   assert.deepEqual(parked.get('a')?.states, [5, 4, 3, 2].map((i) => versions[i]))
@@ -16,7 +16,7 @@ test('of an object the four newest states are kept, each once, and the highest p
 })
 
 test('states that were mapped go, those that came meanwhile stay, and with the last one the object goes', () => {
-  const parked = new Parked()
+  const parked = new FailedEvents()
   const [first, second] = [pod('a', '1'), pod('a', '2')]
   parked.add('a', added(first))
   parked.add('a', { ...added(second), why: '' })
@@ -30,7 +30,7 @@ test('states that were mapped go, those that came meanwhile stay, and with the l
 })
 
 test('of deleted objects a bounded number is kept: the oldest is given up, unless it was mapped or came back', () => {
-  const parked = new Parked(2)
+  const parked = new FailedEvents(2)
   const objects = ['a', 'b', 'c', 'd', 'e'].map((name) => pod(name, '1'))
   const [a, b, c, d, e] = objects as [KubeObject, KubeObject, KubeObject, KubeObject, KubeObject]
   for (const [i, object] of [a, b].entries()) assert.equal(parked.add('ab'[i]!, deleted(object)), undefined)

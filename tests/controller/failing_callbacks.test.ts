@@ -5,7 +5,7 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { ownKey, type KeyMapper } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
-import { Mapping } from '../../lib/controller/event_mapper.ts'
+import { EventMapper } from '../../lib/controller/event_mapper.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { TickerSource } from '../../lib/controller/ticker_source.ts'
 import { partMeter } from '../../lib/manager/part_meter.ts'
@@ -51,7 +51,7 @@ test('a log that throws while a map function fails costs no event, neither that 
       }
       const told: string[] = []
       const map: KeyMapper = isAsync ? async (object) => keys(object) : keys
-      const mapping = new Mapping({ map, tell: (all) => void told.push(...all), clock, log, signal: stop.signal })
+      const mapping = new EventMapper({ map, tell: (all) => void told.push(...all), clock, log, signal: stop.signal })
       const retrying = mapping.retry()
       mapping.take(added('a'))
       await settle(clock)
@@ -220,7 +220,7 @@ test('a map function that returns one key instead of a list fails, rather than n
   const stop = new AbortController()
   const told: string[] = []
   const map = (() => ({ name: 'alone' })) as unknown as KeyMapper
-  const mapping = new Mapping({ map, tell: (all) => void told.push(...all), clock, log: { debug: write, info: write, warn: write, error: write }, signal: stop.signal })
+  const mapping = new EventMapper({ map, tell: (all) => void told.push(...all), clock, log: { debug: write, info: write, warn: write, error: write }, signal: stop.signal })
   const retrying = mapping.retry()
   mapping.take(added('a'))
   await settle(clock)

@@ -102,7 +102,7 @@ test('retries and requeues of a key that writes are loops, too', async () => {
     [async ({ onWrite }: Run) => (onWrite!(write()), { requeue: true }), 'requeued'],
     [async ({ onWrite }: Run) => (onWrite!(write()), Promise.reject(new Error('mine'))), 'retry 26'],
   ] as const) {
-    const c = controlling({ pods: [pod('a', '1')], backoff: { firstMs: 1, mostMs: 1 }, reconcile })
+    const c = controlling({ pods: [pod('a', '1')], backoff: { baseMs: 1, maxMs: 1 }, reconcile })
     await c.start()
     await c.clock.advance(60)
     const warned = c.lines.filter((line) => line.startsWith('warn'))

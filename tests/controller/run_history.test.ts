@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Journal } from '../../lib/controller/run_history.ts'
+import { RunHistory } from '../../lib/controller/run_history.ts'
 
 test('causes belong to the run that they led to; what is noted during a run, to the next', () => {
-  const journal = new Journal()
+  const journal = new RunHistory()
   for (const cause of ['added', 'changed', 'added']) journal.note('a', cause)
   journal.begin('a', 0)
   journal.note('a', 'later')
@@ -15,7 +15,7 @@ test('causes belong to the run that they led to; what is noted during a run, to 
 })
 
 test('it remembers a bounded number of keys, those that ran last, and of causes', () => {
-  const journal = new Journal(2)
+  const journal = new RunHistory(2)
   const run = (key: string): number => (journal.begin(key, 0), journal.end(key).count)
   assert.deepEqual(['a', 'b', 'a', 'c', 'a', 'b'].map(run), [1, 1, 2, 1, 3, 1])
   for (let i = 0; i < 100; i++) journal.note('a', `${i}`)
@@ -24,7 +24,7 @@ test('it remembers a bounded number of keys, those that ran last, and of causes'
 })
 
 test('a cause that has a time is none for a run before it, and none any more when it was taken back or another time came first', () => {
-  const journal = new Journal()
+  const journal = new RunHistory()
   const run = (nowMs: number): readonly string[] => (journal.begin('a', nowMs), journal.end('a').causes)
   journal.note('a', 'requeued after 10 s', { dueMs: 10_000 })
   journal.note('a', 'changed')

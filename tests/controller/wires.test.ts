@@ -79,11 +79,11 @@ const rows: Record<string, () => Promise<void>> = {
   },
   async backoff() {
     assert.deepEqual(await times({}, 40), [0, 5, 15, 35])
-    assert.deepEqual(await times({ backoff: { firstMs: 10, mostMs: 15 } }, 60), [0, 10, 25, 40, 55])
-    assert.deepEqual(await times({ backoff: { mostMs: 6 } }, 20), [0, 5, 11, 17])
+    assert.deepEqual(await times({ backoff: { baseMs: 10, maxMs: 15 } }, 60), [0, 10, 25, 40, 55])
+    assert.deepEqual(await times({ backoff: { maxMs: 6 } }, 20), [0, 5, 11, 17])
   },
   async limiter() {
-    assert.deepEqual(await times({ limiter: { when: () => 30, failures: () => 0, forget() {} }, backoff: { firstMs: 1 } }, 70), [0, 30, 60])
+    assert.deepEqual(await times({ limiter: { when: () => 30, failures: () => 0, forget() {} }, backoff: { baseMs: 1 } }, 70), [0, 30, 60])
   },
   async when() {
     const seen: string[] = []
@@ -125,8 +125,8 @@ const rows: Record<string, () => Promise<void>> = {
     c.stop()
     await c.settle()
   },
-  async leaderOnly() {
-    for (const leaderOnly of [undefined, true, false]) assert.equal(controlling({ leaderOnly }).controller.leaderOnly, leaderOnly)
+  async everyReplica() {
+    for (const everyReplica of [undefined, true, false]) assert.equal(controlling({ everyReplica }).controller.everyReplica, everyReplica)
   },
   async abandon() {
     const abandon = new AbortController()

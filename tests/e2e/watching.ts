@@ -15,16 +15,16 @@ export interface Watching {
 }
 
 /** Long enough for a lease of 15 s to run out, and for the jitter of those who wait for it. */
-const MOST_MS = 60_000
+const MAX_MS = 60_000
 
 export function watching(transport: Transport, resource: AnyResource, signal: AbortSignal): { watching: Watching; ended: Promise<void> } {
   const informer = new Informer({ api: new Api({ transport }), resource, clock: systemClock, log: silentLog })
   const until: Watching['until'] = (key, what, condition) =>
     new Promise((resolve, reject) => {
       const began = Date.now()
-      const stop = systemClock.after(MOST_MS, () => {
+      const stop = systemClock.after(MAX_MS, () => {
         registration.remove()
-        reject(new Error(`${resource.kind} "${key}" did not become "${what}" within ${MOST_MS / 1000} s: ${JSON.stringify(informer.store.get(key)) ?? 'it does not exist'}`))
+        reject(new Error(`${resource.kind} "${key}" did not become "${what}" within ${MAX_MS / 1000} s: ${JSON.stringify(informer.store.get(key)) ?? 'it does not exist'}`))
       })
       const look = (): void => {
         if (!informer.isSynced || !condition(informer.store.get(key))) return

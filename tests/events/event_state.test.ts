@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Allowances } from '../../lib/events/spam_filter.ts'
+import { SpamFilter } from '../../lib/events/spam_filter.ts'
 import { type EventBody, eventOf, type EventSeries, type Occurrence, occurrence } from '../../lib/events/event.ts'
 import { DEFAULT_LIMITS, type DropCause, type EventLimits, EventState, type Job } from '../../lib/events/event_state.ts'
 import type { Answer } from '../../lib/events/series.ts'
@@ -128,7 +128,7 @@ test('an allowance is used up and filled again, for each object by itself', () =
 })
 
 test('of too many allowances the one that was not used for the longest time is forgotten', () => {
-  const allowances = new Allowances({ burst: 1, refillMs: 1000, most: 2 })
+  const allowances = new SpamFilter({ burst: 1, refillMs: 1000, max: 2 })
   assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => allowances.take(topic, 0)), ['passes', 'passes', 'exhausted', 'exhausted', 'passes', 'turned away', 'passes'])
   assert.equal(allowances.size, 2)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventOf, occurrence } from '../../lib/events/event.ts'
-import { again, type Answer, begin, isFinished, MOST_TRIES, type Series, type Standing, step, unwritten, writeOf } from '../../lib/events/series.ts'
+import { again, type Answer, begin, isFinished, MAX_TRIES, type Series, type Standing, step, unwritten, writeOf } from '../../lib/events/series.ts'
 import { FOO } from './fixture.ts'
 
 const event = eventOf(occurrence('Normal', FOO, 'A', 'x', { controller: 'c' }), { instance: 'i', wallMs: 0, serial: 0x10n })
@@ -16,7 +16,7 @@ const missing: Standing = { kind: 'missing', maybe: 0 }
 const maybe: Standing = { kind: 'missing', maybe: 2 }
 const stored: Standing = { kind: 'stored', written: 1, writes: 0 }
 const written: Standing = { kind: 'stored', written: 3, writes: 0 }
-const last = MOST_TRIES - 1
+const last = MAX_TRIES - 1
 
 /** Before, tries · answer · after, tries, name, due, lost. */
 const TABLE: readonly (readonly [Standing, number, Answer, Standing | undefined, number, string, number, number])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
-import { verdictOn } from '../../lib/events/write_outcome.ts'
+import { writeOutcome } from '../../lib/events/write_outcome.ts'
 
 const refusal = (code: number, reason = '', details: object = {}): ApiError => new ApiError('Cannot create x: no', { reason, code, details }, { code })
 const terminating = { causes: [{ reason: 'NamespaceTerminating', message: 'going', field: 'metadata.namespace' }] }
@@ -31,7 +31,7 @@ const TABLE: readonly (readonly [string, unknown, string, string])[] = [
 test('each failure means what the table says', () => {
   for (const [what, error, forCreate, forPatch] of TABLE) {
     const say = (kind: 'create' | 'patch'): string => {
-      const { answer, cause, quiet } = verdictOn(error, kind)
+      const { answer, cause, quiet } = writeOutcome(error, kind)
       return answer === 'refused' ? `refused/${cause}${quiet ? ' quietly' : ''}` : answer
     }
     assert.deepEqual([what, say('create'), say('patch')], [what, forCreate, forPatch])

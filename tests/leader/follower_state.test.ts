@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import {
-  INITIAL_FOLLOW_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowInput, type FollowState,
+  INITIAL_FOLLOWER_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowerInput, type FollowerState,
 } from '../../lib/leader/follower_state.ts'
 import { DEFAULT_TIMINGS, type Observation } from '../../lib/leader/lease_state.ts'
 
@@ -12,17 +12,17 @@ const free: Observation = { record: { holderIdentity: '', leaseDurationSeconds: 
 const refused = new ApiError('no', { reason: 'Forbidden' }, { code: 403 })
 const broken = new NetworkError('broke', { phase: 'body' })
 
-function after(state: FollowState, ...inputs: readonly FollowInput[]): FollowState {
+function after(state: FollowerState, ...inputs: readonly FollowerInput[]): FollowerState {
   return inputs.reduce((before, input) => step(before, input, DEFAULT_TIMINGS, () => 0.5), state)
 }
 
-const tried = after(INITIAL_FOLLOW_STATE, { kind: 'tried', nowMs: 2000 }) // asked again at 2000 + 2000 × 1.6, jitter 125
-const lostRace = after(INITIAL_FOLLOW_STATE, { kind: 'tried', nowMs: 2000, lostRace: true })
+const tried = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000 }) // asked again at 2000 + 2000 × 1.6, jitter 125
+const lostRace = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000, lostRace: true })
 const watched = after(tried, { kind: 'opening' }, { kind: 'opened' })
 
 test('the next try comes with the next question, the record\'s end, or what the watch tells', () => {
-  const rows: readonly (readonly [string, FollowState, Observation | undefined, number])[] = [
-    ['at the beginning: at once', INITIAL_FOLLOW_STATE, undefined, -Infinity],
+  const rows: readonly (readonly [string, FollowerState, Observation | undefined, number])[] = [
+    ['at the beginning: at once', INITIAL_FOLLOWER_STATE, undefined, -Infinity],
     ['without a watch it is asked', tried, held, 5200],
     ['a watch that is not open yet is no watch', after(tried, { kind: 'opening' }), held, 5200],
     ['without a watch, when the record expires before that', tried, { ...held, sinceMs: -12_000 }, 3125],
@@ -45,7 +45,7 @@ test('the next try comes with the next question, the record\'s end, or what the 
 })
 
 test('a watch that lasted is opened again at once; one that did not, later and later; one that is refused, much later', () => {
-  const again = (state: FollowState): number => (state.watch.kind === 'closed' ? state.watch.againMs : NaN)
+  const again = (state: FollowerState): number => (state.watch.kind === 'closed' ? state.watch.againMs : NaN)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400 })), 9000)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400, error: broken })), 9000)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4399 })), 9000 + 1250)

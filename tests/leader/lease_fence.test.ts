@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import { DEFAULT_TIMINGS, momentOf } from '../../lib/leader/lease_state.ts'
-import { TermFence } from '../../lib/leader/lease_fence.ts'
+import { LeaseFence } from '../../lib/leader/lease_fence.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { Host } from './host.ts'
 
 const LOST = /^LeadershipLost: the time is over$/
 
-function setup(): { clock: FakeClock; host: Host; fence: TermFence } {
+function setup(): { clock: FakeClock; host: Host; fence: LeaseFence } {
   const clock = new FakeClock()
   const host = new Host(clock)
-  const fence = new TermFence({
+  const fence = new LeaseFence({
     clock: host, timings: DEFAULT_TIMINGS, title: 'lease "default/lock"', expired: () => new LeadershipLost('the time is over'),
   })
   return { clock, host, fence }

@@ -133,7 +133,7 @@ test('its recorder has a patience, a log and a meter of its own, and its instanc
 test('what is sent over a connection of its own says by whom', async () => {
   const agents: (string | null)[] = []
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, mostBodyBytes: 1000, onError: () => {},
+    host: '127.0.0.1', port: 0, maxBodyBytes: 1000, onError: () => {},
     fetch: (request) => (agents.push(request.headers.get('user-agent')), Response.json({ kind: 'List', metadata: {}, items: [] })),
   })
   const cluster = new Cluster({ name: 'my-operator', config: { server: `http://127.0.0.1:${server.port}` } })
@@ -184,7 +184,7 @@ test('the caches of every cluster are in sync before anything else begins; a con
     manager.add(cluster)
   }
   await one.cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' }, data: { b: 'c' } })
-  manager.add(looking('other', clusters, seen, { leaderOnly: false }))
+  manager.add(looking('other', clusters, seen, { everyReplica: true }))
   manager.add(looking('leader', clusters, seen))
   manager.add(async function copier() {
     for (const { metadata, data } of await one.cluster.client.list(ConfigMap)) {
@@ -233,7 +233,7 @@ test('a kind that is refused is waited for loudly, then ends the start with an e
   const manager = new Manager({ clock, log: recordingLog([]) })
   const seen: string[] = []
   manager.add(cluster)
-  manager.add(looking('other', [cluster], seen, { leaderOnly: false }))
+  manager.add(looking('other', [cluster], seen, { everyReplica: true }))
   const running = watchOutcome(manager.start(never))
   await clock.advance(119_000)
   assert.deepEqual([running.outcome, seen], [undefined, []])

@@ -195,7 +195,7 @@ test('the first failure is the error; those that follow are told to the log', as
 
 test('a failure without an error is one all the same', async () => {
   const { manager, start, clock } = setup()
-  manager.add({ name: 'a', leaderOnly: false, start: () => Promise.reject() })
+  manager.add({ name: 'a', everyReplica: true, start: () => Promise.reject() })
   const running = start()
   await clock.advance(0)
   assert.match(messageOf(running.outcome), /^"a" failed without saying why$/)
@@ -515,7 +515,7 @@ test('a warm-up begins on every replica before the lease is won, after what it r
   other.start()
   await clock.advance(0)
   manager.add(warming('controller', told))
-  manager.add(Object.assign(warming('everywhere', told), { leaderOnly: false }))
+  manager.add(Object.assign(warming('everywhere', told), { everyReplica: true }))
   const cache = add('caches', 'cache', { unready: true })
   start()
   await clock.advance(0)

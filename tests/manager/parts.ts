@@ -65,11 +65,11 @@ export const STARTS: readonly Place[] = START_ORDER.filter(isPlace)
 export const STOPS: readonly Place[] = STOP_ORDER.filter(isPlace)
 
 /** What a runnable says of itself that is to come into a phase. */
-export const PLACES: Readonly<Record<Place, Pick<Runnable, 'role' | 'leaderOnly'>>> = {
+export const PLACES: Readonly<Record<Place, Pick<Runnable, 'role' | 'everyReplica'>>> = {
   servers: { role: 'server' },
   webhooks: { role: 'webhook' },
   recorder: { role: 'recorder' },
   caches: { role: 'cache' },
-  others: { leaderOnly: false },
+  others: { everyReplica: true },
   leader: {},
 }

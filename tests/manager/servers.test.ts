@@ -133,7 +133,7 @@ test('by default a request has 10 s after the stop, by the server\'s clock', asy
 test('a body that is longer than the server takes is refused before its handler hears of it', async () => {
   const lengths: number[] = []
   const stop = new AbortController()
-  const server = hello({ mostBodyBytes: 10, fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')) })
+  const server = hello({ maxBodyBytes: 10, fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')) })
   const running = server.start(stop.signal)
   await server.ready(stop.signal)
   const codes: number[] = []
@@ -150,10 +150,10 @@ test('a body that is longer than the server takes is refused before its handler 
 test('a server of the leader listens when the leader begins, others before', async () => {
   const clock = new FakeClock()
   const manager = new Manager({ clock, log: silentLog })
-  const [everywhere, leaders] = [hello({ name: 'everywhere' }), hello({ name: 'leaders', leaderOnly: true })]
-  assert.deepEqual([everywhere.leaderOnly, leaders.leaderOnly], [false, true])
+  const [everywhere, leaders] = [hello({ name: 'everywhere' }), hello({ name: 'leaders', everyReplica: false })]
+  assert.deepEqual([everywhere.everyReplica, leaders.everyReplica], [true, false])
   const seen: unknown[] = []
-  manager.add({ name: 'other', leaderOnly: false, start: async () => void seen.push(everywhere.port !== undefined, leaders.port) })
+  manager.add({ name: 'other', everyReplica: true, start: async () => void seen.push(everywhere.port !== undefined, leaders.port) })
   for (const each of [everywhere, leaders]) manager.add(each)
   const stop = new AbortController()
   const running = manager.start(stop.signal)

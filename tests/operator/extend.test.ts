@@ -247,7 +247,7 @@ test('what an extension is handed writes only while this replica leads; what is 
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const waiting = new Latch<Parts>()
-  app.extend((parts) => parts.manager.add({ name: 'beside', leaderOnly: false, start: async (signal) => {
+  app.extend((parts) => parts.manager.add({ name: 'beside', everyReplica: true, start: async (signal) => {
     waiting.open(parts)
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
   } }))

@@ -97,7 +97,7 @@ test('every object that waits is cleaned up, whatever the predicates say of it',
   const cleaned: string[] = []
   const app = operator({ name: 'shop' })
   const ours = predicates.matchesLabels('ours')
-  app.controllerFor(ConfigMap, { when: ours, filter: ours })
+  app.controllerFor(ConfigMap, { when: ours, eventFilter: ours })
     .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
     .reconcile(async () => {})
   const w = await world(app)

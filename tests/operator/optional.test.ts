@@ -592,7 +592,7 @@ test('what the configuration says at last is where requests go, in the name of t
   const reached = new Latch()
   const api = new ApiServer()
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, mostBodyBytes: 10_000, onError: () => {},
+    host: '127.0.0.1', port: 0, maxBodyBytes: 10_000, onError: () => {},
     async fetch(request) {
       agents.add(request.headers.get('user-agent'))
       reached.open()

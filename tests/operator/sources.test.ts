@@ -65,7 +65,7 @@ test('every so often everything that exists has its turn, or what a function nam
 test('one filter holds for everything a controller watches, beside what is said of each kind', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { filter: ours, when: predicates.labelsChanged })
+  app.controllerFor(ConfigMap, { eventFilter: ours, when: predicates.labelsChanged })
     .watches(Namespace, ({ metadata }) => [ref(`for ${metadata.name}`)])
     .reconcileKey(async ({ name }) => void runs.push(name))
   const w = await world(app)
@@ -150,7 +150,7 @@ test('a reconcile that asks for requeue comes back with back-off, and so does a 
   const at: string[] = []
   const app = operator({ name: 'x' })
   const start = { ms: 0 }
-  app.controllerFor(ConfigMap, { when: ours, backoff: { first: '1s', most: '3s' } })
+  app.controllerFor(ConfigMap, { when: ours, backoff: { base: '1s', max: '3s' } })
     .finalize(async (_map, { attempt }) => {
       at.push(`cleanup ${w.clock.monotonic() - start.ms} #${attempt}`)
       return attempt < 3 ? { requeue: true } : undefined

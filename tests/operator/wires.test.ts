@@ -302,7 +302,7 @@ test('a run has its time, and its client ends with it', async () => {
 test('a failing key waits as the controller says, and its failures are logged with what they are about', async () => {
   const tries: number[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { first: '1s', most: '3s' } }).reconcile(async (_, { attempt, key, log }) => {
+  app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { base: '1s', max: '3s' } }).reconcile(async (_, { attempt, key, log }) => {
     tries.push(s.clock.monotonic())
     log.info(`try ${attempt} of ${key.namespace}/${key.name}`)
     throw new Error('no luck')
@@ -382,7 +382,7 @@ test('what is told while everything drains is still written, in every cluster, b
   app.extend(({ cluster, clusterOf, manager }) => {
     tell = () => [cluster, clusterOf(west)].forEach(({ recorder }) => recorder.normal(object('a'), 'Stopping', 'bye'))
     manager.add({
-      name: 'last', leaderOnly: false,
+      name: 'last', everyReplica: true,
       async start(signal) {
         await aborted(signal)
         tell()
@@ -777,7 +777,7 @@ test('sources have the operator\'s clock, log, and chance', async () => {
     s = await starting(app, { random: () => random })
     await s.clock.advance(10_000)
     const pauses = opened.slice(1, 4).map((at, i) => Math.round(at - opened[i]!))
-    assert.deepEqual(pauses, [0, 1, 2].map((attempt) => backoffMs(attempt, { firstMs: 100, mostMs: 30_000, jitter: 0.2 }, () => random)).map(Math.round))
+    assert.deepEqual(pauses, [0, 1, 2].map((attempt) => backoffMs(attempt, { baseMs: 100, maxMs: 30_000, jitter: 0.2 }, () => random)).map(Math.round))
     for (const text of [/^opened$/, /^Cannot read on in the source "broken": the line is dead/, /^Cannot tick in the source "mine every 10 s": no answer/]) {
       assert.ok(s.log.some(({ message }) => text.test(message)), String(text))
     }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DelayedKeys } from '../../lib/queue/delayed_keys.ts'
-import { HandOutOrder } from '../../lib/queue/priority_order.ts'
+import { PriorityOrder } from '../../lib/queue/priority_order.ts'
 import { KeyTable } from '../../lib/queue/key_table.ts'
 import { QueueState } from '../../lib/queue/queue_state.ts'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
@@ -119,7 +119,7 @@ test('two hundred thousand keys that were added, delayed, retried and removed le
 
 test('keys that are raised, and keys that leave by their age, leave a bounded number of empty priorities', () => {
   const table = new KeyTable<string>()
-  const order = new HandOutOrder(table as KeyTable<unknown>)
+  const order = new PriorityOrder(table as KeyTable<unknown>)
   for (const key of ['other', 'it']) order.enter(table.add(key))
   const it = table.slotOf('it')!
   for (let priority = 1; priority <= MANY; priority++) order.raise(it, priority)

@@ -15,7 +15,7 @@ test('delays are 5 ms doubling to 1000 s for each key by itself, and never overf
 })
 
 test('a forgotten key begins anew, and another one does not', () => {
-  const limiter = exponentialLimiter<string>({ firstMs: 100, mostMs: 150 })
+  const limiter = exponentialLimiter<string>({ baseMs: 100, maxMs: 150 })
   assert.deepEqual([limiter.when('a'), limiter.when('a'), limiter.when('b')], [100, 150, 100])
   limiter.forget('a')
   assert.deepEqual([limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')], [0, 1, 100, 150])
@@ -73,17 +73,17 @@ test('what no limiter can work with is refused when it is made', () => {
   const clock = new FakeClock()
   for (
     const [make, message] of [
-      [() => exponentialLimiter({ firstMs: NaN }), 'Cannot make a rate limiter: firstMs is NaN, and must be a finite number, 0 or more'],
+      [() => exponentialLimiter({ baseMs: NaN }), 'Cannot make a rate limiter: baseMs is NaN, and must be a finite number, 0 or more'],
       [
-        () => exponentialLimiter({ mostMs: Infinity }),
-        'Cannot make a rate limiter: mostMs is Infinity, and must be a finite number, 0 or more',
+        () => exponentialLimiter({ maxMs: Infinity }),
+        'Cannot make a rate limiter: maxMs is Infinity, and must be a finite number, 0 or more',
       ],
-      [() => exponentialLimiter({ firstMs: -1 }), 'Cannot make a rate limiter: firstMs is -1, and must be a finite number, 0 or more'],
+      [() => exponentialLimiter({ baseMs: -1 }), 'Cannot make a rate limiter: baseMs is -1, and must be a finite number, 0 or more'],
       [
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
         'Cannot make a rate limiter: fastTries is 1.5, and must be a whole number, 0 or more',
       ],
-      [() => exponentialLimiter({ mostMs: -1 }), 'Cannot make a rate limiter: mostMs is -1, and must be a finite number, 0 or more'],
+      [() => exponentialLimiter({ maxMs: -1 }), 'Cannot make a rate limiter: maxMs is -1, and must be a finite number, 0 or more'],
       [
         () => fastSlowLimiter({ fastMs: -1, slowMs: 2, fastTries: 1 }),
         'Cannot make a rate limiter: fastMs is -1, and must be a finite number, 0 or more',
@@ -101,7 +101,7 @@ test('what no limiter can work with is refused when it is made', () => {
       [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
       [() => tokenBucketLimiter({ burst: 0, clock }), 'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on'],
       [() => maxOf(), 'Cannot make a rate limiter: the largest of no limiters is asked for'],
-      [() => withMaxWait(exponentialLimiter(), -5), 'Cannot make a rate limiter: mostMs is -5, and must be a finite number, 0 or more'],
+      [() => withMaxWait(exponentialLimiter(), -5), 'Cannot make a rate limiter: maxMs is -5, and must be a finite number, 0 or more'],
     ] as const
   ) {
     assert.throws(make, { name: 'RangeError', message })

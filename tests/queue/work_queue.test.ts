@@ -230,7 +230,7 @@ test('the priority of a key in work is known, and a retry keeps it unless told o
 
 test('a rate-limited add waits as the limiter says or as long as was asked for, whichever is shorter, and always counts', async () => {
   const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ firstMs: 100 }) })
+  const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ baseMs: 100 }) })
   queue.add('a', { rateLimited: true })
   queue.add('b', { rateLimited: true, afterMs: 40 })
   queue.add('c', { rateLimited: true, afterMs: 400 })
@@ -255,7 +255,7 @@ test('a batch of rate-limited keys: none affects another', async () => {
 })
 
 test('a limiter that says at once adds at once', () => {
-  const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: exponentialLimiter({ firstMs: 0, mostMs: 0 }) })
+  const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: exponentialLimiter({ baseMs: 0, maxMs: 0 }) })
   queue.add('a', { rateLimited: true })
   assert.deepEqual([queue.retry('b'), queue.length, queue.delayed], [0, 2, 0])
 })
@@ -353,7 +353,7 @@ test('a limiter that throws or returns nonsense costs no key its retry: the defa
 
 test('a limiter that fails now and then still counts by itself when it works', () => {
   let isBroken = false
-  const own = exponentialLimiter<string>({ firstMs: 100 })
+  const own = exponentialLimiter<string>({ baseMs: 100 })
   const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: { ...own, when: (key) => (isBroken ? assert.fail('mine') : own.when(key)) } })
   assert.equal(queue.retry('a'), 100)
   isBroken = true

@@ -64,7 +64,7 @@ test('an abort kills it, with its reason', async () => {
 })
 
 test('a program that says too much is ended, and nothing of it is in the error', async () => {
-  await assert.rejects(sh('yes secret', { mostBytes: 10_000 }), (error) => {
+  await assert.rejects(sh('yes secret', { maxBytes: 10_000 }), (error) => {
     assert.match(String(error), /it printed more than 10000 bytes/)
     assert.doesNotMatch(String(error), /secret/)
     return true

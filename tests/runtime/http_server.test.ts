@@ -18,7 +18,7 @@ const noDeadline = new AbortController().signal
 async function serving(options: Partial<HttpServerOptions>, run: (server: HttpServer, errors: unknown[]) => Promise<void>): Promise<void> {
   const errors: unknown[] = []
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, mostBodyBytes: 1000, fetch: () => new Response('hello'), onError: (error) => errors.push(error), ...options,
+    host: '127.0.0.1', port: 0, maxBodyBytes: 1000, fetch: () => new Response('hello'), onError: (error) => errors.push(error), ...options,
   })
   try {
     await run(server, errors)

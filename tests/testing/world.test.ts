@@ -15,7 +15,7 @@ const never = (): Promise<never> => new Promise(() => {})
 /** Ends with an error after a minute. */
 function failing(): Operator {
   return operator({ name: 'x' }).extend(({ manager, clock }) =>
-    manager.add({ name: 'disk', leaderOnly: false, start: (signal) => sleep(clock, 60_000, signal).then(() => Promise.reject(new Error('no disk'))) })
+    manager.add({ name: 'disk', everyReplica: true, start: (signal) => sleep(clock, 60_000, signal).then(() => Promise.reject(new Error('no disk'))) })
   ).add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
 }
 

@@ -215,7 +215,7 @@ test('servers of the operator’s own do not listen in a world, however many rep
     servers.push(server)
     manager.add(server)
     manager.add({ name: 'webhook', role: 'webhook', start: () => Promise.reject(new Error('it was started')) })
-    manager.add({ name: 'other', leaderOnly: false, start: async () => void ran.push('other') })
+    manager.add({ name: 'other', everyReplica: true, start: async () => void ran.push('other') })
   })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
   const w = await world(app, { replicas: 2 })

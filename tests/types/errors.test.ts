@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { check } from './virtual_program.ts'
 
-const MOST_CHARACTERS = 400
+const MAX_CHARACTERS = 400
 
 const PREAMBLE = `
 import { defineResource, metadataOf, operator, type Client, type Desired } from 'kubeloop'
@@ -42,7 +42,7 @@ for (const [i, [mistake, mention]] of mistakes.entries()) {
     const [message = '', ...others] = messages.get(i) ?? []
     assert.deepEqual(others, [], 'one mistake, one message')
     assert.ok(message.includes(mention), message)
-    assert.ok(message.length < MOST_CHARACTERS, `${message.length} characters: ${message}`)
+    assert.ok(message.length < MAX_CHARACTERS, `${message.length} characters: ${message}`)
   })
 }
 

@@ -130,7 +130,7 @@ test('a manager runs another: it is ready when that is, and a failure of either 
       log.push(`-${name}`)
     },
   })
-  const [outer, inner] = [new Manager(), new Manager({ name: 'inner', leaderOnly: false })]
+  const [outer, inner] = [new Manager(), new Manager({ name: 'inner', everyReplica: true })]
   inner.add(part('a'))
   outer.add(inner)
   outer.add(part('b'))

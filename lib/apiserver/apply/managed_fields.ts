@@ -33,7 +33,7 @@ const SERVER_OWNED: FieldSet = (() => {
   return builder.build()
 })()
 
-const MOST_UPDATE_ENTRIES = 10
+const MAX_UPDATE_ENTRIES = 10
 
 /** The identity of an entry: an applier is one manager at whatever version, an updater one for each. */
 function identify(entry: ManagedFieldsEntry): string {
@@ -181,7 +181,7 @@ function capUpdaters(owners: Owners, times: Map<string, string | undefined>, ver
   const firstOf = new Map<string, string>()
   let count = updaters.length
   for (const id of updaters) {
-    if (count <= MOST_UPDATE_ENTRIES) return
+    if (count <= MAX_UPDATE_ENTRIES) return
     const apiVersion = versions.get(id) ?? ''
     const first = firstOf.get(apiVersion)
     if (first === undefined) {

@@ -89,7 +89,7 @@ const KEY = /^[-._a-zA-Z0-9]+$/
 const KEY_MESSAGE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', " +
   "regex used for validation is '[-._a-zA-Z0-9]+')"
-const MOST_SECRET_BYTES = 1024 * 1024
+const MAX_SECRET_BYTES = 1024 * 1024
 
 function dataKeyFaults(data: Json | undefined, path: string): Cause[] {
   return Object.keys(isObject(data) ? data : {}).filter((key) => !KEY.test(key) || key.length > 253)
@@ -98,7 +98,7 @@ function dataKeyFaults(data: Json | undefined, path: string): Cause[] {
 
 function configMapFaults(map: ApiObject, old: ApiObject | undefined): Cause[] {
   const faults = [...dataKeyFaults(map['data'], 'data'), ...dataKeyFaults(map['binaryData'], 'binaryData')]
-  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MOST_SECRET_BYTES) faults.push(fault.tooLong('', MOST_SECRET_BYTES))
+  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MAX_SECRET_BYTES) faults.push(fault.tooLong('', MAX_SECRET_BYTES))
   if (old?.['immutable'] === true) faults.push(...immutableDataFaults(map, old, ['data', 'binaryData']))
   return faults
 }

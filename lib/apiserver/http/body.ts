@@ -5,7 +5,7 @@ import { duplicateFields } from './strict_json.ts'
 import type { Kind } from '../kinds.ts'
 import type { Call } from './routes.ts'
 
-export const MOST_BODY_BYTES: number = 3 * 1024 * 1024
+export const MAX_BODY_BYTES: number = 3 * 1024 * 1024
 
 export interface JsonBody {
   readonly value: Json
@@ -64,7 +64,7 @@ function goParseError(text: string): string {
 export function bodyText(call: Call): string {
   const { body = '' } = call
   const bytes = typeof body === 'string' ? body.length : body.byteLength
-  if (bytes > MOST_BODY_BYTES) throw tooLarge(MOST_BODY_BYTES)
+  if (bytes > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES)
   return typeof body === 'string' ? body : new TextDecoder().decode(body)
 }
 

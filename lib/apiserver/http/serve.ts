@@ -2,7 +2,7 @@
 import type { HttpRequest, Transport } from '../../core/transport.ts'
 import { createAuthority } from '../../runtime/net/certificates.ts'
 import { serveHttps, type ServerRequest, type ServerResponse } from '../../runtime/net/https_server.ts'
-import { MOST_BODY_BYTES } from './body.ts'
+import { MAX_BODY_BYTES } from './body.ts'
 import { isAuthorized, newToken } from './authenticate.ts'
 import { answerError } from './respond.ts'
 import { methodNotAllowed, StatusError, tooLarge } from './status.ts'
@@ -49,9 +49,9 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
   const { cert, key, ca } = options.certificate ?? await makeCertificate(host)
   const running = await serveHttps({
     host, port, cert, key,
-    mostBodyBytes: MOST_BODY_BYTES,
+    maxBodyBytes: MAX_BODY_BYTES,
     handle: (request) => handle(server, token, request),
-    refuseTooLarge: () => answerError(tooLarge(MOST_BODY_BYTES)),
+    refuseTooLarge: () => answerError(tooLarge(MAX_BODY_BYTES)),
     onError: (error) => log.error('a request failed within the API server', { error }),
   })
   return {

@@ -138,8 +138,8 @@ export const fault: {
   notSupported(field: string, value: unknown, supported: readonly string[]): Cause
   forbidden(field: string, detail: string): Cause
   duplicate(field: string, value: unknown): Cause
-  tooLong(field: string, most: number): Cause
-  tooMany(field: string, count: number, most: number): Cause
+  tooLong(field: string, max: number): Cause
+  tooMany(field: string, count: number, max: number): Cause
   typeInvalid(field: string, value: unknown, detail: string): Cause
 } = {
   required: (field: string, detail = '') => ({ reason: 'FieldValueRequired', field, message: `Required value${detail && `: ${detail}`}` }),
@@ -151,11 +151,11 @@ export const fault: {
   }),
   forbidden: (field: string, detail: string) => ({ reason: 'FieldValueForbidden', field, message: `Forbidden: ${detail}` }),
   duplicate: (field: string, value: unknown) => ({ reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${quote(value)}` }),
-  tooLong: (field: string, most: number) => ({
-    reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${most} bytes`,
+  tooLong: (field: string, max: number) => ({
+    reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${max} bytes`,
   }),
-  tooMany: (field: string, count: number, most: number) =>
-    ({ reason: 'FieldValueTooMany', field, message: `Too many: ${count}: must have at most ${most} items` }),
+  tooMany: (field: string, count: number, max: number) =>
+    ({ reason: 'FieldValueTooMany', field, message: `Too many: ${count}: must have at most ${max} items` }),
   typeInvalid: (field: string, value: unknown, detail: string) =>
     ({ reason: 'FieldValueTypeInvalid', field, message: `Invalid value: ${quote(value)}: ${detail}` }),
 }

@@ -4,14 +4,14 @@ import type { HttpBody } from '../../core/transport.ts'
 const encoder = new TextEncoder()
 
 /** A reader so slow that this many lines wait is cut off, as the real server does; it will list again. */
-const MOST_WAITING = 100_000
+const MAX_WAITING = 100_000
 /** Lines in one chunk. */
-const MOST_IN_CHUNK = 1000
+const MAX_IN_CHUNK = 1000
 
 export class WatchBody implements HttpBody {
   readonly #lines: string[] = []
   readonly #onEnd: () => void
-  #most = MOST_WAITING
+  #max = MAX_WAITING
   #state: 'open' | 'ended' | 'failed' = 'open'
   #failure: unknown
   #wake: (() => void) | undefined
@@ -27,14 +27,14 @@ export class WatchBody implements HttpBody {
 
   /** A line of what there is when the watch begins: nobody could have read it yet, so it does not count as waiting. */
   pushInitial(line: string): void {
-    this.#most++
+    this.#max++
     this.push(line)
   }
 
   push(line: string): void {
     if (this.#state !== 'open') return
     this.#lines.push(line)
-    if (this.#lines.length > this.#most) this.end()
+    if (this.#lines.length > this.#max) this.end()
     this.#wake?.()
   }
 
@@ -78,7 +78,7 @@ export class WatchBody implements HttpBody {
 
   /** What waits; of very much only a part, so that no chunk becomes as large as all there is. */
   #take(): string {
-    const count = this.#lines.length > 2 * MOST_IN_CHUNK ? MOST_IN_CHUNK : this.#lines.length
+    const count = this.#lines.length > 2 * MAX_IN_CHUNK ? MAX_IN_CHUNK : this.#lines.length
     return this.#lines.splice(0, count).join('')
   }
 

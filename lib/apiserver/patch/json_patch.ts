@@ -3,16 +3,16 @@ import { jsonEqual } from '../../core/equal.ts'
 import { clone, isObject, type Json, put } from '../json.ts'
 import { badRequest, StatusError } from '../http/status.ts'
 
-const MOST_OPERATIONS = 10_000
+const MAX_OPERATIONS = 10_000
 
 /** The document after the operations. Throws 400 for what is no patch, 422 for an operation that cannot be done. */
 export function jsonPatch(document: Json, patch: Json): Json {
   if (!Array.isArray(patch)) throw badRequest(
     'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
   )
-  if (patch.length > MOST_OPERATIONS) {
+  if (patch.length > MAX_OPERATIONS) {
     throw new StatusError(413, 'RequestEntityTooLarge',
-      `The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`)
+      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`)
   }
   let result = clone(document)
   for (const operation of patch) result = applyOperation(result, operation)

@@ -40,8 +40,8 @@ export function nameProblems(name: string, rule: NameRule): string[] {
   }
 }
 
-function dnsProblems(text: string, most: number, pattern: RegExp, message: string): string[] {
-  return [...(text.length > most ? [`must be no more than ${most} bytes`] : []), ...(pattern.test(text) ? [] : [message])]
+function dnsProblems(text: string, max: number, pattern: RegExp, message: string): string[] {
+  return [...(text.length > max ? [`must be no more than ${max} bytes`] : []), ...(pattern.test(text) ? [] : [message])]
 }
 
 function pathProblems(name: string): string[] {

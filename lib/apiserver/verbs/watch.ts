@@ -16,7 +16,7 @@ export type Rendering = (object: ApiObject, isFirst: boolean) => string
 
 const BOOKMARK_EVERY_MS = 60_000
 /** The real server ends a watch that says nothing of a timeout after 30 to 60 minutes. */
-const LEAST_TIMEOUT_MS = 30 * 60_000
+const MIN_TIMEOUT_MS = 30 * 60_000
 
 /** The watches that are open, so that they end with the server. */
 export class Watches {
@@ -124,7 +124,7 @@ function planOf(backend: Backend, call: Call): Plan {
   const version = query.get('resourceVersion') ?? ''
   const bookmarks = flag(query, 'allowWatchBookmarks')
   const seconds = Number(query.get('timeoutSeconds') ?? '0')
-  const timeoutMs = seconds > 0 ? seconds * 1000 : LEAST_TIMEOUT_MS * (1 + backend.random())
+  const timeoutMs = seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + backend.random())
   const current = backend.store.revision
   const initial = query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined
   checkOptions(query, initial)

@@ -29,15 +29,15 @@ export function isDryRun(values: readonly string[]): boolean {
   return values.includes('All')
 }
 
-const MOST_MANAGER_LENGTH = 128
+const MAX_MANAGER_LENGTH = 128
 
 /** Who writes: the `fieldManager` parameter, or the program in the User-Agent, as the real server takes it. */
 export function writerOf(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Writer {
   const stated = call.query.get('fieldManager')
-  if (stated && stated.length > MOST_MANAGER_LENGTH) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [fault.tooLong('fieldManager', MOST_MANAGER_LENGTH)])
+  if (stated && stated.length > MAX_MANAGER_LENGTH) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [fault.tooLong('fieldManager', MAX_MANAGER_LENGTH)])
   }
-  const manager = stated || (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MOST_MANAGER_LENGTH) || 'unknown'
+  const manager = stated || (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_LENGTH) || 'unknown'
   return { manager, apiVersion: apiVersionOf(kind), subresource: route.subresource, now: nowIso(backend) }
 }
 

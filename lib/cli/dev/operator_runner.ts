@@ -2,7 +2,7 @@
 import { abortScope } from '../../async/abort.ts'
 import { sleep, type Clock } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
-import { spawnOperator, type OperatorProcess } from '../../runtime/os/spawn_inherited.ts'
+import { spawnInherited, type OperatorProcess } from '../../runtime/os/spawn_inherited.ts'
 import { shortPath } from '../../runtime/os/short_path.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from './events.ts'
@@ -102,7 +102,7 @@ export class OperatorRunner {
 
   async #start(): Promise<OperatorProcess> {
     const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority } = this.#options
-    const child = await spawnOperator({
+    const child = await spawnInherited({
       command: runtime.program,
       args: launchArguments(runtime, { file, preload, server: authority, passed, denoConfig }),
       env: { KUBECONFIG: kubeconfig, KUBELOOP_DEV: pretty ? 'pretty' : 'json', KUBELOOP_ELECT: elect ? '1' : '', KUBELOOP_FILE: title },

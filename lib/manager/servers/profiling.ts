@@ -6,7 +6,7 @@ import { notFound, textResponse, type Fetch } from './server.ts'
 
 /** As Go's pprof records, unless it is asked for another time. */
 const DEFAULT_SECONDS = 30
-const MOST_SECONDS = 300
+const MAX_SECONDS = 300
 
 const INDEX = `profile?seconds=30  what the CPU does, as a .cpuprofile for DevTools
 heap                what is in memory, as a .heapsnapshot for DevTools; the process stands still meanwhile
@@ -24,7 +24,7 @@ export function profilingHandler({ clock = systemClock }: { readonly clock?: Clo
     if (pathname === '/debug/pprof/heap') return await heap()
     if (pathname !== '/debug/pprof/profile') return notFound()
     const seconds = Number(searchParams.get('seconds') ?? DEFAULT_SECONDS)
-    if (!(seconds > 0 && seconds <= MOST_SECONDS)) return textResponse(400, `seconds must be more than 0 and at most ${MOST_SECONDS}\n`)
+    if (!(seconds > 0 && seconds <= MAX_SECONDS)) return textResponse(400, `seconds must be more than 0 and at most ${MAX_SECONDS}\n`)
     if (isRecording) return textResponse(409, 'a profile is being recorded; try again when it has ended\n')
     isRecording = true
     try {

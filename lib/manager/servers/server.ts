@@ -39,10 +39,10 @@ export interface ServerOptions extends ListenOptions {
   readonly name: string
   /** A throw or a rejection is answered with 500 without a word of why, and logged. */
   readonly fetch: Fetch
-  /** Serve only while this replica leads. Default: false. */
-  readonly leaderOnly?: boolean | undefined
+  /** Serve on every replica; false: only while this one leads. Default: true. */
+  readonly everyReplica?: boolean | undefined
   /** The longest body that is taken; a longer one is answered with 413. It is read whole before `fetch` is called. Default: 4 MiB. */
-  readonly mostBodyBytes?: number | undefined
+  readonly maxBodyBytes?: number | undefined
 }
 
 /**
@@ -57,7 +57,7 @@ export interface ServerOptions extends ListenOptions {
 export class Server implements Runnable {
   readonly name: string
   readonly role = 'server'
-  readonly leaderOnly: boolean
+  readonly everyReplica: boolean
   readonly #options: ServerOptions
   readonly #address: ListenAddress
   /** How the listening went. */
@@ -68,7 +68,7 @@ export class Server implements Runnable {
   /** Throws a TypeError for an address that is none. */
   constructor(options: ServerOptions) {
     this.name = options.name
-    this.leaderOnly = options.leaderOnly ?? false
+    this.everyReplica = options.everyReplica ?? true
     this.#options = options
     this.#address = parseAddress(options.address ?? 0)
   }
@@ -85,14 +85,14 @@ export class Server implements Runnable {
 
   /** Listens until the signal is aborted, then lets open requests end. Settles when every connection is closed. */
   async start(signal: AbortSignal): Promise<void> {
-    const { name, tls, shutdownTimeoutMs = 10_000, mostBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
+    const { name, tls, shutdownTimeoutMs = 10_000, maxBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
     const log = safeLog(this.#options.log)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
     this.#started = true
     let server: HttpServer
     try {
       const onError = (error: unknown): void => log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
-      server = await serveHttp({ ...this.#address, tls, mostBodyBytes, fetch: (request) => this.#options.fetch(request), onError })
+      server = await serveHttp({ ...this.#address, tls, maxBodyBytes, fetch: (request) => this.#options.fetch(request), onError })
     } catch (cause) {
       const error = new Error(`Cannot start the server "${name}": ${messageOf(cause)}`, { cause })
       this.#listening.open({ error })

@@ -19,7 +19,7 @@ export interface HttpServerOptions {
   /** PEM. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
   /** The longest body that is read; a longer one is answered with 413. */
-  readonly mostBodyBytes: number
+  readonly maxBodyBytes: number
   /** Answers a request in the words of the platform. Its signal is aborted when the client has gone or the server closes. */
   readonly fetch: (request: Request) => Response | Promise<Response>
   /** Hears of what `fetch` threw, after which a bare 500 was sent, and of answers that broke off. */
@@ -38,13 +38,13 @@ export interface HttpServer {
  * Rejects when it cannot listen: the port is taken, the key is not the certificate's.
  */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port, tls, mostBodyBytes, onError } = options
+  const { host, port, tls, maxBodyBytes, onError } = options
   const scheme = tls ? 'https' : 'http'
   const exchange: ExchangeOptions = {
-    mostBodyBytes,
+    maxBodyBytes,
     onError,
     handle: async (request) => responseOf(await options.fetch(requestOf(request, scheme))),
-    refuseTooLarge: () => responseOf(tooLarge(mostBodyBytes)),
+    refuseTooLarge: () => responseOf(tooLarge(maxBodyBytes)),
   }
   if (tls) return await serveHttps({ ...exchange, ...tls, host, port, idleTimeoutMs: IDLE_TIMEOUT_MS, headerTimeoutMs: HEADER_TIMEOUT_MS })
   const server = builtins.http().createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEADER_TIMEOUT_MS })
@@ -66,8 +66,8 @@ async function closeServer(server: Server, exchanges: Exchanges, sockets: Readon
   await closed
 }
 
-function tooLarge(most: number): Response {
-  return new Response(`the body is longer than ${most} bytes\n`, { status: 413, headers: { 'content-type': 'text/plain' } })
+function tooLarge(max: number): Response {
+  return new Response(`the body is longer than ${max} bytes\n`, { status: 413, headers: { 'content-type': 'text/plain' } })
 }
 
 /**

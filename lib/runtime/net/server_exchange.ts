@@ -23,7 +23,7 @@ export interface ServerResponse {
 
 export interface ExchangeOptions {
   /** The longest body that is read. */
-  readonly mostBodyBytes: number
+  readonly maxBodyBytes: number
   /** Answers a request. A rejection is answered with a bare 500. */
   readonly handle: (request: ServerRequest) => Promise<ServerResponse>
   /** Answers, before its body is read, a request with a body that is too long. */
@@ -73,7 +73,7 @@ export function newExchanges(options: ExchangeOptions): Exchanges {
 }
 
 async function answer(options: ExchangeOptions, request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
-  const body = await readBody(request, options.mostBodyBytes, signal)
+  const body = await readBody(request, options.maxBodyBytes, signal)
   if (signal.aborted) return
   if (body === 'too large') {
     await send(response, options.refuseTooLarge(), signal, { connection: request.httpVersionMajor < 2 })
@@ -107,9 +107,9 @@ function headersOf(request: Incoming): Record<string, string> {
 }
 
 /** The whole body; `too large` as soon as it is known to be. */
-function readBody(request: Incoming, most: number, signal: AbortSignal): Promise<Uint8Array | 'too large'> {
+function readBody(request: Incoming, max: number, signal: AbortSignal): Promise<Uint8Array | 'too large'> {
   return new Promise((resolve) => {
-    if (Number(request.headers['content-length'] ?? 0) > most) return resolve('too large')
+    if (Number(request.headers['content-length'] ?? 0) > max) return resolve('too large')
     const chunks: Uint8Array[] = []
     let size = 0
     const finish = (result: Uint8Array | 'too large'): void => {
@@ -120,7 +120,7 @@ function readBody(request: Incoming, most: number, signal: AbortSignal): Promise
     signal.addEventListener('abort', onAbort, { once: true })
     request.on('data', (chunk: Uint8Array) => {
       size += chunk.byteLength
-      if (size > most) finish('too large')
+      if (size > max) finish('too large')
       else chunks.push(chunk)
     })
     request.on('end', () => finish(concatenate(chunks, size)))

@@ -17,7 +17,7 @@ export interface ExecOptions {
   /** After this the program is killed. Default: 60 s. */
   readonly timeoutMs?: number | undefined
   /** More output than this ends the program. Default: 1 MiB. */
-  readonly mostBytes?: number | undefined
+  readonly maxBytes?: number | undefined
   readonly signal?: AbortSignal | undefined
   /** Default: the real one. */
   readonly clock?: Clock | undefined
@@ -50,7 +50,7 @@ export async function exec(command: string, args: readonly string[], options: Ex
   try {
     scope.signal.throwIfAborted()
     const child = denoApi ? startOnDeno(denoApi, command, args, options) : startOnNode(command, args, options)
-    return await finish(child, command, options.mostBytes ?? 1024 * 1024, scope.signal)
+    return await finish(child, command, options.maxBytes ?? 1024 * 1024, scope.signal)
   } finally {
     stopWaiting()
     scope[Symbol.dispose]()
@@ -68,7 +68,7 @@ interface Child {
 }
 
 /** Gives up at once on an abort: a program's own children may hold its pipes open after it was killed. */
-async function finish(child: Child, command: string, mostBytes: number, signal: AbortSignal): Promise<ExecResult> {
+async function finish(child: Child, command: string, maxBytes: number, signal: AbortSignal): Promise<ExecResult> {
   const { promise: failed, reject } = Promise.withResolvers<never>()
   const end = (reason: unknown): void => {
     reject(reason)
@@ -76,8 +76,8 @@ async function finish(child: Child, command: string, mostBytes: number, signal: 
   }
   const onAbort = (): void => end(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
-  const tooMuch = (): void => end(new Error(`Cannot run "${command}": it printed more than ${mostBytes} bytes`))
-  const collected = Promise.all([child.ended, collect(child.stdout, mostBytes, tooMuch), collect(child.stderr, mostBytes, tooMuch)])
+  const tooMuch = (): void => end(new Error(`Cannot run "${command}": it printed more than ${maxBytes} bytes`))
+  const collected = Promise.all([child.ended, collect(child.stdout, maxBytes, tooMuch), collect(child.stderr, maxBytes, tooMuch)])
   try {
     const [code, stdout, stderr] = await Promise.race([collected, failed])
     return { code, stdout, stderr }
@@ -86,13 +86,13 @@ async function finish(child: Child, command: string, mostBytes: number, signal: 
   }
 }
 
-async function collect(chunks: AsyncIterable<Uint8Array> | undefined, mostBytes: number, tooMuch: () => void): Promise<string> {
+async function collect(chunks: AsyncIterable<Uint8Array> | undefined, maxBytes: number, tooMuch: () => void): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
   for await (const chunk of chunks ?? NONE) {
     bytes += chunk.byteLength
-    if (bytes > mostBytes) tooMuch()
+    if (bytes > maxBytes) tooMuch()
     else text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

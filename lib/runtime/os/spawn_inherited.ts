@@ -18,7 +18,7 @@ export interface SpawnOptions {
 }
 
 /** Starts it; settles when it runs, or rejects when it cannot be started. */
-export function spawnOperator({ command, args, env }: SpawnOptions): Promise<OperatorProcess> {
+export function spawnInherited({ command, args, env }: SpawnOptions): Promise<OperatorProcess> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...env } })
     const ended = new Promise<ProcessEnd>((settle) => child.once('exit', (code, signal) => settle({ code, signal })))

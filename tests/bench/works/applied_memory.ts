@@ -1,6 +1,6 @@
 /** `applied_memory.ts OBJECTS`: the heap that the memory of what was applied keeps, and how long one look at it takes. */
 import { argv } from 'node:process'
-import { AppliedMemory } from '../../../lib/client/apply_cache.ts'
+import { ApplyCache } from '../../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../../lib/core/objects.ts'
 import { memoryFromNow, print } from './surroundings.ts'
 
@@ -21,7 +21,7 @@ function deployment(i: number): KubeObject & { readonly metadata: { readonly nam
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas: 1, selector: { matchLabels: labels }, template } } as never
 }
 
-function look(i: number, memory: AppliedMemory): boolean {
+function look(i: number, memory: ApplyCache): boolean {
   const desired = deployment(i)
   const { metadata: { name, namespace } } = desired
   const applied = memory.of(DEPLOYMENT, { namespace, name }, 'bench')
@@ -31,7 +31,7 @@ function look(i: number, memory: AppliedMemory): boolean {
 }
 
 const memory = memoryFromNow()
-const kept = new AppliedMemory()
+const kept = new ApplyCache()
 for (let i = 0; i < objects; i++) look(i, kept)
 const { heapMib: appliedMib } = memory()
 const began = performance.now()
