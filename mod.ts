@@ -16,9 +16,18 @@ export type { Transport } from './lib/core/transport.ts'
 export { defineResource } from './lib/schema/define_resource.ts'
 export { dynamicResource } from './lib/schema/dynamic_resource.ts'
 export { defineIndex, type Index } from './lib/core/object_indexer.ts'
-export { metadataOf, type AnyResource, type Desired, type ObjectOf, type Resource } from './lib/core/resource.ts'
+export { type AnyResource, type Desired, metadataOf, type ObjectOf, type Resource } from './lib/core/resource.ts'
 export { draft } from './lib/core/objects.ts'
-export type { CustomObject, DesiredObject, DeepReadonly, KubeObject, ObjectKey, ObjectMeta, Ref, Draft } from './lib/core/objects.ts'
+export type {
+  CustomObject,
+  DeepReadonly,
+  DesiredObject,
+  Draft,
+  KubeObject,
+  ObjectKey,
+  ObjectMeta,
+  Ref,
+} from './lib/core/objects.ts'
 
 export * as conditions from './lib/core/conditions.ts'
 export * as selectors from './lib/core/selectors.ts'
@@ -41,7 +50,7 @@ export { Server } from './lib/manager/servers/server.ts'
 export { RunnableGroup } from './lib/manager/runnable_group.ts'
 export type { Runnable } from './lib/core/runnable.ts'
 export { LeaderElector, type LeaderElectorOptions } from './lib/leader/leader_elector.ts'
-export { WorkQueue, type AddOptions, type WorkQueueOptions } from './lib/queue/work_queue.ts'
+export { type AddOptions, WorkQueue, type WorkQueueOptions } from './lib/queue/work_queue.ts'
 export * as limiters from './lib/queue/rate_limiter.ts'
 export type { RateLimiter } from './lib/queue/rate_limiter.ts'
 export { Cache, type CacheDependencies } from './lib/cache/cache.ts'
@@ -62,11 +71,18 @@ export type { Clock } from './lib/async/clock.ts'
 export type { Log } from './lib/observe/log.ts'
 
 // The words of an operator file
-export { operator, type Operator } from './lib/operator/operator.ts'
+export { type Operator, operator } from './lib/operator/operator.ts'
 export type { OperatorOptions } from './lib/operator/description.ts'
-export type { Context, ControllerBuilder, ControllerOptions, MapContext, OtherCluster, WatchContext } from './lib/operator/context.ts'
+export type {
+  Context,
+  ControllerBuilder,
+  ControllerOptions,
+  MapContext,
+  OtherCluster,
+  WatchContext,
+} from './lib/operator/context.ts'
 export type { ClusterParts, Parts } from './lib/operator/parts.ts'
-export { RetryError, type Result } from './lib/controller/result.ts'
+export { type Result, RetryError } from './lib/controller/result.ts'
 export * as predicates from './lib/controller/predicates.ts'
 export type { Predicate } from './lib/controller/predicates.ts'
 export { EventChannel } from './lib/async/event_channel.ts'
@@ -78,24 +94,64 @@ export type { Problem, Reason, Status } from './lib/core/errors.ts'
 export type { Fence, WriteEnd } from './lib/core/fence.ts'
 export type { DesiredMeta, KeyIn, Keys, Named, OwnerReference, StatusOf } from './lib/core/objects.ts'
 export type { HasOwners } from './lib/core/owners.ts'
-export type { CustomResourceDefinition, CustomResourceVersion, Definition, JsonSchema, KindType, MetadataOf, Writable } from './lib/core/resource.ts'
+export type {
+  CustomResourceDefinition,
+  CustomResourceVersion,
+  Definition,
+  JsonSchema,
+  KindType,
+  MetadataOf,
+  Writable,
+} from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'
 export type { HttpBody, HttpRequest, HttpResponse } from './lib/core/transport.ts'
 export type { LogFields } from './lib/observe/log.ts'
-export type { Counter, Gauge, Histogram, HistogramDefinition, LabelValues, Meter, MetricDefinition, Series } from './lib/observe/metrics.ts'
+export type {
+  Counter,
+  Gauge,
+  Histogram,
+  HistogramDefinition,
+  LabelValues,
+  Meter,
+  MetricDefinition,
+  Series,
+} from './lib/observe/metrics.ts'
 export type { PrometheusRegistry } from './lib/observe/prometheus.ts'
 export type { Aging } from './lib/queue/queue_state.ts'
 export type { Api, ApiOptions, Written } from './lib/client/api.ts'
-export type { ApplyCache, AppliedObject } from './lib/client/apply_cache.ts'
+export type { AppliedObject, ApplyCache } from './lib/client/apply_cache.ts'
 export type {
-  DeleteAllOptions, DeleteOptions, DeletionOptions, Editable, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed,
-  Reader, SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
+  DeleteAllOptions,
+  DeleteOptions,
+  DeletionOptions,
+  Editable,
+  Ensured,
+  ListOptions,
+  ListPage,
+  OwnedBy,
+  PageOptions,
+  Patch,
+  PatchOptions,
+  Placed,
+  Reader,
+  SendOptions,
+  Subresource,
+  WatchChange,
+  WatchOptions,
+  WriteOptions,
+  WriteRecord,
 } from './lib/client/client.ts'
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'
 export type { RestMapper } from './lib/client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
 export type { PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
-export type { Scale, SubresourceAnswer, SubresourceBody, SubresourceName, TokenRequest } from './lib/client/subresources.ts'
+export type {
+  Scale,
+  SubresourceAnswer,
+  SubresourceBody,
+  SubresourceName,
+  TokenRequest,
+} from './lib/client/subresources.ts'
 export type { WriteInFlight, WriteObserver } from './lib/client/write_observer.ts'
 export type { ExecOptions, ExecResult } from './lib/runtime/os/exec.ts'
 export type { ClosableTransport, TransportOptions } from './lib/runtime/net/transport.ts'
@@ -119,10 +175,26 @@ export type { HealthCheck, HealthOptions, HealthServer } from './lib/manager/ser
 export type { MetricsServer, MetricsServerOptions, ScrapeSource } from './lib/manager/servers/metrics_server.ts'
 export type { RunnableFunction } from './lib/manager/runnable_group.ts'
 export type { Fetch, ListenOptions, ServerOptions } from './lib/manager/servers/server.ts'
-export type { FinalizeOptions, OwnsOptions, WatchOptions as WatchesOptions, WorkContext } from './lib/operator/context.ts'
 export type {
-  Address, CacheDefaults, CacheDescription, CacheNamespaces, CacheSelection, ClusterDescription, ControllerDescription,
-  FinalizeDescription, LeaderElectionOptions, OperatorDescription, SourceDescription, StepDescription, Task,
+  FinalizeOptions,
+  OwnsOptions,
+  WatchOptions as WatchesOptions,
+  WorkContext,
+} from './lib/operator/context.ts'
+export type {
+  Address,
+  CacheDefaults,
+  CacheDescription,
+  CacheNamespaces,
+  CacheSelection,
+  ClusterDescription,
+  ControllerDescription,
+  FinalizeDescription,
+  LeaderElectionOptions,
+  OperatorDescription,
+  SourceDescription,
+  StepDescription,
+  Task,
 } from './lib/operator/description.ts'
 export type { CacheDeclaration } from './lib/operator/operator.ts'
 export type { StartOptions } from './lib/operator/start.ts'

@@ -1,10 +1,13 @@
 // An object outside the cluster: a bucket of a cloud, made with credentials from a Secret, and deleted before its object goes.
-import { defineResource, isReason, operator, TerminalError, type Operator } from 'kubeloop'
+import { defineResource, isReason, type Operator, operator, TerminalError } from 'kubeloop'
 import { Secret } from 'kubeloop/kinds'
 import * as z from 'zod/mini'
 
 export const Bucket = defineResource({
-  group: 'storage.example.dev', version: 'v1', kind: 'Bucket', columns: { Phase: '.status.phase', Url: '.status.url' },
+  group: 'storage.example.dev',
+  version: 'v1',
+  kind: 'Bucket',
+  columns: { Phase: '.status.phase', Url: '.status.url' },
   spec: z.object({ region: z.enum(['eu', 'us']), keep: z._default(z.boolean(), false), credentials: z.string() }),
   status: z.object({ phase: z.enum(['Creating', 'Ready', 'Failed']), url: z.optional(z.string()) }),
 })
@@ -35,7 +38,9 @@ export function buckets(cloud: Cloud): Operator {
       if (state === undefined) {
         // Secrets are not watched, so this is read from the server.
         const secret = await client.get(Secret, { namespace, name: bucket.spec.credentials })
-        if (!secret?.data?.['token']) throw new Error(`Cannot create bucket: Secret "${bucket.spec.credentials}" has no token`)
+        if (!secret?.data?.['token']) {
+          throw new Error(`Cannot create bucket: Secret "${bucket.spec.credentials}" has no token`)
+        }
         await cloud.create(uid, bucket.spec.region, atob(secret.data['token']), signal)
       }
       if (!state?.ready) {
@@ -43,10 +48,12 @@ export function buckets(cloud: Cloud): Operator {
         return { requeueAfter: '10s' }
       }
       await client.setStatus(Bucket, bucket, { phase: 'Ready', url: state.url })
-      await client.create(Secret, { metadata: { name: `${name}-url` }, stringData: { url: state.url } }, { owner: bucket }).catch((error) => {
+      await client.create(Secret, { metadata: { name: `${name}-url` }, stringData: { url: state.url } }, {
+        owner: bucket,
+      }).catch((error) => {
         if (!isReason(error, 'AlreadyExists')) throw error
       })
-      return { requeueAfter: '1h' }        // look for drift
+      return { requeueAfter: '1h' } // look for drift
     })
   return app
 }

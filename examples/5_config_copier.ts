@@ -8,9 +8,14 @@ app.cache(ConfigMap, { cluster: west, labels: 'copied-by=config-copier' })
 
 app.controllerFor(ConfigMap, { when: predicates.matchesLabels('copy=west') })
   .watches(ConfigMap, ({ metadata: { namespace, name } }) => [{ namespace, name }], { cluster: west })
-  .finalize(async ({ metadata: { namespace, name } }, { clientOf }) => void await clientOf(west).delete(ConfigMap, { namespace, name }))
+  .finalize(async ({ metadata: { namespace, name } }, { clientOf }) =>
+    void await clientOf(west).delete(ConfigMap, { namespace, name })
+  )
   .reconcile(async ({ metadata: { namespace, name }, data }, { clientOf }) => {
-    await clientOf(west).apply(ConfigMap, { metadata: { namespace, name, labels: { 'copied-by': 'config-copier' } }, data })
+    await clientOf(west).apply(ConfigMap, {
+      metadata: { namespace, name, labels: { 'copied-by': 'config-copier' } },
+      data,
+    })
   })
 
 export default app

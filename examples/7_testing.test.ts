@@ -15,7 +15,9 @@ test('the status says what the Deployment has available', async () => {
   await w.settle()
   // No kubelet runs in a world: the test writes what it would.
   const { metadata } = (await w.client.get(Deployment, deployment))!
-  await w.client.subresource(Deployment, metadata, 'status').patch({ merge: { status: { replicas: 1, availableReplicas: 1 } } })
+  await w.client.subresource(Deployment, metadata, 'status').patch({
+    merge: { status: { replicas: 1, availableReplicas: 1 } },
+  })
   await w.settle()
   assert.equal((await w.client.get(Foo, foo.metadata))?.status?.availableReplicas, 1)
 })

@@ -51,7 +51,13 @@ const RUNTIMES = {
     args: (
       file,
       report,
-    ) => ['test', `--timeout=${Number(options.timeout) * 1000}`, '--reporter=junit', `--reporter-outfile=${report}`, `./${file}`],
+    ) => [
+      'test',
+      `--timeout=${Number(options.timeout) * 1000}`,
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      `./${file}`,
+    ],
   },
   deno: { oldest: [2, 9], args: (file, report) => ['test', '-A', '--no-check', `--junit-path=${report}`, file] },
 }
@@ -72,10 +78,14 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 const runtimes = options.only.split(',').map((name) => name.trim()).filter(Boolean)
 const unknown = runtimes.filter((name) => !(name in RUNTIMES))
-if (unknown.length > 0) fail(`--only ${unknown.join(',')}`, `there is no such runtime; they are ${Object.keys(RUNTIMES).join(', ')}`)
+if (unknown.length > 0) {
+  fail(`--only ${unknown.join(',')}`, `there is no such runtime; they are ${Object.keys(RUNTIMES).join(', ')}`)
+}
 const usable = runtimes.filter((name) => !unknown.includes(name) && isInstalled(name))
 
-const files = testFiles().filter((file) => filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, ''))))
+const files = testFiles().filter((file) =>
+  filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, '')))
+)
 const whole = filters.length === 0 && !options.tests
 // Once for all: what looks at the built package must not build it three times over itself.
 const builds = whole || files.some((file) => file.startsWith('tests/build/'))
@@ -101,13 +111,21 @@ function isInstalled(name) {
   if (!existsSync(path)) return fail(name, `node_modules/.bin/${name} is missing; ${remedy}`)
   const { status, stdout, stderr } = spawnSync(path, ['--version'], { encoding: 'utf8' })
   if (status !== 0) {
-    return fail(name, `node_modules/.bin/${name} does not run: ${(stderr || stdout || '').trim().split('\n')[0]}; ${remedy}`)
+    return fail(
+      name,
+      `node_modules/.bin/${name} does not run: ${(stderr || stdout || '').trim().split('\n')[0]}; ${remedy}`,
+    )
   }
   const found = /(\d+)\.(\d+)\.\d+/.exec(stdout)
   const [major, minor] = [Number(found?.[1]), Number(found?.[2])]
   const [oldestMajor, oldestMinor] = RUNTIMES[name].oldest
   if (!(major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))) {
-    return fail(name, `node_modules/.bin/${name} is ${stdout.trim().split('\n')[0]}, older than ${oldestMajor}.${oldestMinor}; ${remedy}`)
+    return fail(
+      name,
+      `node_modules/.bin/${name} is ${
+        stdout.trim().split('\n')[0]
+      }, older than ${oldestMajor}.${oldestMinor}; ${remedy}`,
+    )
   }
   console.log(`${name} ${found[0]}`)
   return true
@@ -124,7 +142,9 @@ async function step(name, command, args) {
 }
 
 function testFiles() {
-  return readdirSync(join(ROOT, 'tests'), { recursive: true }).map((path) => `tests/${path}`).filter((path) => path.endsWith('.test.ts'))
+  return readdirSync(join(ROOT, 'tests'), { recursive: true }).map((path) => `tests/${path}`).filter((path) =>
+    path.endsWith('.test.ts')
+  )
     .sort()
 }
 
@@ -155,7 +175,11 @@ async function runFile({ runtime, file }) {
   const report = join(folder, `${runtime}-${file.replaceAll('/', '-')}.xml`)
   const begun = Date.now()
   const { code, output } = await run(join(BIN, runtime), RUNTIMES[runtime].args(file, report), Number(options.timeout))
-  const tests = existsSync(report) ? readReport(readFileSync(report, 'utf8')) : code === 0 ? suitesSkippedOnBun(runtime, file, output) : []
+  const tests = existsSync(report)
+    ? readReport(readFileSync(report, 'utf8'))
+    : code === 0
+    ? suitesSkippedOnBun(runtime, file, output)
+    : []
   const failed = tests.filter((test) => test.result === 'failed')
   const what = `${runtime}: ${file}`
   total.passed += tests.filter((test) => test.result === 'passed').length
@@ -192,12 +216,17 @@ function suitesSkippedOnBun(runtime, file, output) {
 function compareRuntimes(results) {
   for (const file of files) {
     const own = results.filter((each) => each.file === file && each.failed === 0)
-    const ran = new Set(own.flatMap((each) => each.tests.filter((test) => test.result !== 'skipped').map((test) => test.name)))
+    const ran = new Set(
+      own.flatMap((each) => each.tests.filter((test) => test.result !== 'skipped').map((test) => test.name)),
+    )
     for (const { runtime, tests } of own) {
       // A skipped suite is not reported with its tests, and by Bun not at all.
-      const known = (name) => tests.some((test) => test.name === name || (test.result === 'skipped' && name.startsWith(`${test.name} > `)))
+      const known = (name) =>
+        tests.some((test) => test.name === name || (test.result === 'skipped' && name.startsWith(`${test.name} > `)))
       const missing = [...ran].filter((name) => !known(name))
-      if (missing.length > 0) fail(`${runtime}: ${file}`, `it left out tests that another runtime ran: ${missing.join(', ')}`)
+      if (missing.length > 0) {
+        fail(`${runtime}: ${file}`, `it left out tests that another runtime ran: ${missing.join(', ')}`)
+      }
     }
   }
 }
@@ -213,7 +242,9 @@ function noteSkip(runtime, file, test) {
 
 function sourceReason(file, test) {
   const read = (path) => readFileSync(join(ROOT, path), 'utf8')
-  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts')).map((name) => join(dirname(file), name))
+  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts')).map((name) =>
+    join(dirname(file), name)
+  )
   return skipReason(test, read(file), beside.filter((path) => path !== file).map(read))
 }
 
@@ -226,7 +257,9 @@ function summary() {
   }
   for (const [text, keys] of byReason) {
     console.log(
-      `skipped on ${text}\n${indent(keys.length > 6 ? [...keys.slice(0, 5), `and ${keys.length - 5} more`].join('\n') : keys.join('\n'))}`,
+      `skipped on ${text}\n${
+        indent(keys.length > 6 ? [...keys.slice(0, 5), `and ${keys.length - 5} more`].join('\n') : keys.join('\n'))
+      }`,
     )
   }
   if (failures.length > 0) console.log(`\nfailed:\n${indent(failures.join('\n'))}`)

@@ -2,7 +2,7 @@
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { ApiObject } from './json.ts'
-import { type Kind, apiVersionOf, type Kinds } from './kinds.ts'
+import { apiVersionOf, type Kind, type Kinds } from './kinds.ts'
 import { instant } from './storage/objects.ts'
 import type { ResourceRoute } from './http/routes.ts'
 import { notFound } from './http/status.ts'
@@ -54,7 +54,9 @@ export function readObject(backend: Backend, kind: Kind, route: ResourceRoute): 
 /** Puts an object in. Returns it as stored, in the form of its version. */
 export function commit(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
   const stored = backend.store.put(
-    kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!), toStored(kind, object),
+    kind.storage.id,
+    storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!),
+    toStored(kind, object),
   )
   backend.afterWrite(kind, stored, 'put')
   return present(kind, stored)

@@ -116,7 +116,9 @@ export class Kinds {
   stored(): readonly Kind[] {
     const byStorage = new Map<string, Kind>()
     for (const kind of this.all()) {
-      if (apiVersionOf(kind) === kind.storage.apiVersion || !byStorage.has(kind.storage.id)) byStorage.set(kind.storage.id, kind)
+      if (apiVersionOf(kind) === kind.storage.apiVersion || !byStorage.has(kind.storage.id)) {
+        byStorage.set(kind.storage.id, kind)
+      }
     }
     return [...byStorage.values()]
   }

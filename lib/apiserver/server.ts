@@ -66,7 +66,12 @@ export class ApiServer {
     for (const kind of builtinKinds()) kinds.set(kind)
     this.#log = log
     this.#backend = {
-      store: this.#store, kinds, clock, log, random, fieldValidation,
+      store: this.#store,
+      kinds,
+      clock,
+      log,
+      random,
+      fieldValidation,
       afterWrite: (kind, object, type) => this.#afterWrite(kind, object, type),
     }
     if (options.state) this.#restore(options.state)
@@ -114,7 +119,9 @@ export class ApiServer {
       if (type === 'put') followDefinition(backend, object)
       else forgetDefinition(backend, object)
     }
-    if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) emptyNamespace(backend, object.metadata.name!)
+    if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) {
+      emptyNamespace(backend, object.metadata.name!)
+    }
     if (type === 'removed') {
       if (kind.custom) finishDefinition(backend, kind.storage.id)
       if (kind.namespaced) finishNamespace(backend, object.metadata.namespace!)
@@ -123,7 +130,9 @@ export class ApiServer {
 
   #restore(state: SavedState): void {
     if (state.format !== 'kubeloop-apiserver/1') {
-      throw new TypeError(`Cannot restore the API server: its state is of format "${String(state.format)}", not "kubeloop-apiserver/1"`)
+      throw new TypeError(
+        `Cannot restore the API server: its state is of format "${String(state.format)}", not "kubeloop-apiserver/1"`,
+      )
     }
     this.#store.restore(structuredClone(state.store))
     for (const crd of this.#store.list(CRDS, '')) followDefinition(this.#backend, crd)

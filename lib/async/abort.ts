@@ -35,7 +35,10 @@ export function abortScope(...parents: readonly (AbortSignal | undefined)[]): Ab
  * A promise around something that can be undone: `begin` gets `resolve` and returns how to undo.
  * An abort undoes it and rejects with the signal's reason.
  */
-export function rejectOnAbort<T = void>(signal: AbortSignal | undefined, begin: (resolve: (value: T) => void) => () => void): Promise<T> {
+export function rejectOnAbort<T = void>(
+  signal: AbortSignal | undefined,
+  begin: (resolve: (value: T) => void) => () => void,
+): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     let settled = false

@@ -31,7 +31,11 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Calls `act` with a signal that follows `parents`, and is aborted with the error that `late` makes after `ms`. */
 export async function within<T>(
-  clock: Clock, ms: number, late: () => Error, act: (signal: AbortSignal) => Promise<T>, ...parents: readonly (AbortSignal | undefined)[]
+  clock: Clock,
+  ms: number,
+  late: () => Error,
+  act: (signal: AbortSignal) => Promise<T>,
+  ...parents: readonly (AbortSignal | undefined)[]
 ): Promise<T> {
   const scope = abortScope(...parents)
   const stop = clock.after(ms, () => scope.abort(late()))

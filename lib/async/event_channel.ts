@@ -40,7 +40,9 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
   /** `capacity`: a whole number from 1 on. Default: 1024. */
   constructor(capacity: number = CAPACITY) {
     if (!Number.isInteger(capacity) || capacity < 1) {
-      throw new RangeError(`Cannot make an event channel: its capacity is ${capacity}, and must be a whole number from 1 on`)
+      throw new RangeError(
+        `Cannot make an event channel: its capacity is ${capacity}, and must be a whole number from 1 on`,
+      )
     }
     this.#capacity = capacity
   }

@@ -36,7 +36,9 @@ export function lineSplitter(): LineSplitter {
  *
  * @throws TypeError when the bytes are not UTF-8.
  */
-export async function* lineBatches(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[], void, undefined> {
+export async function* lineBatches(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly string[], void, undefined> {
   const lines = lineSplitter()
   for await (const chunk of chunks) yield lines.push(chunk)
   const last = lines.end()

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
-import { groupResourceOf, metadataOf, resourceId, wholeOf, type AnyResource, type Resource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf, metadataOf, type Resource, resourceId, wholeOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
@@ -11,7 +11,7 @@ import type { Api } from '../client/api.ts'
 import type { ListOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
 import type { WriteInFlight, WriteObserver } from '../client/write_observer.ts'
-import { describeOptions, isSubsumed, scopesOf, type CacheOptions } from './cache_options.ts'
+import { type CacheOptions, describeOptions, isSubsumed, scopesOf } from './cache_options.ts'
 import { CachedReader } from './cached_reader.ts'
 import { Informer } from './informer.ts'
 
@@ -113,7 +113,9 @@ export class Cache implements Runnable, Reader, WriteObserver {
    */
   index<T extends KubeObject>(index: Index<T>): void {
     const informers = this.informersOf(index.resource)
-    if (!informers) throw new Error(`Cannot index ${groupResourceOf(index.resource)}: the cache does not have it; declare it first`)
+    if (!informers) {
+      throw new Error(`Cannot index ${groupResourceOf(index.resource)}: the cache does not have it; declare it first`)
+    }
     for (const informer of informers) void informer.index(index as unknown as Index<KubeObject>)
   }
 
@@ -212,5 +214,9 @@ export function describeUnsynced({ title, failure }: Informer): string {
 }
 
 async function unreadable(resource: AnyResource): Promise<never> {
-  throw new Error(`Cannot read ${groupResourceOf(resource)} from the cache: it is not declared or not synced, or fields are selected; use a client`)
+  throw new Error(
+    `Cannot read ${
+      groupResourceOf(resource)
+    } from the cache: it is not declared or not synced, or fields are selected; use a client`,
+  )
 }

@@ -2,7 +2,7 @@
 import { jsonEqual } from '../core/equal.ts'
 import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
 import type { SelectOptions } from '../client/requests.ts'
 
@@ -60,7 +60,10 @@ export function scopesOf(resource: AnyResource, own: CacheOptions, common: Cache
  *
  * @throws TypeError or Error as {@link scopesOf}. `what`: what is cached, for the message.
  */
-export function checkOptions(what: string, { namespaces, ...options }: CacheOptions): ReadonlyMap<string, SelectionOptions> | undefined {
+export function checkOptions(
+  what: string,
+  { namespaces, ...options }: CacheOptions,
+): ReadonlyMap<string, SelectionOptions> | undefined {
   const spaces = spacesOf(what, namespaces)
   for (const { labels } of [options, ...(spaces?.values() ?? [])]) if (labels !== undefined) parseLabelSelector(labels)
   return spaces
@@ -70,20 +73,32 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
   if (namespaces === undefined) return undefined
   const isList = Array.isArray(namespaces)
   const cannot = `Cannot cache ${what} in`
-  if (isList && namespaces.includes('')) throw new Error(`${cannot} a namespace without a name: all of them are [], and contain the others`)
-  if ('' in namespaces && OTHERS in namespaces) throw new TypeError(`${cannot} "" and "*": both are all other namespaces; give one of them`)
+  if (isList && namespaces.includes('')) {
+    throw new Error(`${cannot} a namespace without a name: all of them are [], and contain the others`)
+  }
+  if ('' in namespaces && OTHERS in namespaces) {
+    throw new TypeError(`${cannot} "" and "*": both are all other namespaces; give one of them`)
+  }
   const spaces = new Map<string, SelectionOptions>()
-  for (const [namespace, selection] of isList ? namespaces.map((each) => [each, {}] as const) : Object.entries(namespaces)) {
+  for (
+    const [namespace, selection] of isList ? namespaces.map((each) => [each, {}] as const) : Object.entries(namespaces)
+  ) {
     if (namespace === '' || (namespace === OTHERS && !isList)) spaces.set(OTHERS, selection)
-    else if (isDomainName(namespace) && namespace.length <= 63 && !namespace.includes('.')) spaces.set(namespace, selection)
-    else throw new TypeError(`${cannot} the namespace "${namespace}": a name has at most 63 lower-case letters, digits and dashes${namespace === OTHERS ? '; all of them are []' : ''}`)
+    else if (isDomainName(namespace) && namespace.length <= 63 && !namespace.includes('.')) {
+      spaces.set(namespace, selection)
+    } else {throw new TypeError(
+        `${cannot} the namespace "${namespace}": a name has at most 63 lower-case letters, digits and dashes${
+          namespace === OTHERS ? '; all of them are []' : ''
+        }`,
+      )}
   }
   return spaces
 }
 
 /** Each option as the first has it that does. */
 function firstOf(all: readonly SelectionOptions[]): SelectionOptions {
-  const first = <K extends keyof SelectionOptions>(key: K): SelectionOptions[K] => all.find((each) => each[key] !== undefined)?.[key]
+  const first = <K extends keyof SelectionOptions>(key: K): SelectionOptions[K] =>
+    all.find((each) => each[key] !== undefined)?.[key]
   return { labels: first('labels'), fields: first('fields'), strip: first('strip') }
 }
 
@@ -102,6 +117,9 @@ const NOTHING_IN_PARTICULAR = 'nothing in particular'
 
 /** For the message of an error. */
 export function describeOptions(options: CacheOptions): string {
-  const stated = (['labels', 'fields', 'namespaces', 'strip', 'read'] as const).filter((name) => options[name] !== undefined)
-  return stated.map((name) => (name === 'strip' ? 'a strip function' : `${name} ${JSON.stringify(options[name])}`)).join(', ') || NOTHING_IN_PARTICULAR
+  const stated = (['labels', 'fields', 'namespaces', 'strip', 'read'] as const).filter((name) =>
+    options[name] !== undefined
+  )
+  return stated.map((name) => (name === 'strip' ? 'a strip function' : `${name} ${JSON.stringify(options[name])}`))
+    .join(', ') || NOTHING_IN_PARTICULAR
 }

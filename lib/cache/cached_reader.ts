@@ -2,11 +2,11 @@
  * Reads from the cache what the cache has, and the rest from the server: kinds and namespaces that are not watched,
  * and those whose first list is not in yet. That something is missing from a cache which cannot know it says nothing.
  */
-import { indexKeys, type Index } from '../core/object_indexer.ts'
+import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
-import { groupResourceOf, type AnyResource, type Resource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf, type Resource } from '../core/resource.ts'
 import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
-import { silentLog, type Log } from '../observe/log.ts'
+import { type Log, silentLog } from '../observe/log.ts'
 import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
 import type { Informer } from './informer.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
@@ -61,7 +61,9 @@ export class CachedReader implements CachingReader {
       const within = informer.namespace === undefined && namespace ? namespace : undefined
       const building = within === undefined ? undefined : informer.index(BY_NAMESPACE)
       if (building) await building
-      for (const object of readerOf<T>(informer).values(within)) if (!selects || selects(object.metadata.labels)) found.push(object)
+      for (const object of readerOf<T>(informer).values(within)) {
+        if (!selects || selects(object.metadata.labels)) found.push(object)
+      }
     }
     return found
   }
@@ -84,7 +86,9 @@ export class CachedReader implements CachingReader {
     const kind = groupResourceOf(resource)
     if (this.#warned.has(kind)) return
     this.#warned.add(kind)
-    this.#log.warn(`Each lookup in an index of ${kind} lists all of them on the server, as they are not read from a cache; app.cache(${resource.kind}) keeps them`)
+    this.#log.warn(
+      `Each lookup in an index of ${kind} lists all of them on the server, as they are not read from a cache; app.cache(${resource.kind}) keeps them`,
+    )
   }
 
   /** From the server, those that the cache has, or will have: of a kind that is kept in part, no more than that part. */
@@ -94,7 +98,11 @@ export class CachedReader implements CachingReader {
     const lists = await Promise.all(informers.map(({ namespace = options.namespace, selection }) => {
       const labels = both(options.labels, selection.labels)
       const fields = both(options.fields, selection.fields)
-      return this.#live.list(resource, { ...(namespace && { namespace }), ...(labels && { labels }), ...(fields && { fields }) })
+      return this.#live.list(resource, {
+        ...(namespace && { namespace }),
+        ...(labels && { labels }),
+        ...(fields && { fields }),
+      })
     }))
     return lists.flat()
   }

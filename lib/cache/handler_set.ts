@@ -5,7 +5,7 @@ import type { KubeObject } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
-import { turnBudgetOf, type TurnBudget } from '../runtime/os/turn.ts'
+import { type TurnBudget, turnBudgetOf } from '../runtime/os/turn.ts'
 import type { Delta, StoreReader } from './store.ts'
 
 /** What a handler is told. It should not throw; what it throws or rejects with is logged, and the event is lost to it alone. */
@@ -80,10 +80,20 @@ export class HandlerSet<T extends KubeObject> {
    */
   add(handler: Handler<T>, { resyncMs }: HandlerOptions = {}): Membership {
     if (resyncMs !== undefined && !(resyncMs >= 1000)) {
-      throw new RangeError(`Cannot resync a handler of ${this.#options.name} every ${formatMs(resyncMs)}: the shortest period is 1 s`)
+      throw new RangeError(
+        `Cannot resync a handler of ${this.#options.name} every ${formatMs(resyncMs)}: the shortest period is 1 s`,
+      )
     }
     const [synced, removed] = [new Latch(), new Latch()]
-    const member: Member<T> = { handler, resyncMs, cancelResync: () => {}, backlog: [], isCatchingUp: false, synced, removed }
+    const member: Member<T> = {
+      handler,
+      resyncMs,
+      cancelResync: () => {},
+      backlog: [],
+      isCatchingUp: false,
+      synced,
+      removed,
+    }
     this.#members.add(member)
     if (this.#isListed) {
       const deltas = (this.#initialAdds ??= this.#ofAll((object) => ({ kind: 'added', object, initial: true })))
@@ -175,7 +185,11 @@ export class HandlerSet<T extends KubeObject> {
     member.cancelResync = clock.after(member.resyncMs * (0.9 + 0.2 * random()), () => {
       // One that has not caught up since the last time is not given more of the same. Changes that come meanwhile follow.
       if (member.backlog.length === 0) {
-        this.#hand(member, { deltas: this.#ofAll((object) => ({ kind: 'updated', object, old: object })), told: 0, kind: 'resync' })
+        this.#hand(member, {
+          deltas: this.#ofAll((object) => ({ kind: 'updated', object, old: object })),
+          told: 0,
+          kind: 'resync',
+        })
       }
       if (this.#members.has(member)) this.#resyncLater(member)
     })

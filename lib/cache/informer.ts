@@ -7,22 +7,22 @@ import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { markPartial } from '../core/partial.ts'
-import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { safeLog, type Log } from '../observe/log.ts'
-import { clusterSuffix, type Api } from '../client/api.ts'
+import { type Log, safeLog } from '../observe/log.ts'
+import { type Api, clusterSuffix } from '../client/api.ts'
 import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/write_observer.ts'
 import { turnBudgetOf } from '../runtime/os/turn.ts'
-import { HandlerSet, type Handler, type HandlerOptions } from './handler_set.ts'
+import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { reflect } from './reflector.ts'
 import { WatchHealth } from './watch_health.ts'
-import { Store, type Delta, type StoreReader } from './store.ts'
+import { type Delta, Store, type StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
 
 export interface InformerOptions extends SelectOptions {
@@ -96,12 +96,24 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.resource = resource
     this.namespace = namespace
     this.optional = optional
-    this.#name = `${groupResourceOf(resource)}${namespace === undefined ? '' : ` in namespace "${namespace}"`}${clusterSuffix(options.api)}`
+    this.#name = `${groupResourceOf(resource)}${namespace === undefined ? '' : ` in namespace "${namespace}"`}${
+      clusterSuffix(options.api)
+    }`
     this.#options = { ...options, clock, log }
     this.#random = random
-    this.#ownWrites = new OwnWrites({ ...this.#options, store: this.#store, prepare: (object) => this.#prepare(object) })
+    this.#ownWrites = new OwnWrites({
+      ...this.#options,
+      store: this.#store,
+      prepare: (object) => this.#prepare(object),
+    })
     this.#health = new WatchHealth(resource, log, { cluster: options.api.cluster, optional })
-    this.#handlers = new HandlerSet({ name: `${groupResourceOf(resource)}${clusterSuffix(options.api)}`, store: this.#store, clock, random, log })
+    this.#handlers = new HandlerSet({
+      name: `${groupResourceOf(resource)}${clusterSuffix(options.api)}`,
+      store: this.#store,
+      clock,
+      random,
+      log,
+    })
   }
 
   /** How it is called in logs and errors of what runs it: `informer of pods in namespace "a"`. */
@@ -208,7 +220,9 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     if (this.#store.has(index)) return undefined
     let building = this.#building.get(index)
     if (!building) {
-      building = turnBudgetOf(this.#options.clock).run(this.#store.building(index)).finally(() => this.#building.delete(index))
+      building = turnBudgetOf(this.#options.clock).run(this.#store.building(index)).finally(() =>
+        this.#building.delete(index)
+      )
       if (!this.#store.has(index)) this.#building.set(index, building)
     }
     return building
@@ -283,19 +297,26 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   #apply(event: WatchEvent, resourceVersion: string): void {
     this.#health.recovered()
     this.#lastSeen = resourceVersion
-    const deltas = event.kind === 'bookmark' ? [] : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
+    const deltas = event.kind === 'bookmark'
+      ? []
+      : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
     this.#ownWrites.applied(event, resourceVersion)
     if (event.kind !== 'bookmark') this.#reportDeleted(deltas)
     this.#handlers.tell(deltas)
   }
 
   #stoppedBeforeSync(): Error {
-    return this.#refused ?? new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
+    return this.#refused ??
+      new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
   #reportDeleted(deltas: readonly Delta<T>[]): void {
     const { onDeleted, resource } = this.#options
-    if (onDeleted) for (const { kind, object } of deltas) if (kind === 'deleted') onDeleted(resource, formatKey(keyOf(object)), object.metadata.uid)
+    if (onDeleted) {
+      for (const { kind, object } of deltas) {
+        if (kind === 'deleted') onDeleted(resource, formatKey(keyOf(object)), object.metadata.uid)
+      }
+    }
   }
 
   #prepare(object: KubeObject): void {
@@ -305,7 +326,10 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     try {
       if (strip) stripped(object, strip)
     } catch (cause) {
-      throw new Error(`Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`, { cause })
+      throw new Error(
+        `Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`,
+        { cause },
+      )
     }
     if (freeze) deepFreeze(object)
   }
@@ -313,14 +337,25 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
 
 /** Of the metadata, what the cache itself, owners, finalizers, predicates and selectors read: a strip function can't take it. */
 const KEPT = [
-  'name', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds',
-  'labels', 'ownerReferences', 'finalizers',
+  'name',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'ownerReferences',
+  'finalizers',
 ] as const
 
 /** Has an object stripped, and marks it, so that it is not written back as if it were whole. */
 function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
   const { metadata } = object
-  const kept = Object.fromEntries(KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])))
+  const kept = Object.fromEntries(
+    KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
+  )
   strip(object)
   Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
 }

@@ -92,6 +92,8 @@ function pageSize(items: number, characters: number): number {
 }
 
 function silence(what: string): NetworkError {
-  const message = `Cannot list ${what}: nothing was heard for ${SILENCE_MS / 1000} s, so the connection is taken for dead`
+  const message = `Cannot list ${what}: nothing was heard for ${
+    SILENCE_MS / 1000
+  } s, so the connection is taken for dead`
   return new NetworkError(message, { phase: 'response', code: 'ETIMEDOUT' })
 }

@@ -3,7 +3,7 @@
  * whole whatever that does.
  */
 import { messageOf } from '../core/errors.ts'
-import { indexKeys, type Index } from '../core/object_indexer.ts'
+import { type Index, indexKeys } from '../core/object_indexer.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
 

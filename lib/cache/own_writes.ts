@@ -4,13 +4,13 @@
  */
 import { cloneJson } from '../core/clone.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
-import { apiVersionOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/write_observer.ts'
 import { OwnWritesView } from './own_writes_view.ts'
-import { scopeMatch, type ScopeMatch } from './scope_match.ts'
-import { OwnWritesState, type OwnWrite } from './own_writes_state.ts'
+import { type ScopeMatch, scopeMatch } from './scope_match.ts'
+import { type OwnWrite, OwnWritesState } from './own_writes_state.ts'
 import type { StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
 
@@ -49,7 +49,9 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
   begin({ namespace, name }: Target): WriteInFlight | undefined {
     const placeOf = this.#placeOf
     if (!placeOf || this.#ended) return undefined
-    if (this.#options.namespace !== undefined && namespace !== undefined && namespace !== this.#options.namespace) return undefined
+    if (this.#options.namespace !== undefined && namespace !== undefined && namespace !== this.#options.namespace) {
+      return undefined
+    }
     if (name && placeOf({ namespace, name } as ObjectMeta) === 'elsewhere') return undefined
     const write = this.#state.begin(name ? formatKey({ namespace, name }) : undefined)
     return {
@@ -99,7 +101,9 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
 
   #deleted(write: OwnWrite, placeOf: (metadata: ObjectMeta) => ScopeMatch, answer: unknown): void {
     if (this.#ended) return
-    const status = answer as { kind?: unknown; apiVersion?: unknown; status?: unknown; details?: { uid?: string } } | null
+    const status = answer as
+      | { kind?: unknown; apiVersion?: unknown; status?: unknown; details?: { uid?: string } }
+      | null
     const nowMs = this.#options.clock.monotonic()
     if (status?.kind === 'Status' && status.apiVersion === 'v1') {
       if (status.status === 'Success') this.#state.gone(write, status.details?.uid, nowMs)

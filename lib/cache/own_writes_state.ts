@@ -101,7 +101,12 @@ export class OwnWritesState<T extends KubeObject> {
   }
 
   /** The write was answered with this object. `of` is what is kept of it, undefined when the store does not select it any more. */
-  answered(key: string, { metadata: { uid, resourceVersion: version } }: KubeObject, of: T | undefined, nowMs: number): void {
+  answered(
+    key: string,
+    { metadata: { uid, resourceVersion: version } }: KubeObject,
+    of: T | undefined,
+    nowMs: number,
+  ): void {
     if (!this.isNews(key, version)) return
     this.#changes++
     if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
@@ -110,9 +115,9 @@ export class OwnWritesState<T extends KubeObject> {
 
   /** Whether the store cannot have this state or a later one yet. */
   isNews(key: string, resourceVersion: string): boolean {
-    return isNewerVersion(resourceVersion, this.#seen)
-      && isNewerVersion(resourceVersion, this.#stored(key)?.metadata.resourceVersion)
-      && isNewerVersion(resourceVersion, this.#answers.get(key)?.version)
+    return isNewerVersion(resourceVersion, this.#seen) &&
+      isNewerVersion(resourceVersion, this.#stored(key)?.metadata.resourceVersion) &&
+      isNewerVersion(resourceVersion, this.#answers.get(key)?.version)
   }
 
   /** The write was answered with the end of an object: the one with this uid, where the answer says. */
@@ -125,7 +130,10 @@ export class OwnWritesState<T extends KubeObject> {
     if (uid !== undefined) uids.add(uid)
     for (const each of uids) {
       if (ended.has(each)) continue
-      const now = [own?.uid === each ? own.version : undefined, stored?.uid === each ? stored.resourceVersion : undefined]
+      const now = [
+        own?.uid === each ? own.version : undefined,
+        stored?.uid === each ? stored.resourceVersion : undefined,
+      ]
       const version = now.reduce((a, b) => (isNewerVersion(b, a) ? b : a), known.get(each))
       if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
       setLast(this.#gone, each, { key, version, atMs: nowMs })
@@ -157,7 +165,8 @@ export class OwnWritesState<T extends KubeObject> {
   /** The store has become a list of this version. */
   listed(version: string, nowMs: number): void {
     const isEnded = (key: string, uid: string, known: string | undefined): boolean =>
-      !this.#selective && known !== undefined && this.#stored(key)?.metadata.uid !== uid && !isNewerVersion(known, version)
+      !this.#selective && known !== undefined && this.#stored(key)?.metadata.uid !== uid &&
+      !isNewerVersion(known, version)
     this.bookmark(version, nowMs)
     for (const [uid, gone] of this.#gone) {
       if (gone.listed || isEnded(gone.key, uid, gone.version)) this.#gone.delete(uid)

@@ -50,7 +50,7 @@ export class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
     const { replaced, own, indexes } = this.#differences()
     let built = indexes.get(index)
     if (!built) {
-      indexes.set(index, (built = new ObjectIndex(index)))
+      indexes.set(index, built = new ObjectIndex(index))
       for (const [name, object] of own) built.set(name, object)
     }
     const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(object))

@@ -1,6 +1,6 @@
 /** Keeps a store equal to what the server has: obeys {@link step}, one effect at a time. */
 import { isNotCapable } from '../core/errors.ts'
-import { sleep, type Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { listPages } from './list_pages.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 import { watchOnce, type WatchStreamOptions } from './watch_stream.ts'

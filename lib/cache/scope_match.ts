@@ -22,9 +22,12 @@ export function scopeMatch(
 
 /** As apimachinery reads field selectors: terms with `=`, `==` or `!=`, separated by commas. */
 function namePredicate(fields = ''): ((metadata: ObjectMeta) => boolean) | undefined {
-  const terms = fields.split(',').filter((term) => term !== '').map((term) => /^metadata\.(name|namespace)(=|==|!=)([^=!\\]*)$/.exec(term))
+  const terms = fields.split(',').filter((term) => term !== '').map((term) =>
+    /^metadata\.(name|namespace)(=|==|!=)([^=!\\]*)$/.exec(term)
+  )
   if (!terms.every((term) => term !== null)) return undefined
-  return (metadata) => terms.every(([, field, operator, value]) => {
-    return ((metadata[field as 'name' | 'namespace'] ?? '') === value) === (operator !== '!=')
-  })
+  return (metadata) =>
+    terms.every(([, field, operator, value]) => {
+      return ((metadata[field as 'name' | 'namespace'] ?? '') === value) === (operator !== '!=')
+    })
 }

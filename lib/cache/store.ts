@@ -42,7 +42,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {
-    if (!this.has(index)) for (const _ of this.building(index)); // all steps at once
+    if (!this.has(index)) Array.from(this.building(index)) // all steps at once
     return Array.from(this.#indexes.get(index)!.lookup(key), (name) => this.#objects.get(name)!)
   }
 
@@ -150,7 +150,10 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
 
 /** The index of every kind by namespace. */
 // deno-lint-ignore no-explicit-any -- it looks at the metadata only
-export const BY_NAMESPACE: Index<any> = defineIndex({ plural: 'objects', group: '' } as Resource<KubeObject>, ({ metadata }) => metadata.namespace)
+export const BY_NAMESPACE: Index<any> = defineIndex(
+  { plural: 'objects', group: '' } as Resource<KubeObject>,
+  ({ metadata }) => metadata.namespace,
+)
 
 /** Takes the old state for the same, or says what differs. */
 function isKept<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): old is T {

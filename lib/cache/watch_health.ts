@@ -1,7 +1,7 @@
 /** What is wrong with a watch at the moment, and what of that is worth a line in the log. */
 import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
 import { isMissingKind, withRule } from '../client/codec.ts'
@@ -20,7 +20,11 @@ export class WatchHealth {
   #announced: string | undefined
 
   /** `optional`: a kind whose definition others install. */
-  constructor(resource: AnyResource, log: Log, { cluster, optional = false }: { readonly cluster?: string | undefined; readonly optional?: boolean } = {}) {
+  constructor(
+    resource: AnyResource,
+    log: Log,
+    { cluster, optional = false }: { readonly cluster?: string | undefined; readonly optional?: boolean } = {},
+  ) {
     this.#resource = resource
     this.#title = `${groupResourceOf(resource)}${clusterSuffix({ cluster })}`
     this.#log = log
@@ -41,7 +45,10 @@ export class WatchHealth {
     const isQuiet = isExpired(error) || (synced && isFirst && mendsItself(error))
     if (isQuiet || which === this.#announced) return this.#log.debug(`${messageOf(error)}; ${next}`)
     this.#announced = which
-    this.#log.warn(`${this.explain(error)}; ${next}`, error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {})
+    this.#log.warn(
+      `${this.explain(error)}; ${next}`,
+      error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
+    )
   }
 
   /** A list came, a watch was accepted, or an event was heard. */
@@ -56,15 +63,23 @@ export class WatchHealth {
   explain(error: unknown): string {
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
-      const remedy = isOurs ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}` : 'is its API enabled there?'
+      const remedy = isOurs
+        ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}`
+        : 'is its API enabled there?'
       return `Cannot watch ${this.#title}: the server does not serve ${this.#resource.version} of it (${remedy})`
     }
     const message = messageOf(error)
     if (error instanceof ApiError && error.code === 403) {
-      return withRule(message, ['list', 'watch'], ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`)
+      return withRule(
+        message,
+        ['list', 'watch'],
+        ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`,
+      )
     }
     // The network knows its host, and not what for.
-    return error instanceof NetworkError ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}` : message
+    return error instanceof NetworkError
+      ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+      : message
   }
 }
 

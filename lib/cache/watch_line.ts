@@ -12,7 +12,9 @@ export type WatchEvent =
 export function parseWatchLine(line: string, what: string): WatchEvent {
   const { type, object } = readWatchEvent(line, what)
   const resourceVersion = (object as Partial<KubeObject> | null | undefined)?.metadata?.resourceVersion
-  if (!resourceVersion) throw new TypeError(`Cannot watch ${what}: the server sent a ${String(type)} event without a resourceVersion`)
+  if (!resourceVersion) {
+    throw new TypeError(`Cannot watch ${what}: the server sent a ${String(type)} event without a resourceVersion`)
+  }
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':

@@ -69,7 +69,13 @@ export type WatchInput =
    * A list or a watch failed after `lastedMs`. `accepted`: it was a watch that the server had agreed to.
    * `silent`: it was given up, as nothing was heard of it any more.
    */
-  | { readonly kind: 'failed'; readonly error: unknown; readonly accepted: boolean; readonly lastedMs: number; readonly silent?: boolean }
+  | {
+    readonly kind: 'failed'
+    readonly error: unknown
+    readonly accepted: boolean
+    readonly lastedMs: number
+    readonly silent?: boolean
+  }
   /** The wait is over. */
   | { readonly kind: 'waited' }
 
@@ -91,7 +97,11 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
   if (state.kind === 'waiting') return input.kind === 'waited' ? state.next : state
   switch (input.kind) {
     case 'listed':
-      return { ...seriesOf(learned(state, input.resourceVersion)), kind: 'watching', resourceVersion: input.resourceVersion }
+      return {
+        ...seriesOf(learned(state, input.resourceVersion)),
+        kind: 'watching',
+        resourceVersion: input.resourceVersion,
+      }
     case 'seen':
       return state.kind === 'watching' ? seen(state, input) : state
     case 'closed':
@@ -106,7 +116,11 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
 /** Once for each event: nothing is made but the state. */
 function seen(state: Watching, { resourceVersion, bookmark }: Extract<WatchInput, { kind: 'seen' }>): WatchState {
   if (bookmark && !state.bookmarks) {
-    return { ...seriesOf({ ...state, afterGone: undefined, quiet: undefined, bookmarks: true }), kind: 'watching', resourceVersion }
+    return {
+      ...seriesOf({ ...state, afterGone: undefined, quiet: undefined, bookmarks: true }),
+      kind: 'watching',
+      resourceVersion,
+    }
   }
   if (!state.afterGone && !state.silent) return { ...state, resourceVersion }
   return { ...seriesOf({ ...state, afterGone: undefined }), kind: 'watching', resourceVersion }
@@ -132,7 +146,8 @@ function failed({ initializing: before, ...state }: Active, input: Failure, rand
     const lists = state.lists || isUnsupported(input)
     return { ...seriesOf({ ...state, lists: lists || undefined }), ...wanted(state), kind: 'listing' }
   }
-  const healthy = accepted && input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
+  const healthy = accepted &&
+    input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
   // A server that says 410 works: what failed before is over. Only one 410 after the other is a series.
   const gone = isExpired(error)
   // The same for one that has come up again: what failed before was its restart.
@@ -147,17 +162,35 @@ function failed({ initializing: before, ...state }: Active, input: Failure, rand
 function nextTry(state: Active, { error, accepted, silent }: Failure, failures: number): Active {
   switch (state.kind) {
     case 'streaming':
-      return error instanceof NetworkError && error.phase !== 'connect' ? again(state, failures) : { ...state, failures }
+      return error instanceof NetworkError && error.phase !== 'connect'
+        ? again(state, failures)
+        : { ...state, failures }
     case 'listing':
-      return { ...seriesOf({ ...state, afterGone: isExpired(error) || undefined }), ...wanted(state), kind: 'listing', failures }
+      return {
+        ...seriesOf({ ...state, afterGone: isExpired(error) || undefined }),
+        ...wanted(state),
+        kind: 'listing',
+        failures,
+      }
     case 'watching': {
       const isBlind = silent && accepted && state.silent && !state.quiet
       // One that has never sent a bookmark is more likely to send none than to have been set back.
       if (isBlind && state.lists && !state.bookmarks) return { ...state, failures, silent, quiet: true }
-      if (!isBlind && canBeReopened(error, accepted)) return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
-      const series = seriesOf({ ...state, failures, afterGone: isExpired(error) || undefined, ...(isBlind ? { bookmarks: undefined } : {}) })
+      if (!isBlind && canBeReopened(error, accepted)) {
+        return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
+      }
+      const series = seriesOf({
+        ...state,
+        failures,
+        afterGone: isExpired(error) || undefined,
+        ...(isBlind ? { bookmarks: undefined } : {}),
+      })
       // A server that was set back (etcd, from a backup) says nothing until it has caught up with our version.
-      return { ...series, ...(isBlind ? { blindAt: state.resourceVersion } : {}), kind: state.lists ? 'listing' : 'streaming' }
+      return {
+        ...series,
+        ...(isBlind ? { blindAt: state.resourceVersion } : {}),
+        kind: state.lists ? 'listing' : 'streaming',
+      }
     }
   }
 }
@@ -176,7 +209,8 @@ function mayStreamLater({ error, accepted, silent }: Failure): boolean {
 
 /** Whether the server does not know how to stream: older ones refuse it, much older ones begin a plain watch, without a mark. */
 function isUnsupported({ error, accepted, silent }: Failure): boolean {
-  return Boolean(silent && accepted) || (!accepted && error instanceof ApiError && (error.code === 400 || error.code === 422))
+  return Boolean(silent && accepted) ||
+    (!accepted && error instanceof ApiError && (error.code === 400 || error.code === 422))
 }
 
 /** Whether a watch that failed can be opened again where it stopped. */
@@ -208,7 +242,11 @@ function retryAfter(next: Active, retryAfterMs: number | undefined, random: () =
   return { kind: 'waiting', ms: Math.max(backoffMs(next.failures - 1, BACKOFF, random), asked), next }
 }
 
-function seriesOf({ failures, afterGone, lists, bookmarks, quiet }: { [P in keyof Series]: Series[P] | undefined } & { readonly failures: number }): Series {
+function seriesOf(
+  { failures, afterGone, lists, bookmarks, quiet }: { [P in keyof Series]: Series[P] | undefined } & {
+    readonly failures: number
+  },
+): Series {
   return {
     failures,
     ...(afterGone ? { afterGone } : {}),

@@ -130,7 +130,10 @@ export async function watchOnce(
   }
 
   /** Whether it is an object that was not there before. */
-  function collect(objects: Map<string, KubeObject>, { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>): boolean {
+  function collect(
+    objects: Map<string, KubeObject>,
+    { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>,
+  ): boolean {
     const key = formatKey(keyOf(object))
     const isNew = kind === 'applied' && !objects.has(key)
     if (kind === 'deleted') {

@@ -22,7 +22,12 @@ export type Command =
   | { readonly kind: 'dev'; readonly options: DevOptions }
   | { readonly kind: 'demo'; readonly options: Omit<DevOptions, 'file'> }
   | { readonly kind: 'new' | 'types'; readonly file: string }
-  | { readonly kind: 'crd'; readonly file: string; readonly runtime: RuntimeName | undefined; readonly passed: readonly string[] }
+  | {
+    readonly kind: 'crd'
+    readonly file: string
+    readonly runtime: RuntimeName | undefined
+    readonly passed: readonly string[]
+  }
 
 export type CommandName = 'dev' | 'demo' | 'new' | 'crd' | 'types'
 
@@ -34,7 +39,12 @@ export class UsageError extends Error {
 type OptionKind = 'flag' | 'value' | 'list'
 
 const RUN_OPTIONS: Readonly<Record<string, OptionKind>> = {
-  apply: 'list', runtime: 'value', elect: 'flag', port: 'value', fresh: 'flag', json: 'flag',
+  apply: 'list',
+  runtime: 'value',
+  elect: 'flag',
+  port: 'value',
+  fresh: 'flag',
+  json: 'flag',
 }
 
 interface Shape {
@@ -72,7 +82,9 @@ export function parseCommand(args: readonly string[]): Command {
 
 function commandName(word: string): CommandName {
   if (Object.hasOwn(COMMANDS, word)) return word as CommandName
-  throw new UsageError(`Cannot understand "${word}": the commands are ${Object.keys(COMMANDS).join(', ')}; see kubeloop --help`)
+  throw new UsageError(
+    `Cannot understand "${word}": the commands are ${Object.keys(COMMANDS).join(', ')}; see kubeloop --help`,
+  )
 }
 
 interface Split {
@@ -90,7 +102,9 @@ function split(name: CommandName, args: readonly string[]): Split {
     const arg = args[at]!
     if (arg === '--') {
       const passed = args.slice(at + 1)
-      if (passed.length > 0 && !passes) throw new UsageError(`Cannot run kubeloop ${name}: nothing is passed on after "--"`)
+      if (passed.length > 0 && !passes) {
+        throw new UsageError(`Cannot run kubeloop ${name}: nothing is passed on after "--"`)
+      }
       return { words, values, passed }
     }
     if (!arg.startsWith('-') || arg === '-') {
@@ -98,7 +112,11 @@ function split(name: CommandName, args: readonly string[]): Split {
       continue
     }
     const [option, inline] = arg === '-h' ? ['help', undefined] : optionOf(arg)
-    const kind: OptionKind | undefined = option === 'help' ? 'flag' : Object.hasOwn(options, option) ? options[option] : undefined
+    const kind: OptionKind | undefined = option === 'help'
+      ? 'flag'
+      : Object.hasOwn(options, option)
+      ? options[option]
+      : undefined
     if (!kind) {
       const known = Object.keys(options).map((each) => `--${each}`)
       const knows = known.length > 0 ? `knows ${known.join(', ')}` : 'has no options'
@@ -112,7 +130,9 @@ function split(name: CommandName, args: readonly string[]): Split {
     const value = inline ?? args[++at]
     const isMissing = value === undefined || value === '' || (inline === undefined && value.startsWith('--'))
     if (isMissing) throw new UsageError(`Cannot understand "${arg}": --${option} needs a value`)
-    if (kind === 'value' && values.has(option)) throw new UsageError(`Cannot understand "${arg}": --${option} was given already`)
+    if (kind === 'value' && values.has(option)) {
+      throw new UsageError(`Cannot understand "${arg}": --${option} was given already`)
+    }
     values.set(option, [...(values.get(option) ?? []), value])
   }
   return { words, values, passed: [] }
@@ -126,7 +146,13 @@ function optionOf(arg: string): readonly [string, string | undefined] {
 function fileOf(name: CommandName, words: readonly string[]): string | undefined {
   const { files } = COMMANDS[name]
   if (words.length === files) return words[0]
-  if (words.length < files) throw new UsageError(`Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} ${name === 'types' ? 'crd.yaml' : 'operator.ts'}"`)
+  if (words.length < files) {
+    throw new UsageError(
+      `Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} ${
+        name === 'types' ? 'crd.yaml' : 'operator.ts'
+      }"`,
+    )
+  }
   const surplus = `"${words[files]!}"`
   const what = files === 0
     ? `no file, and was given ${surplus}`

@@ -28,7 +28,9 @@ if (!isNode || major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= O
 function findBun() {
   const folders = [...(env.npm_execpath ? [dirname(env.npm_execpath)] : []), ...(env.PATH || '').split(delimiter)]
   const names = process.platform === 'win32' ? ['bun.exe'] : ['bun', 'bun.exe']
-  for (const folder of folders) for (const name of names) if (folder && existsSync(join(folder, name))) return join(folder, name)
+  for (const folder of folders) {
+    for (const name of names) if (folder && existsSync(join(folder, name))) return join(folder, name)
+  }
   return undefined
 }
 
@@ -52,8 +54,12 @@ function explain() {
   const command = process.argv.slice(2, 4).join(' ') || '--help'
   // A project may have a Node of its own, as this repository does; its install script puts the program there.
   const own = join('node_modules', 'node')
-  if (existsSync(join(own, 'package.json')) && !existsSync(join(own, 'bin', 'node')) && !existsSync(join(own, 'bin', 'node.exe'))) {
-    const why = 'The package "node" of this project has a newer one, but its install script did not run (is npm\'s ignore-scripts on?)'
+  if (
+    existsSync(join(own, 'package.json')) && !existsSync(join(own, 'bin', 'node')) &&
+    !existsSync(join(own, 'bin', 'node.exe'))
+  ) {
+    const why =
+      'The package "node" of this project has a newer one, but its install script did not run (is npm\'s ignore-scripts on?)'
     return `${needs}. ${why}: npm rebuild node --ignore-scripts=false`
   }
   return `${needs} (or: bunx --bun kubeloop ${command})`

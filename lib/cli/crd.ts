@@ -3,7 +3,7 @@ import type { CustomResourceDefinition } from '../core/resource.ts'
 import { exec } from '../runtime/os/exec.ts'
 import { exists } from '../runtime/os/files.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
-import { writeErrorLine, type RuntimeName } from '../runtime/os/this_runtime.ts'
+import { type RuntimeName, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import { ANSWER, type Answer } from './crd_answer.ts'
 import { findRuntime } from './find_runtime.ts'
@@ -28,12 +28,20 @@ export async function printDefinitions({ file, runtime: asked, passed }: CrdOpti
   // Deno resolves the file's imports by the configuration above its main module: one from standard input is in the user's folder.
   const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
   const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
-  const { code, stdout, stderr } = await exec(runtime.program, args, { env: { KUBELOOP_CRD: file }, stdin, maxBytes: MAX_BYTES })
+  const { code, stdout, stderr } = await exec(runtime.program, args, {
+    env: { KUBELOOP_CRD: file },
+    stdin,
+    maxBytes: MAX_BYTES,
+  })
   const lines = stdout.split('\n')
   const answer = lines.findLast((line) => line.startsWith(ANSWER))
   // What the file itself printed must not get into the YAML.
-  for (const line of [...lines.filter((each) => each !== answer), ...stderr.split('\n')]) if (line !== '') writeErrorLine(line)
-  if (answer === undefined) throw new Error(`Cannot load ${file}: ${runtime.name} ended with code ${code ?? 'none'} before it was loaded`)
+  for (const line of [...lines.filter((each) => each !== answer), ...stderr.split('\n')]) {
+    if (line !== '') writeErrorLine(line)
+  }
+  if (answer === undefined) {
+    throw new Error(`Cannot load ${file}: ${runtime.name} ended with code ${code ?? 'none'} before it was loaded`)
+  }
   const result = JSON.parse(answer.slice(ANSWER.length)) as Answer
   if ('error' in result) throw new Error(result.error)
   writeLine(textOf(result.definitions).trimEnd())

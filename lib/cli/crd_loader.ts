@@ -3,7 +3,7 @@ import { messageOf } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { readDescribed } from '../operator/described.ts'
-import { watchedResources, type OperatorDescription } from '../operator/description.ts'
+import { type OperatorDescription, watchedResources } from '../operator/description.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { placeLine, writeLine } from '../runtime/os/terminal.ts'
@@ -33,7 +33,9 @@ async function answerFor(file: string, url: string): Promise<void> {
 }
 
 function answerOf(file: string, exported: readonly unknown[], operators: readonly OperatorDescription[]): Answer {
-  const ofOperators = operators.flatMap((each) => [undefined, ...each.clusters].flatMap((cluster) => watchedResources(each, cluster)))
+  const ofOperators = operators.flatMap((each) =>
+    [undefined, ...each.clusters].flatMap((cluster) => watchedResources(each, cluster))
+  )
   const definitions = crdOf([...exported.filter(isDefined), ...ofOperators])
   if (definitions.length > 0) return { definitions }
   const why = 'it exports no kind of defineResource, and has no operator for one'

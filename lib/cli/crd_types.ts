@@ -52,7 +52,9 @@ export function typesOf(objects: readonly ManifestObject[], source: string): str
 function definitionIn(object: ManifestObject, source: string): Definition {
   const { apiVersion, kind, metadata } = object
   if (apiVersion === 'apiextensions.k8s.io/v1' && kind === 'CustomResourceDefinition') return object as Definition
-  throw new Error(`Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, and not a CustomResourceDefinition of apiextensions.k8s.io/v1`)
+  throw new Error(
+    `Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, and not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
+  )
 }
 
 /** The stored version has the kind's own name, others have theirs behind it: `Widget`, `WidgetV1alpha1`. */
@@ -66,13 +68,20 @@ function versionsOf({ metadata, spec }: Definition): string[] {
   })
 }
 
-function moduleOf({ group, scope, names }: Definition['spec'], { name: version, schema }: Version, type: string): string {
+function moduleOf(
+  { group, scope, names }: Definition['spec'],
+  { name: version, schema }: Version,
+  type: string,
+): string {
   const root = schema?.openAPIV3Schema ?? {}
   const { metadata: _, apiVersion: __, kind: ___, ...properties } = root.properties ?? {}
   const { status: ____, ...written } = properties
   const namespace = scope === 'Namespaced' ? 'string' : 'undefined'
   const fields = (of: Readonly<Record<string, Schema>>, mode: Mode): string =>
-    [...fieldLines({ ...root, properties: of }, mode, '  '), ...(keepsUnknown(root) ? ['  readonly [field: string]: unknown'] : [])].join('\n')
+    [
+      ...fieldLines({ ...root, properties: of }, mode, '  '),
+      ...(keepsUnknown(root) ? ['  readonly [field: string]: unknown'] : []),
+    ].join('\n')
   return [
     `${comment(`${group}/${version} ${names.kind}${root.description ? `: ${root.description}` : ''}`, '')}`,
     `export interface ${type} {`,
@@ -89,7 +98,9 @@ function moduleOf({ group, scope, names }: Definition['spec'], { name: version, 
     '}',
     '',
     `export const ${type}: Resource<${type}, ${type}Desired> = dynamicResource({`,
-    `  group: ${text(group)}, version: ${text(version)}, kind: ${text(names.kind)}, plural: ${text(names.plural)}, scope: ${text(scope)},`,
+    `  group: ${text(group)}, version: ${text(version)}, kind: ${text(names.kind)}, plural: ${
+      text(names.plural)
+    }, scope: ${text(scope)},`,
     '})',
   ].filter((line) => line !== undefined).join('\n').replaceAll('\n\n}', '\n}')
 }
@@ -97,7 +108,9 @@ function moduleOf({ group, scope, names }: Definition['spec'], { name: version, 
 function fieldLines(schema: Schema, mode: Mode, indent: string): string[] {
   const required = new Set(schema.required)
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
-    const isThere = mode === 'read' ? required.has(name) || field.default !== undefined : required.has(name) && field.default === undefined
+    const isThere = mode === 'read'
+      ? required.has(name) || field.default !== undefined
+      : required.has(name) && field.default === undefined
     const orUndefined = !isThere && mode === 'write' ? ' | undefined' : ''
     const line = `${indent}readonly ${keyText(name)}${isThere ? '' : '?'}: ${typeOf(field, mode, indent)}${orUndefined}`
     return field.description ? [comment(field.description, indent), line] : [line]
@@ -129,7 +142,9 @@ function plainType(schema: Schema, mode: Mode, indent: string): string {
 
 function objectType(schema: Schema, mode: Mode, indent: string): string {
   const { properties = {}, additionalProperties } = schema
-  if (typeof additionalProperties === 'object') return `{ readonly [key: string]: ${typeOf(additionalProperties, mode, indent)} }`
+  if (typeof additionalProperties === 'object') {
+    return `{ readonly [key: string]: ${typeOf(additionalProperties, mode, indent)} }`
+  }
   // An object of which nothing is said is pruned empty, unless somebody forgot to say that it keeps everything.
   if (Object.keys(properties).length === 0) return '{ readonly [field: string]: unknown }'
   const lines = fieldLines(schema, mode, `${indent}  `)

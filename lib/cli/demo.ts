@@ -21,6 +21,15 @@ export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
   // The modules are where this package is, which may be nowhere near the working folder.
   const resolve = (specifier: string): string => import.meta.resolve(specifier)
   await writePrivate(FILE, sampleWithModules(resolve))
-  await writePrivate(DENO_CONFIG, JSON.stringify({ imports: Object.fromEntries(MODULES.map((name) => [name, resolve(name)])) }))
-  await dev({ options: { ...options, file: FILE }, manifests: [own, ...others], title: FILE, folder: DEMO, denoConfig: DENO_CONFIG })
+  await writePrivate(
+    DENO_CONFIG,
+    JSON.stringify({ imports: Object.fromEntries(MODULES.map((name) => [name, resolve(name)])) }),
+  )
+  await dev({
+    options: { ...options, file: FILE },
+    manifests: [own, ...others],
+    title: FILE,
+    folder: DEMO,
+    denoConfig: DENO_CONFIG,
+  })
 }

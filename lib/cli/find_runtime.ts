@@ -46,5 +46,9 @@ async function versionOf(program: string): Promise<string> {
   const { code, stdout, stderr } = await exec(program, ['--version'])
   const version = /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0]
   if (code === 0 && version) return version
-  throw new Error(`Cannot use "${program}": asked for its version, it answered: ${(stderr || stdout).trim().split('\n')[0] || 'nothing'}`)
+  throw new Error(
+    `Cannot use "${program}": asked for its version, it answered: ${
+      (stderr || stdout).trim().split('\n')[0] || 'nothing'
+    }`,
+  )
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../core/errors.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
-import { parseCommand, UsageError, type Command } from './arguments.ts'
+import { type Command, parseCommand, UsageError } from './arguments.ts'
 import { helpText } from './help.ts'
 import { packageVersion } from './version.ts'
 

@@ -37,7 +37,9 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
 /** The objects of a manifest, those of a List one by one. @throws Error that names the file and the document. */
 export async function parseManifest(text: string, file: string): Promise<ManifestObject[]> {
   const documents = await readDocuments(text, file)
-  const objects = documents.flatMap((document, at) => objectsOf(document, documents.length > 1 ? `document ${at + 1} ` : 'it ', file))
+  const objects = documents.flatMap((document, at) =>
+    objectsOf(document, documents.length > 1 ? `document ${at + 1} ` : 'it ', file)
+  )
   if (objects.length === 0) throw new Error(`Cannot read ${file}: there is no object in it`)
   return objects
 }
@@ -61,7 +63,9 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
     return (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as unknown[]).filter(isThere)
   } catch (error) {
     // The parser quotes the lines around the mistake below its first line.
-    throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, { cause: error })
+    throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, {
+      cause: error,
+    })
   }
 }
 
@@ -71,7 +75,9 @@ function objectsOf(document: unknown, which: string, file: string): ManifestObje
   const { apiVersion, kind, metadata, items } = document as Record<string, unknown>
   if (typeof apiVersion !== 'string' || apiVersion === '') throw wrong('has no apiVersion')
   if (typeof kind !== 'string' || kind === '') throw wrong('has no kind')
-  if (kind === 'List' && Array.isArray(items)) return items.flatMap((item, at) => objectsOf(item, `item ${at + 1} `, file))
+  if (kind === 'List' && Array.isArray(items)) {
+    return items.flatMap((item, at) => objectsOf(item, `item ${at + 1} `, file))
+  }
   const { name } = (typeof metadata === 'object' && metadata !== null ? metadata : {}) as { name?: unknown }
   if (typeof name !== 'string' || name === '') throw wrong(`(${kind}) has no metadata.name`)
   return [document as ManifestObject]

@@ -17,7 +17,10 @@ export interface NewOptions {
 }
 
 /** @throws Error when one of the files exists; nothing is written then. */
-export async function newOperator(file: string, { runtime, version, folder = '.', print = writeLine }: NewOptions): Promise<void> {
+export async function newOperator(
+  file: string,
+  { runtime, version, folder = '.', print = writeLine }: NewOptions,
+): Promise<void> {
   const match = /^(.*)\.ts$/.exec(file)
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
@@ -42,7 +45,11 @@ export async function newOperator(file: string, { runtime, version, folder = '.'
 }
 
 /** What the package.json that was there already does not have of what was written. One that cannot be read is its runtime's to refuse. */
-async function lacking(folder: string, runtime: RuntimeName, version: string): Promise<{ packages: string[]; isModule: boolean }> {
+async function lacking(
+  folder: string,
+  runtime: RuntimeName,
+  version: string,
+): Promise<{ packages: string[]; isModule: boolean }> {
   const found = await findAbove(folder, ['package.json'])
   const none = { packages: [], isModule: true }
   if (found === undefined) return none
@@ -51,9 +58,14 @@ async function lacking(folder: string, runtime: RuntimeName, version: string): P
     const has = { ...its.dependencies, ...its.peerDependencies, ...its.devDependencies }
     const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version)['package.json'] as Package
     // Deno has a compiler of its own, which wants the types of node: modules from here nevertheless.
-    const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) => runtime !== 'deno' || name !== 'typescript')
+    const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) =>
+      runtime !== 'deno' || name !== 'typescript'
+    )
     const prefix = runtime === 'deno' ? 'npm:' : ''
-    return { packages: names.filter((name) => !(name in has)).map((name) => prefix + name), isModule: its.type === 'module' }
+    return {
+      packages: names.filter((name) => !(name in has)).map((name) => prefix + name),
+      isModule: its.type === 'module',
+    }
   } catch {
     return none
   }
@@ -77,13 +89,30 @@ interface Words {
 }
 
 const WORDS: Readonly<Record<RuntimeName, Words>> = {
-  node: { test: 'node --test', command: 'npx kubeloop', install: 'npm install', add: 'npm install', setModule: 'npm pkg set type=module' },
+  node: {
+    test: 'node --test',
+    command: 'npx kubeloop',
+    install: 'npm install',
+    add: 'npm install',
+    setModule: 'npm pkg set type=module',
+  },
   bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add', setModule: undefined },
-  deno: { test: 'deno test -A', command: 'deno run -A npm:kubeloop', install: undefined, add: 'deno add', setModule: undefined },
+  deno: {
+    test: 'deno test -A',
+    command: 'deno run -A npm:kubeloop',
+    install: undefined,
+    add: 'deno add',
+    setModule: undefined,
+  },
 }
 
 /** Writes what the project lacks, and says so; returns the names of the files. What a folder above has counts, as it does for the runtime. */
-async function writeProject(folder: string, runtime: RuntimeName, version: string, print: (line: string) => void): Promise<string[]> {
+async function writeProject(
+  folder: string,
+  runtime: RuntimeName,
+  version: string,
+  print: (line: string) => void,
+): Promise<string[]> {
   const written: string[] = []
   for (const [name, content] of Object.entries(projectFiles(runtime, version))) {
     if (await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue
@@ -96,7 +125,7 @@ async function writeProject(folder: string, runtime: RuntimeName, version: strin
 
 /** The first file of one of these names in the folder or above it. */
 async function findAbove(from: string, names: readonly string[]): Promise<string | undefined> {
-  for (let folder = absolutePath(from); ; folder = folderOf(folder)) {
+  for (let folder = absolutePath(from);; folder = folderOf(folder)) {
     for (const name of names) if (await exists(absolutePath(folder, name))) return absolutePath(folder, name)
     if (folderOf(folder) === folder) return undefined
   }
@@ -106,20 +135,35 @@ async function findAbove(from: string, names: readonly string[]): Promise<string
 export function projectFiles(runtime: RuntimeName, version: string): Readonly<Record<string, object>> {
   const zod = '^4.1.13'
   if (runtime === 'deno') {
-    const imports = { kubeloop: `npm:kubeloop@^${version}`, 'kubeloop/': `npm:/kubeloop@^${version}/`, zod: `npm:zod@${zod}` }
+    const imports = {
+      kubeloop: `npm:kubeloop@^${version}`,
+      'kubeloop/': `npm:/kubeloop@^${version}/`,
+      zod: `npm:zod@${zod}`,
+    }
     return { 'deno.json': { imports } }
   }
   const types = runtime === 'bun' ? 'bun' : 'node'
-  const modules = runtime === 'bun' ? { module: 'preserve', moduleResolution: 'bundler' } : { module: 'nodenext', erasableSyntaxOnly: true }
+  const modules = runtime === 'bun'
+    ? { module: 'preserve', moduleResolution: 'bundler' }
+    : { module: 'nodenext', erasableSyntaxOnly: true }
   return {
     'package.json': {
-      private: true, type: 'module', dependencies: { kubeloop: `^${version}`, zod },
+      private: true,
+      type: 'module',
+      dependencies: { kubeloop: `^${version}`, zod },
       devDependencies: { [`@types/${types}`]: runtime === 'bun' ? '^1.2.0' : '^22.18.0', typescript: '^6.0.0' },
     },
     'tsconfig.json': {
       compilerOptions: {
-        strict: true, noEmit: true, target: 'es2024', lib: ['es2024', 'esnext.disposable'], ...modules, types: [types], skipLibCheck: true,
-        verbatimModuleSyntax: true, allowImportingTsExtensions: true,
+        strict: true,
+        noEmit: true,
+        target: 'es2024',
+        lib: ['es2024', 'esnext.disposable'],
+        ...modules,
+        types: [types],
+        skipLibCheck: true,
+        verbatimModuleSyntax: true,
+        allowImportingTsExtensions: true,
       },
     },
   }

@@ -65,7 +65,10 @@ export interface Launch {
 }
 
 /** The arguments that run a file. */
-export function launchArguments({ name, version }: { readonly name: RuntimeName; readonly version: string }, launch: Launch): string[] {
+export function launchArguments(
+  { name, version }: { readonly name: RuntimeName; readonly version: string },
+  launch: Launch,
+): string[] {
   const { file, preload, passed, denoConfig } = launch
   switch (name) {
     case 'node':
@@ -85,7 +88,10 @@ function quietNode(version: string): string[] {
 }
 
 /** The arguments before a program of ours that loads the user's file, which runs nothing: on Deno it may look at this machine, no more. */
-export function loadArguments({ name, version }: { readonly name: RuntimeName; readonly version: string }, passed: readonly string[]): string[] {
+export function loadArguments(
+  { name, version }: { readonly name: RuntimeName; readonly version: string },
+  passed: readonly string[],
+): string[] {
   if (name === 'deno') return ['run', '--quiet', '--no-prompt', '--allow-read', '--allow-env', '--allow-sys', ...passed]
   return [...(name === 'node' ? quietNode(version) : []), ...passed]
 }

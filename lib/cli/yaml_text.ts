@@ -23,7 +23,8 @@ function block(value: unknown, indent: string): string {
 }
 
 function isMap(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).some((each) => each !== undefined)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) &&
+    Object.values(value).some((each) => each !== undefined)
 }
 
 /** JSON is YAML. */

@@ -4,13 +4,24 @@ import { ApiError, isExpired } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { groupResourceOf, apiVersionOf } from '../core/resource.ts'
+import { apiVersionOf, groupResourceOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
-import { readAs, readError, readJson, type BeforeParse, type ListBody, type Parse } from './codec.ts'
+import { type BeforeParse, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
 import {
-  createRequest, deleteRequest, getRequest, listRequest, patchRequest, updateRequest, watchRequest, wireObject,
-  type PatchType, type SelectOptions, type Target, type WatchQuery, type WriteQuery,
+  createRequest,
+  deleteRequest,
+  getRequest,
+  listRequest,
+  patchRequest,
+  type PatchType,
+  type SelectOptions,
+  type Target,
+  updateRequest,
+  type WatchQuery,
+  watchRequest,
+  wireObject,
+  type WriteQuery,
 } from './requests.ts'
 import type { WriteObserver } from './write_observer.ts'
 
@@ -90,7 +101,12 @@ export class Api {
   }
 
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return this.handOut(readAs(target.resource, (await this.#json(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject))
+    return this.handOut(
+      readAs(
+        target.resource,
+        (await this.#json(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject,
+      ),
+    )
   }
 
   /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. `beforeParse`: see {@link readJson}. */
@@ -103,7 +119,9 @@ export class Api {
     const action = `list ${this.describe(target)}`
     const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
     const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
-    if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
+    if (!body || !isList(body)) {
+      throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
+    }
     return { metadata: body.metadata, items: this.#itemsOf(body, target) }
   }
 
@@ -136,7 +154,13 @@ export class Api {
   }
 
   create(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(target, query, createRequest(target, bodyOf(target, object), query), `create ${this.describe(target)}`, signal)
+    return this.#write(
+      target,
+      query,
+      createRequest(target, bodyOf(target, object), query),
+      `create ${this.describe(target)}`,
+      signal,
+    )
   }
 
   update(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
@@ -152,7 +176,13 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<Written> {
     const verb = type === 'apply' ? 'apply' : target.subresource === 'status' ? 'set the status of' : 'patch'
-    return this.#write(target, query, patchRequest(target, type, patch, query), `${verb} ${this.describe(target)}`, signal)
+    return this.#write(
+      target,
+      query,
+      patchRequest(target, type, patch, query),
+      `${verb} ${this.describe(target)}`,
+      signal,
+    )
   }
 
   /** The answer is the object while finalizers keep it, else a Status. */
@@ -168,9 +198,18 @@ export class Api {
   }
 
   /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
-  async deleteAll(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<KubeObject[]> {
+  async deleteAll(
+    target: Target,
+    options: Parameters<typeof deleteRequest>[1],
+    signal?: AbortSignal,
+  ): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }
-    return this.#itemsOf((await this.#json(deleteRequest(all, options), `delete all ${this.describe(all)}`, signal)) as Partial<ListBody> | null, all)
+    return this.#itemsOf(
+      (await this.#json(deleteRequest(all, options), `delete all ${this.describe(all)}`, signal)) as
+        | Partial<ListBody>
+        | null,
+      all,
+    )
   }
 
   /** A request of the caller's own, answered with JSON. */
@@ -181,7 +220,9 @@ export class Api {
   /** The items of a list: those of built-in kinds come without apiVersion and kind. */
   #itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
     const apiVersion = apiVersionOf(resource)
-    return (body?.items ?? []).map((item) => this.handOut(readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind })))
+    return (body?.items ?? []).map((item) =>
+      this.handOut(readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind }))
+    )
   }
 
   async #write(
@@ -214,7 +255,11 @@ export class Api {
   }
 
   /** Sends, and reads the whole answer, while no signal that ends it is aborted. */
-  async #exchange<T>(request: HttpRequest, signal: AbortSignal | undefined, read: (response: HttpResponse) => Promise<T>): Promise<T> {
+  async #exchange<T>(
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+    read: (response: HttpResponse) => Promise<T>,
+  ): Promise<T> {
     const { signal: own } = this
     const fence = request.method === 'GET' ? undefined : this.#options.fence
     // Not every transport looks at a signal that was aborted before; an abandoned run must not write on any.
@@ -259,13 +304,16 @@ function bodyOf({ resource, subresource }: Target, object: object): object {
 
 /** A Table, or an object of the kind, would pass for a list of nothing; a list of nothing may be without items, or have null. */
 function isList(body: Partial<ListBody> & { readonly kind?: unknown }): body is ListBody {
-  return typeof body.metadata === 'object' && (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
+  return typeof body.metadata === 'object' &&
+    (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
 }
 
 /** `Foo "default/example"`, `the scale of Foo "default/example"`, or `foos.example.dev in namespace "default"` for all of them. */
 export function describe(target: Target): string {
   const { resource, namespace, name, subresource } = target
-  if (subresource && subresource !== 'status') return `the ${subresource} of ${describe({ ...target, subresource: undefined })}`
+  if (subresource && subresource !== 'status') {
+    return `the ${subresource} of ${describe({ ...target, subresource: undefined })}`
+  }
   if (name === undefined) return `${groupResourceOf(resource)}${namespace ? ` in namespace "${namespace}"` : ''}`
   return `${resource.kind} "${namespace ? `${namespace}/` : ''}${name}"`
 }

@@ -8,7 +8,7 @@
 import { project } from '../core/equal.ts'
 import { hashOf } from '../core/hash.ts'
 import { formatKey, type KubeObject, type ObjectKey } from '../core/objects.ts'
-import { apiVersionOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 
 /** Above this many objects the oldest answers are forgotten; they cost one request each when asked for again. */
 const MAX_ANSWERS = 50_000

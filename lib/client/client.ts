@@ -1,6 +1,6 @@
 /** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
 import type { Index } from '../core/object_indexer.ts'
-import type { DesiredMeta, KubeObject, Ref, StatusOf, Draft } from '../core/objects.ts'
+import type { DesiredMeta, Draft, KubeObject, Ref, StatusOf } from '../core/objects.ts'
 import type { AnyResource, Resource, Writable } from '../core/resource.ts'
 import type { KindName } from './rest_mapper.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
@@ -71,8 +71,8 @@ export interface OwnedBy<O extends KubeObject | undefined> {
 }
 
 /** What an object of a namespaced kind must say of itself when no owner says it. */
-export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O, T['metadata']['namespace']] extends [undefined, string]
-  ? { readonly metadata: { readonly namespace: string } }
+export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O, T['metadata']['namespace']] extends
+  [undefined, string] ? { readonly metadata: { readonly namespace: string } }
   : unknown
 
 export interface PatchOptions extends WriteOptions {
@@ -110,7 +110,9 @@ export interface Ensured<T> {
 }
 
 /** An object that is there, or one to be: nothing beside the metadata is certain. */
-export type Editable<D> = { metadata: Draft<MetaOf<D>> } & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Draft<D[K]> }
+export type Editable<D> =
+  & { metadata: Draft<MetaOf<D>> }
+  & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Draft<D[K]> }
 
 type MetaOf<D> = D extends { readonly metadata: infer M } ? M : DesiredMeta
 
@@ -165,7 +167,11 @@ export interface Client extends Reader {
     options?: WriteOptions & OwnedBy<O>,
   ): Promise<T>
   /** Replaces an object that was read, at the version that was read: `Conflict` when it has changed since. */
-  update<T extends KubeObject, D>(resource: Resource<T, D> & Writable<D>, object: NoInfer<T>, options?: WriteOptions): Promise<T>
+  update<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
+    object: NoInfer<T>,
+    options?: WriteOptions,
+  ): Promise<T>
   /** Server-side apply, forced. Not sent when the last answer to the same desired object still stands in the cache. */
   apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,

@@ -2,7 +2,7 @@
 import { ApiError, type Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { markPartial } from '../core/partial.ts'
-import { apiVersionOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import type { HttpResponse } from '../core/transport.ts'
 
 /** What a list answers with. Items of built-in kinds have no apiVersion and kind. */
@@ -19,7 +19,9 @@ export type Parse = (text: string) => unknown
 export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
   if (resource.only !== 'metadata') return object
   // A server that was asked for metadata sends no more: an object of which nothing is deleted stays small in V8.
-  for (const field of Object.keys(object)) if (!IDENTITY.has(field)) delete (object as unknown as Record<string, unknown>)[field]
+  for (const field of Object.keys(object)) {
+    if (!IDENTITY.has(field)) delete (object as unknown as Record<string, unknown>)[field]
+  }
   return markPartial(Object.assign(object, { apiVersion: apiVersionOf(resource), kind: resource.kind }))
 }
 
@@ -30,7 +32,11 @@ const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']
  * object, which may be written back, are parsed by `parseExact`. `beforeParse` is called with the number of characters, and
  * awaited: a large answer holds the event loop while it is parsed.
  */
-export async function readJson(response: HttpResponse, action: string, how: { readonly parse?: Parse; readonly beforeParse?: BeforeParse | undefined } = {}): Promise<unknown> {
+export async function readJson(
+  response: HttpResponse,
+  action: string,
+  how: { readonly parse?: Parse; readonly beforeParse?: BeforeParse | undefined } = {},
+): Promise<unknown> {
   const { parse = JSON.parse, beforeParse } = how
   if (response.status >= 400) throw await readError(response, action)
   const text = await response.body.text()
@@ -39,7 +45,9 @@ export async function readJson(response: HttpResponse, action: string, how: { re
     return parse(text)
   } catch {
     // No cause: the parser quotes what it could not read, and that may be half a Secret.
-    throw new SyntaxError(`Cannot ${action}: the server answered ${response.status} with ${describeBody(text)} instead of JSON`)
+    throw new SyntaxError(
+      `Cannot ${action}: the server answered ${response.status} with ${describeBody(text)} instead of JSON`,
+    )
   }
 }
 
@@ -50,12 +58,18 @@ export async function readError(response: HttpResponse, action: string): Promise
 }
 
 /** The error a Status stands for, as the body of an answer or within a watch. */
-export function errorOf(answer: Status, action: string, known: { code?: number; retryAfterMs?: number | undefined } = {}): ApiError {
+export function errorOf(
+  answer: Status,
+  action: string,
+  known: { code?: number; retryAfterMs?: number | undefined } = {},
+): ApiError {
   const status = withoutObjects(answer, /\bSecret "|\bsecrets\b/.test(action))
   const code = known.code ?? status.code ?? 500
   const message = status.message || status.reason || `the server answered ${code}`
   // The server's own words for it, "the server could not find the requested resource", have misled many.
-  const hint = code === 404 && !status.details?.name ? '; it does not serve this kind or subresource (is the CRD installed?)' : ''
+  const hint = code === 404 && !status.details?.name
+    ? '; it does not serve this kind or subresource (is the CRD installed?)'
+    : ''
   return new ApiError(`Cannot ${action}: ${message}${hint}${code === 403 ? missingRule(message) : ''}`, status, {
     code,
     retryAfterMs: known.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds),
@@ -64,7 +78,9 @@ export function errorOf(answer: Status, action: string, known: { code?: number; 
 
 /** What RBAC does not permit, as a rule of a role. Other refusals with 403, such as a quota's, name none. */
 function missingRule(message: string): string {
-  if (message.includes(`you can't set finalizers on`)) return `; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`
+  if (message.includes(`you can't set finalizers on`)) {
+    return `; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`
+  }
   const [, verb, resource, group] = /cannot (\S+) resource "([^"]+)" in API group "([^"]*)"/.exec(message) ?? []
   return verb ? `; its role lacks { apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"] }` : ''
 }
@@ -86,8 +102,10 @@ export function withRule(message: string, verbs: readonly string[], otherwise: s
  */
 function withoutObjects(status: Status, isSecret: boolean): Status {
   const clean = (text: string | undefined): string | undefined =>
-    text?.replace(/(Invalid value: )("(?:[^"\\]|\\.)*"|\{.*\})/gs, (whole, head: string, value: string) =>
-      isSecret || /^"?\{/.test(value) ? `${head}(not shown)` : whole)
+    text?.replace(
+      /(Invalid value: )("(?:[^"\\]|\\.)*"|\{.*\})/gs,
+      (whole, head: string, value: string) => isSecret || /^"?\{/.test(value) ? `${head}(not shown)` : whole,
+    )
   const message = clean(status.message)
   const causes = status.details?.causes?.map((cause) => ({ ...cause, ...optional('message', clean(cause.message)) }))
   const details = status.details && { ...status.details, ...optional('causes', causes) }

@@ -19,8 +19,12 @@ interface ResourceList {
 
 /** The kinds of each group's preferred version that have all of these verbs. */
 export async function discoverKinds(api: Api, verbs: readonly string[], signal: AbortSignal): Promise<AnyResource[]> {
-  const { groups } = (await api.raw({ method: 'GET', path: '/apis', headers: ACCEPT }, 'list the API groups', signal)) as GroupList
-  const versions = ['v1', ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion).filter(parseApiVersion)]
+  const { groups } =
+    (await api.raw({ method: 'GET', path: '/apis', headers: ACCEPT }, 'list the API groups', signal)) as GroupList
+  const versions = [
+    'v1',
+    ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion).filter(parseApiVersion),
+  ]
   const lists = await Promise.all(versions.map((groupVersion) => kindsOf(api, groupVersion, signal)))
   return lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb))).map(({ resource }) => resource)
 }
@@ -54,14 +58,28 @@ export function parseApiVersion(apiVersion: string): { readonly group: string; r
  */
 export async function readKinds(api: Api, groupVersion: string, signal?: AbortSignal): Promise<ServedKind[]> {
   const names = parseApiVersion(groupVersion)
-  if (!names) throw new TypeError(`Cannot list the kinds of ${JSON.stringify(groupVersion)}: it is no apiVersion, such as "v1" or "apps/v1"`)
+  if (!names) {
+    throw new TypeError(
+      `Cannot list the kinds of ${JSON.stringify(groupVersion)}: it is no apiVersion, such as "v1" or "apps/v1"`,
+    )
+  }
   const { group, version } = names
   const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
-  const list = (await api.raw({ method: 'GET', path, headers: ACCEPT }, `list the kinds of ${groupVersion}`, signal)) as ResourceList
+  const list = (await api.raw(
+    { method: 'GET', path, headers: ACCEPT },
+    `list the kinds of ${groupVersion}`,
+    signal,
+  )) as ResourceList
   return list.resources
     .filter(({ name }) => !name.includes('/'))
     .map(({ name, kind, namespaced, verbs }) => ({
-      resource: { group, version, kind, plural: name, scope: namespaced ? ('Namespaced' as const) : ('Cluster' as const) },
+      resource: {
+        group,
+        version,
+        kind,
+        plural: name,
+        scope: namespaced ? ('Namespaced' as const) : ('Cluster' as const),
+      },
       verbs: verbs ?? [],
     }))
 }

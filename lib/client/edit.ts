@@ -4,7 +4,7 @@ import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
 import { isExact } from '../core/exact_json.ts'
-import type { KubeObject, Ref, Draft } from '../core/objects.ts'
+import type { Draft, KubeObject, Ref } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
 import { checkWritable, type Resource } from '../core/resource.ts'
 import { describe } from './api.ts'
@@ -56,7 +56,9 @@ export async function createOrUpdate<T extends KubeObject, D>(
   const target = targetOf(resource, ref, action)
   const current = await wholeObject(client, resource, ref, options)
   const { name, namespace } = target
-  const changed = current ? copyMarks(current, cloneJson(current as object)) : { metadata: { name, ...(namespace ? { namespace } : {}) } }
+  const changed = current
+    ? copyMarks(current, cloneJson(current as object))
+    : { metadata: { name, ...(namespace ? { namespace } : {}) } }
   changeNow(change, changed as unknown as Editable<D>, () => `${action} ${describe(target)}`)
   const { metadata } = changed as Partial<KubeObject>
   if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {
@@ -90,10 +92,15 @@ function changeNow<D>(change: (draft: D) => void, changed: D, action: () => stri
   const waiting: unknown = change(changed)
   if (!(waiting instanceof Promise)) return
   waiting.catch(() => {}) // nobody can hear of it any more
-  throw new TypeError(`Cannot ${action()}: the change is an async function, and what it does after it has waited would be lost`)
+  throw new TypeError(
+    `Cannot ${action()}: the change is an async function, and what it does after it has waited would be lost`,
+  )
 }
 
 /** An object without what the server keeps about its writing; a dry run changes that no more than a write without effect. */
 function content(object: KubeObject): object {
-  return { ...object, metadata: { ...object.metadata, resourceVersion: undefined, generation: undefined, managedFields: undefined } }
+  return {
+    ...object,
+    metadata: { ...object.metadata, resourceVersion: undefined, generation: undefined, managedFields: undefined },
+  }
 }

@@ -4,26 +4,52 @@ import { stringifyExact } from '../core/exact_json.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf, type Draft } from '../core/objects.ts'
+import { type Draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
-import { apiVersionOf, checkWritable, groupResourceOf, wholeOf, type AnyResource, type Resource, type Writable } from '../core/resource.ts'
+import {
+  type AnyResource,
+  apiVersionOf,
+  checkWritable,
+  groupResourceOf,
+  type Resource,
+  wholeOf,
+  type Writable,
+} from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import { clusterSuffix, type Api, type Written } from './api.ts'
+import { type Api, clusterSuffix, type Written } from './api.ts'
 import { ApplyCache } from './apply_cache.ts'
 import type {
-  CachingReader, Client, DeleteAllOptions, DeleteOptions, Editable, Ensured, ListOptions, ListPage, OwnedBy, PageOptions, Patch, PatchOptions, Placed, Reader,
-  SendOptions, Subresource, WatchChange, WatchOptions, WriteOptions, WriteRecord,
+  CachingReader,
+  Client,
+  DeleteAllOptions,
+  DeleteOptions,
+  Editable,
+  Ensured,
+  ListOptions,
+  ListPage,
+  OwnedBy,
+  PageOptions,
+  Patch,
+  PatchOptions,
+  Placed,
+  Reader,
+  SendOptions,
+  Subresource,
+  WatchChange,
+  WatchOptions,
+  WriteOptions,
+  WriteRecord,
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { createOrUpdate, edit } from './edit.ts'
-import { RestMapper, type KindName } from './rest_mapper.ts'
+import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { patchBody } from './patches.ts'
-import { owned, targetOf, targetOfNew, uidIn, whole, type NamedTarget } from './target.ts'
-import { wireObject, type Target, type WriteQuery } from './requests.ts'
+import { type NamedTarget, owned, targetOf, targetOfNew, uidIn, whole } from './target.ts'
+import { type Target, wireObject, type WriteQuery } from './requests.ts'
 import { statusError, statusPatch } from './status_patch.ts'
-import { subresourceBody, type SubresourceAnswer, type SubresourceBody, type SubresourceName } from './subresources.ts'
+import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_changes.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
@@ -65,16 +91,32 @@ export class KubeClient implements Client {
   /** The same client for one run: its calls end with the run's signal, and its writes are told to `onWrite`. */
   bound(run: { readonly signal: AbortSignal }, onWrite?: (write: WriteRecord) => void): KubeClient {
     const api = this.#api.bound(run)
-    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, api, onWrite: onWrite ?? this.#options.onWrite })
+    return new KubeClient({
+      ...this.#options,
+      applied: this.#applied,
+      kinds: this.#kinds,
+      api,
+      onWrite: onWrite ?? this.#options.onWrite,
+    })
   }
 
   /** The same client for what works in the name of a lease: no write begins once the fence has fallen. */
   fenced(fence: Fence): KubeClient {
-    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, api: this.#api.fenced(fence) })
+    return new KubeClient({
+      ...this.#options,
+      applied: this.#applied,
+      kinds: this.#kinds,
+      api: this.#api.fenced(fence),
+    })
   }
 
   get live(): Client {
-    return (this.#live ??= new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, reader: undefined }))
+    return (this.#live ??= new KubeClient({
+      ...this.#options,
+      applied: this.#applied,
+      kinds: this.#kinds,
+      reader: undefined,
+    }))
   }
 
   get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
@@ -89,13 +131,27 @@ export class KubeClient implements Client {
     return this.#reader.lookup(index, key)
   }
 
-  async *pages<T extends KubeObject>(resource: Of<T>, options: PageOptions = {}): AsyncGenerator<ListPage<T>, void, undefined> {
-    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<ListPage<T>, void, undefined>
+  async *pages<T extends KubeObject>(
+    resource: Of<T>,
+    options: PageOptions = {},
+  ): AsyncGenerator<ListPage<T>, void, undefined> {
+    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<
+      ListPage<T>,
+      void,
+      undefined
+    >
   }
 
-  async *watch<T extends KubeObject>(resource: Of<T>, options: WatchOptions = {}): AsyncGenerator<WatchChange<T>, void, undefined> {
+  async *watch<T extends KubeObject>(
+    resource: Of<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchChange<T>, void, undefined> {
     const { namespace, signal, ...rest } = options
-    yield* watchChanges(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<WatchChange<T>, void, undefined>
+    yield* watchChanges(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<
+      WatchChange<T>,
+      void,
+      undefined
+    >
   }
 
   async create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -108,9 +164,18 @@ export class KubeClient implements Client {
     return this.#tell('create', resource, written, 'created', options) as T
   }
 
-  async update<T extends KubeObject, D>(resource: Resource<T, D> & Writable<D>, object: NoInfer<T>, options: WriteOptions = {}): Promise<T> {
+  async update<T extends KubeObject, D>(
+    resource: Resource<T, D> & Writable<D>,
+    object: NoInfer<T>,
+    options: WriteOptions = {},
+  ): Promise<T> {
     const wanted = whole(resource, owned(resource, object, options.owner), 'update')
-    const written = await this.#api.update(targetOf(resource, wanted, 'update'), wanted, this.#query(options), options.signal)
+    const written = await this.#api.update(
+      targetOf(resource, wanted, 'update'),
+      wanted,
+      this.#query(options),
+      options.signal,
+    )
     return this.#tell('update', resource, written, changeSince(object, written), options) as T
   }
 
@@ -124,13 +189,27 @@ export class KubeClient implements Client {
     const query = this.#query(options)
     const current = await this.#current(resource, target)
     // Of a kind that is not cached nothing is remembered: there is nothing to compare it with.
-    const memory = options.dryRun || !this.#isCached(resource) ? undefined : this.#applied.of(resource, target, query.fieldManager)
+    const memory = options.dryRun || !this.#isCached(resource)
+      ? undefined
+      : this.#applied.of(resource, target, query.fieldManager)
     if (current && memory?.stands(wanted, current)) {
       return this.#tell('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
-    const written = await this.#api.patch(target, 'apply', wanted, { ...query, force: options.force ?? true }, options.signal)
+    const written = await this.#api.patch(
+      target,
+      'apply',
+      wanted,
+      { ...query, force: options.force ?? true },
+      options.signal,
+    )
     memory?.remember(wanted, written.object)
-    return this.#tell('apply', resource, written, written.created ? 'created' : changeSince(current ?? {}, written), options) as T
+    return this.#tell(
+      'apply',
+      resource,
+      written,
+      written.created ? 'created' : changeSince(current ?? {}, written),
+      options,
+    ) as T
   }
 
   async edit<T extends KubeObject, D>(
@@ -160,7 +239,13 @@ export class KubeClient implements Client {
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
     const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)
-    return this.#tell(options.subresource === 'status' ? 'status' : 'patch', resource, written, changeSince(ref, written), options) as T
+    return this.#tell(
+      options.subresource === 'status' ? 'status' : 'patch',
+      resource,
+      written,
+      changeSince(ref, written),
+      options,
+    ) as T
   }
 
   async setStatus<T extends KubeObject, D>(
@@ -179,14 +264,24 @@ export class KubeClient implements Client {
       return this.#tell('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
     }
     const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${this.#api.describe(target)}`, ref)
-    const sent = this.#api.patch({ ...target, subresource: 'status' }, 'json', patch, this.#query(options), options.signal)
+    const sent = this.#api.patch(
+      { ...target, subresource: 'status' },
+      'json',
+      patch,
+      this.#query(options),
+      options.signal,
+    )
     const written = await sent.catch((error: unknown) => {
       throw statusError(error, target, uid, this.#api)
     })
     return this.#tell('status', resource, written, changeSince(current ?? ref, written), options) as T
   }
 
-  async delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options: DeleteOptions = {}): Promise<boolean> {
+  async delete<T extends KubeObject>(
+    resource: Of<T>,
+    ref: Ref<NoInfer<T>>,
+    options: DeleteOptions = {},
+  ): Promise<boolean> {
     const target = targetOf(resource, ref, 'delete')
     if (!options.dryRun) this.#applied.forget(resource, formatKey(target))
     try {
@@ -202,11 +297,16 @@ export class KubeClient implements Client {
   async deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]> {
     const { namespace } = options
     if (resource.scope === 'Namespaced' && !namespace) {
-      throw new TypeError(`Cannot delete all ${groupResourceOf(resource)}: it needs a namespace; the server deletes in one at a time`)
+      throw new TypeError(
+        `Cannot delete all ${groupResourceOf(resource)}: it needs a namespace; the server deletes in one at a time`,
+      )
     }
     const left = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
-    if (!options.dryRun) for (const object of left) this.#applied.forget(resource, formatKey(keyOf(object)))
-    this.#note({ verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' }, options)
+    if (!options.dryRun) { for (const object of left) this.#applied.forget(resource, formatKey(keyOf(object))) }
+    this.#note(
+      { verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' },
+      options,
+    )
     return left as T[]
   }
 
@@ -217,8 +317,17 @@ export class KubeClient implements Client {
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
     // A part of an object is always read as a whole: what is read may be written back.
     const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
-    const told = (verb: WriteRecord['verb'], { object, created }: Written, options: SendOptions): SubresourceAnswer<N, T> => {
-      this.#note({ verb, kind: `${resource.kind}/${name}`, key: formatKey(target), result: created ? 'created' : 'changed' }, options)
+    const told = (
+      verb: WriteRecord['verb'],
+      { object, created }: Written,
+      options: SendOptions,
+    ): SubresourceAnswer<N, T> => {
+      this.#note({
+        verb,
+        kind: `${resource.kind}/${name}`,
+        key: formatKey(target),
+        result: created ? 'created' : 'changed',
+      }, options)
       return object as unknown as SubresourceAnswer<N, T>
     }
     const [api, body] = [this.#api, subresourceBody.bind(undefined, target)]
@@ -231,7 +340,17 @@ export class KubeClient implements Client {
       patch: async (patch, options = {}) =>
         told('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
       apply: async (part, options = {}) =>
-        told('apply', await api.patch(target, 'apply', body(part), { ...this.#query(options), force: options.force ?? true }, options.signal), options),
+        told(
+          'apply',
+          await api.patch(
+            target,
+            'apply',
+            body(part),
+            { ...this.#query(options), force: options.force ?? true },
+            options.signal,
+          ),
+          options,
+        ),
     }
   }
 
@@ -244,8 +363,12 @@ export class KubeClient implements Client {
     const apiVersion = 'apiVersion' in name ? name.apiVersion : apiVersionOf(name)
     const found = await untilAborted(this.#kinds.find({ apiVersion, kind }), signal)
     if (found) return found
-    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server${clusterSuffix(this.#api)} does not serve it (is the CRD installed?)`
-    throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, { code: 404 })
+    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server${
+      clusterSuffix(this.#api)
+    } does not serve it (is the CRD installed?)`
+    throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, {
+      code: 404,
+    })
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {
@@ -264,7 +387,9 @@ export class KubeClient implements Client {
   /** What the cache has of an object before we write it. A request to save a request is not worth it. */
   async #current(resource: AnyResource, target: NamedTarget): Promise<KubeObject | undefined> {
     const isCached = this.#isCached(resource)
-    const object = isCached ? await this.#reader.get<KubeObject>(resource, { namespace: target.namespace ?? '', name: target.name }) : undefined
+    const object = isCached
+      ? await this.#reader.get<KubeObject>(resource, { namespace: target.namespace ?? '', name: target.name })
+      : undefined
     // What a strip function took out may be what differs.
     return object && isPartial(object) ? undefined : object
   }

@@ -1,5 +1,5 @@
 /** Reads that go to the server. */
-import { indexKeys, type Index } from '../core/object_indexer.ts'
+import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { Api } from './api.ts'

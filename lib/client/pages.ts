@@ -1,7 +1,7 @@
 /** A list, page by page. */
 import { isExpired } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { PAGE_SIZE, type Api } from './api.ts'
+import { type Api, PAGE_SIZE } from './api.ts'
 import type { ListPage, PageOptions } from './client.ts'
 
 /** The pages of a kind; see {@link Client.pages}. Each is asked for when the one before has been taken. */

@@ -1,6 +1,6 @@
 /** Requests counted as client-go counts them: each one that is sent, retries included. */
 import type { Transport } from '../core/transport.ts'
-import type { Counter, MetricDefinition, Meter } from '../observe/metrics.ts'
+import type { Counter, Meter, MetricDefinition } from '../observe/metrics.ts'
 
 const REQUESTS_TOTAL: MetricDefinition<'code' | 'method' | 'host'> = {
   name: 'rest_client_requests_total',
@@ -20,7 +20,7 @@ export function countingRequests(meter: Meter, transport: Transport, host: strin
   const count = (code: string, method: string): void => {
     const id = `${code} ${method}`
     let counter = taken.get(id)
-    if (!counter) taken.set(id, (counter = series.with({ code, method, host })))
+    if (!counter) taken.set(id, counter = series.with({ code, method, host }))
     counter.inc()
   }
   return async (request) => {

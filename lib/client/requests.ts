@@ -1,6 +1,6 @@
 /** Requests as values: from a verb and its arguments to a path, headers and a body. Nothing is sent here. */
 import type { HttpRequest } from '../core/transport.ts'
-import { apiVersionOf, checkWritable, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, apiVersionOf, checkWritable } from '../core/resource.ts'
 import { stringifyExact } from '../core/exact_json.ts'
 import { formatLabels } from '../core/selectors.ts'
 
@@ -28,7 +28,9 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
 export function pathOf({ resource, namespace, name, subresource }: Target): string {
   const version = segment(resource, 'version', resource.version)
   const root = resource.group ? `/apis/${segment(resource, 'group', resource.group)}/${version}` : `/api/${version}`
-  const within = resource.scope === 'Namespaced' && namespace ? `/namespaces/${segment(resource, 'namespace', namespace)}` : ''
+  const within = resource.scope === 'Namespaced' && namespace
+    ? `/namespaces/${segment(resource, 'namespace', namespace)}`
+    : ''
   if (name !== undefined && resource.scope === 'Namespaced' && !within) {
     throw new TypeError(`Cannot address ${resource.kind} "${name}": it needs a namespace`)
   }
@@ -40,7 +42,9 @@ export function pathOf({ resource, namespace, name, subresource }: Target): stri
 /** The rule of apimachinery's IsValidPathSegmentName; the server decodes a path before it divides it. */
 function segment(resource: AnyResource, what: string, value: string): string {
   if (value !== '' && value !== '.' && value !== '..' && !/[/%]/.test(value)) return encodeURIComponent(value)
-  throw new TypeError(`Cannot address ${resource.kind}: the ${what} ${JSON.stringify(value)} is empty, ".", "..", or has a "/" or "%"`)
+  throw new TypeError(
+    `Cannot address ${resource.kind}: the ${what} ${JSON.stringify(value)} is empty, ".", "..", or has a "/" or "%"`,
+  )
 }
 
 export function getRequest(target: Target): HttpRequest {
@@ -52,7 +56,11 @@ export function listRequest(
   options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
 ): HttpRequest {
   const query = { ...selectors(options), limit: options.limit, continue: options.continue }
-  return { method: 'GET', path: withQuery(pathOf(target), query), headers: accepting(target, 'PartialObjectMetadataList') }
+  return {
+    method: 'GET',
+    path: withQuery(pathOf(target), query),
+    headers: accepting(target, 'PartialObjectMetadataList'),
+  }
 }
 
 /** Where a watch begins and when it ends. */
@@ -90,7 +98,12 @@ export function createRequest(target: Target, object: object, query: WriteQuery)
 }
 
 /** `action` begins the message of the TypeError that is thrown for numbers which may have been rounded: `update Foo "ns/a"`. */
-export function updateRequest(target: Target, object: object, query: WriteQuery, action = `update ${target.resource.kind}`): HttpRequest {
+export function updateRequest(
+  target: Target,
+  object: object,
+  query: WriteQuery,
+  action = `update ${target.resource.kind}`,
+): HttpRequest {
   const path = withQuery(pathOf(target), writeQuery(query))
   return { method: 'PUT', path, headers: sending('application/json'), body: stringifyExact(object, action) }
 }
@@ -153,7 +166,9 @@ const ACCEPT = { accept: 'application/json' } as const
 
 /** A list is asked for as a list, a watch's events as objects: the real server takes no other. */
 function accepting({ resource }: Target, as: string): Record<string, string> {
-  return resource.only === 'metadata' ? { accept: `application/json;as=${as};g=meta.k8s.io;v=v1,application/json` } : ACCEPT
+  return resource.only === 'metadata'
+    ? { accept: `application/json;as=${as};g=meta.k8s.io;v=v1,application/json` }
+    : ACCEPT
 }
 
 function sending(mediaType: string): Record<string, string> {

@@ -1,5 +1,5 @@
 /** Writes that are tried again when another was first. */
-import { sleep, systemClock, type Clock } from '../async/clock.ts'
+import { type Clock, sleep, systemClock } from '../async/clock.ts'
 import { isReason } from '../core/errors.ts'
 
 export interface RetryOnConflictOptions {

@@ -23,7 +23,12 @@ interface TokenRequestSpec {
   /** How long it is good for; the server may say otherwise. At least 600. Default: 3600. */
   readonly expirationSeconds?: number
   /** The token goes with this object. */
-  readonly boundObjectRef?: { readonly kind: string; readonly apiVersion: string; readonly name: string; readonly uid?: string }
+  readonly boundObjectRef?: {
+    readonly kind: string
+    readonly apiVersion: string
+    readonly name: string
+    readonly uid?: string
+  }
 }
 
 /** What is known of these. All others take an object and answer with the object that they are a part of. */
@@ -31,7 +36,10 @@ interface Known {
   scale: { body: { readonly spec: { readonly replicas: number } }; answer: Scale }
   eviction: { body: { readonly deleteOptions?: EvictionOptions }; answer: Status }
   token: { body: { readonly spec?: TokenRequestSpec }; answer: TokenRequest }
-  binding: { body: { readonly target: { readonly apiVersion: 'v1'; readonly kind: 'Node'; readonly name: string } }; answer: Status }
+  binding: {
+    body: { readonly target: { readonly apiVersion: 'v1'; readonly kind: 'Node'; readonly name: string } }
+    answer: Status
+  }
 }
 
 interface EvictionOptions {
@@ -40,15 +48,17 @@ interface EvictionOptions {
 }
 
 export type SubresourceName = keyof Known | (string & {})
-export type SubresourceBody<N extends SubresourceName, T = unknown> = N extends keyof Known
-  ? Known[N]['body']
-  : N extends 'status' ? { readonly status: Part<StatusOf<T>>; readonly [field: string]: unknown } : object
-export type SubresourceAnswer<N extends SubresourceName, T = unknown> = N extends keyof Known
-  ? Known[N]['answer']
-  : N extends 'status' ? T : { readonly [field: string]: unknown }
+export type SubresourceBody<N extends SubresourceName, T = unknown> = N extends keyof Known ? Known[N]['body']
+  : N extends 'status' ? { readonly status: Part<StatusOf<T>>; readonly [field: string]: unknown }
+  : object
+export type SubresourceAnswer<N extends SubresourceName, T = unknown> = N extends keyof Known ? Known[N]['answer']
+  : N extends 'status' ? T
+  : { readonly [field: string]: unknown }
 
 /** Some of the fields, at any depth; lists are taken whole. */
-type Part<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Part<T[K]> | undefined } : T
+type Part<T> = T extends readonly unknown[] ? T
+  : T extends object ? { readonly [K in keyof T]?: Part<T[K]> | undefined }
+  : T
 
 /** Bodies that are of another kind than the object. */
 const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; readonly kind: string }>> = {

@@ -2,7 +2,7 @@
 import type { KubeObject, ObjectKey, OwnerReference } from '../core/objects.ts'
 import { withController } from '../core/owners.ts'
 import { isPartial } from '../core/partial.ts'
-import { groupResourceOf, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import { describe } from './api.ts'
 import type { Target } from './requests.ts'
 
@@ -34,7 +34,11 @@ export function targetOfNew(resource: AnyResource, object: object): Target {
     throw new TypeError(`Cannot create ${groupResourceOf(resource)}: the object has neither a name nor a generateName`)
   }
   const what = name ? `"${name}"` : `with generateName "${generateName}"`
-  return { resource, name: name || undefined, namespace: namespaceIn(resource, namespace, `create ${resource.kind} ${what}`) }
+  return {
+    resource,
+    name: name || undefined,
+    namespace: namespaceIn(resource, namespace, `create ${resource.kind} ${what}`),
+  }
 }
 
 /** An object with its owner: in the owner's namespace, and controlled by it. */
@@ -52,7 +56,9 @@ export function whole(resource: AnyResource, object: object, verb: string): obje
   if (!isPartial(object)) return object
   const { name, namespace } = keyIn(object)
   const why = 'it was read without what the cache strips, or as metadata alone, and the rest would be deleted'
-  throw new TypeError(`Cannot ${verb} ${describe({ resource, namespace, name })}: ${why}; use edit or client.live.get, or send a patch`)
+  throw new TypeError(
+    `Cannot ${verb} ${describe({ resource, namespace, name })}: ${why}; use edit or client.live.get, or send a patch`,
+  )
 }
 
 /** The uid of an object that was handed over whole; a key has none. */

@@ -19,7 +19,11 @@ export async function* watchChanges(
   const what = api.describe(target)
   try {
     scope.signal.throwIfAborted()
-    const { body } = await api.watch(target, { ...options, resourceVersion: options.resourceVersion ?? '' }, scope.signal)
+    const { body } = await api.watch(
+      target,
+      { ...options, resourceVersion: options.resourceVersion ?? '' },
+      scope.signal,
+    )
     for await (const lines of lineBatches(body)) {
       for (const line of lines) {
         const change = readChange(line, what)

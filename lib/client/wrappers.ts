@@ -45,7 +45,11 @@ function verbs(client: Client): Verbs {
 /** A client that fills in its namespace: what is written need not have one. */
 export interface NamespacedClient extends Omit<Client, 'create' | 'apply' | 'live'> {
   create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
-  apply<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions & { force?: boolean }): Promise<T>
+  apply<T extends KubeObject, D>(
+    resource: Resource<T, D>,
+    object: NoInfer<D>,
+    options?: WriteOptions & { force?: boolean },
+  ): Promise<T>
   readonly live: NamespacedClient
 }
 
@@ -62,7 +66,9 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
   /** An object, or what names one. */
   const at = <R extends object>(resource: AnyResource, ref: R): R => {
     if (!isWithin(resource)) return ref
-    const whole = ref as { readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly generateName?: string } }
+    const whole = ref as {
+      readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly generateName?: string }
+    }
     const key: NonNullable<typeof whole.metadata> = whole.metadata ?? (ref as object)
     check(resource, key.namespace, `"${formatKey({ ...key, name: key.name ?? key.generateName ?? '' })}"`)
     if (key.namespace) return ref
@@ -82,9 +88,11 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
     },
     pages: (resource, options) => inner.pages(resource, among(resource, options)),
     watch: (resource, options) => inner.watch(resource, among(resource, options)),
-    create: async (resource, object, options) => inner.create(resource, at(resource, object as object) as typeof object, options),
+    create: async (resource, object, options) =>
+      inner.create(resource, at(resource, object as object) as typeof object, options),
     update: async (resource, object, options) => inner.update(resource, at(resource, object), options),
-    apply: async (resource, object, options) => inner.apply(resource, at(resource, object as object) as typeof object, options),
+    apply: async (resource, object, options) =>
+      inner.apply(resource, at(resource, object as object) as typeof object, options),
     patch: async (resource, ref, patch, options) => inner.patch(resource, at(resource, ref), patch, options),
     setStatus: async (resource, ref, status, options) => inner.setStatus(resource, at(resource, ref), status, options),
     delete: async (resource, ref, options) => inner.delete(resource, at(resource, ref), options),
@@ -100,12 +108,19 @@ export function dryRun(client: Client): Client {
 }
 
 /** A client whose writes are sent with these options, where a call does not have its own. */
-export function withWriteOptions(client: Client, defaults: Pick<SendOptions, 'fieldManager' | 'fieldValidation'>): Client {
+export function withWriteOptions(
+  client: Client,
+  defaults: Pick<SendOptions, 'fieldManager' | 'fieldValidation'>,
+): Client {
   return sending(client, (options) => ({ ...defaults, ...definedOf(options) }), {})
 }
 
 /** The same client, with other options for every write, and some for every deletion. */
-function sending(client: Client, change: <O extends SendOptions>(options: O | undefined) => O, deletion: { dryRun?: boolean }): Client {
+function sending(
+  client: Client,
+  change: <O extends SendOptions>(options: O | undefined) => O,
+  deletion: { dryRun?: boolean },
+): Client {
   return clientOf(client, (inner) => ({
     ...verbs(inner),
     create: (resource, object, options) => inner.create(resource, object, change(options)),
@@ -152,7 +167,9 @@ export type Hooks = {
 export function intercepted(client: Client, hooks: Hooks): Client {
   return clientOf(client, (inner) => {
     const own = Object.entries(hooks).filter(([, hook]) => hook !== undefined)
-      .map(([verb, hook]) => [verb, (...call: readonly unknown[]) => (hook as (...all: readonly unknown[]) => unknown)(inner, ...call)])
+      .map((
+        [verb, hook],
+      ) => [verb, (...call: readonly unknown[]) => (hook as (...all: readonly unknown[]) => unknown)(inner, ...call)])
     return { ...verbs(inner), ...(Object.fromEntries(own) as Partial<Verbs>) }
   })
 }

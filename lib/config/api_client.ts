@@ -57,12 +57,19 @@ function requestOf(request: RequestContext): HttpRequest {
   const method = request.getHttpMethod()
   const { pathname, search } = new URL(request.getUrl())
   const body = request.getBody()
-  if (!METHODS.has(method)) throw new TypeError(`Cannot send ${method} ${pathname}: the transport has ${[...METHODS].join(', ')} only`)
-  if (body !== undefined && typeof body !== 'string') throw new TypeError(`Cannot send ${method} ${pathname}: its body is not text`)
+  if (!METHODS.has(method)) {
+    throw new TypeError(`Cannot send ${method} ${pathname}: the transport has ${[...METHODS].join(', ')} only`)
+  }
+  if (body !== undefined && typeof body !== 'string') {
+    throw new TypeError(`Cannot send ${method} ${pathname}: its body is not text`)
+  }
   const headers = Object.entries(request.getHeaders()).map(([header, value]) => [header.toLowerCase(), value])
   return {
-    method: method as HttpRequest['method'], path: `${pathname}${search}`, headers: Object.fromEntries(headers) as Record<string, string>,
-    body, signal: request.getSignal(),
+    method: method as HttpRequest['method'],
+    path: `${pathname}${search}`,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    body,
+    signal: request.getSignal(),
   }
 }
 

@@ -51,7 +51,9 @@ const KEPT_MS = 10_000
 export function fromKubeConfig(config: KubeConfigLike, clock: Clock = systemClock): ClusterConfig {
   const cluster = config.getCurrentCluster()
   if (!cluster) {
-    throw new ConfigError('Cannot use the KubeConfig: it has no current context with a cluster; load it first, or call setCurrentContext')
+    throw new ConfigError(
+      'Cannot use the KubeConfig: it has no current context with a cluster; load it first, or call setCurrentContext',
+    )
   }
   const options = keep(() => applied(config), clock)
   const impersonated = config.getCurrentUser()?.impersonateUser
@@ -78,7 +80,9 @@ async function applied(config: KubeConfigLike): Promise<Applied> {
   try {
     await config.applyToHTTPSOptions(options)
   } catch (error) {
-    throw new ConfigError(`Cannot get credentials through @kubernetes/client-node: ${messageOf(error)}`, { cause: error })
+    throw new ConfigError(`Cannot get credentials through @kubernetes/client-node: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
   if (options.pfx !== undefined) {
     throw new ConfigError('Cannot use the KubeConfig: a pfx file is not supported; give certificate and key as PEM')
@@ -120,10 +124,14 @@ function keep<T>(readNow: () => Promise<T>, clock: Clock): { read(): Promise<T>;
  * @throws ConfigError if client-node cannot be loaded.
  */
 export async function fromAuthProvider(
-  authProvider: { readonly name: string; readonly config: unknown }, { server, at }: { readonly server: string; readonly at: string },
+  authProvider: { readonly name: string; readonly config: unknown },
+  { server, at }: { readonly server: string; readonly at: string },
 ): Promise<ClusterConfig> {
   const cannot = `Cannot sign in by auth-provider "${authProvider.name}" (${at})`
-  const { KubeConfig } = await loadClientNode<{ readonly KubeConfig: new () => ClientNodeConfig }>(cannot, ', or use an exec plugin')
+  const { KubeConfig } = await loadClientNode<{ readonly KubeConfig: new () => ClientNodeConfig }>(
+    cannot,
+    ', or use an exec plugin',
+  )
   const kubeConfig = new KubeConfig()
   kubeConfig.loadFromClusterAndUser({ name: 'cluster', server, skipTLSVerify: false }, { name: 'user', authProvider })
   return fromKubeConfig(kubeConfig)

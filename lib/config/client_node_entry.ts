@@ -5,4 +5,4 @@
  * @module
  */
 export { fromAuthProvider, fromKubeConfig, type KubeConfigLike } from './client_node.ts'
-export { makeApiClient, type ApiClass } from './api_client.ts'
+export { type ApiClass, makeApiClient } from './api_client.ts'

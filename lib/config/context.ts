@@ -37,8 +37,12 @@ export async function clusterOfContext(
 
   const ca = pem(cluster, 'certificate-authority', checkCertificate, around)
   const insecure = cluster.flag('insecure-skip-tls-verify')
-  if (ca && insecure) throw cluster.wrong('insecure-skip-tls-verify', 'cannot be true where there is a certificate-authority: choose one')
-  const hasCertificate = ['client-certificate', 'client-certificate-data'].some((field) => user?.text(field) !== undefined)
+  if (ca && insecure) {
+    throw cluster.wrong('insecure-skip-tls-verify', 'cannot be true where there is a certificate-authority: choose one')
+  }
+  const hasCertificate = ['client-certificate', 'client-certificate-data'].some((field) =>
+    user?.text(field) !== undefined
+  )
   const server = serverOf(cluster, ca !== undefined || hasCertificate || insecure)
   const caText = await ca?.read()
   const identity = user && (await readUser(user, { cluster, server, caText }, around))
@@ -59,8 +63,13 @@ export async function clusterOfContext(
       impersonate: user && impersonation(user),
       namespace: fields.text('namespace'),
       origin: {
-        identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${user?.file ?? fields.file}`,
-        fields: Object.fromEntries([...filesIn(cluster, 'certificate-authority'), ...(user ? filesIn(user, 'client-certificate', 'client-key') : [])]),
+        identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${
+          user?.file ?? fields.file
+        }`,
+        fields: Object.fromEntries([
+          ...filesIn(cluster, 'certificate-authority'),
+          ...(user ? filesIn(user, 'client-certificate', 'client-key') : []),
+        ]),
       },
       invalidate: identity?.canChange ? () => identity.invalidate() : undefined,
     },
@@ -72,9 +81,15 @@ function chooseContext(config: Kubeconfig, name: string | undefined): { context:
   const known = [...config.contexts.keys()]
   const choices = known.length > 0 ? `it has ${known.map((context) => `"${context}"`).join(', ')}` : 'it has none'
   const context = name ?? config.currentContext
-  if (context === undefined) throw new ConfigError(`Cannot choose a context of kubeconfig ${files}: current-context is not set; ${choices}`)
+  if (context === undefined) {
+    throw new ConfigError(`Cannot choose a context of kubeconfig ${files}: current-context is not set; ${choices}`)
+  }
   const fields = config.contexts.get(context)
-  if (!fields) throw new ConfigError(`Cannot use context "${context}" of kubeconfig ${files}: there is no such context; ${choices}`)
+  if (!fields) {
+    throw new ConfigError(
+      `Cannot use context "${context}" of kubeconfig ${files}: there is no such context; ${choices}`,
+    )
+  }
   return { context, fields }
 }
 
@@ -97,7 +112,9 @@ function serverOf(cluster: Fields, tls: boolean): string {
   const stated = cluster.text('server')
   if (stated === undefined) throw cluster.wrong('server', 'is missing')
   const server = stated.includes('://') ? stated : `${tls ? 'https' : 'http'}://${stated}`
-  if (!/^https?:\/\//.test(server) || !URL.canParse(server)) throw cluster.wrong('server', 'is not a URL such as https://127.0.0.1:6443')
+  if (!/^https?:\/\//.test(server) || !URL.canParse(server)) {
+    throw cluster.wrong('server', 'is not a URL such as https://127.0.0.1:6443')
+  }
   return server
 }
 
@@ -162,7 +179,11 @@ interface Identity extends Source<Credentials> {
 }
 
 /** All that a user's entry says of who he is. A token goes before a password, and both before a plugin. */
-async function readUser(user: Fields, { cluster, server, caText }: ClusterOfUser, around: Surroundings): Promise<Identity> {
+async function readUser(
+  user: Fields,
+  { cluster, server, caText }: ClusterOfUser,
+  around: Surroundings,
+): Promise<Identity> {
   const { environment, log } = around
   const cert = pem(user, 'client-certificate', checkCertificate, around)
   const key = pem(user, 'client-key', checkKey, around)
@@ -216,7 +237,11 @@ function basicHeaders(user: Fields): Record<string, string> | undefined {
   return { authorization: `Basic ${encodeBase64(`${name}:${password ?? ''}`)}` }
 }
 
-async function pluginCredentials(exec: Fields, cluster: ClusterOfUser, around: Surroundings): Promise<Source<Credentials>> {
+async function pluginCredentials(
+  exec: Fields,
+  cluster: ClusterOfUser,
+  around: Surroundings,
+): Promise<Source<Credentials>> {
   const { execCredentials } = await import('./exec_plugin.ts')
     .catch(fileMissing(`Cannot run a credential plugin (${exec.path} in ${exec.file})`, 'exec-plugin.js'))
   return execCredentials(exec, cluster, around)
@@ -227,15 +252,24 @@ async function legacyProvider(provider: Fields, server: string): Promise<Source<
   if (name === undefined) throw provider.wrong('name', 'is missing')
   const at = `${provider.path} in ${provider.file}`
   const { fromAuthProvider } = await import('./client_node_entry.ts')
-    .catch(fileMissing(`Cannot sign in by auth-provider "${name}" (${at})`, 'client-node.js', ', or use an exec plugin'))
+    .catch(
+      fileMissing(`Cannot sign in by auth-provider "${name}" (${at})`, 'client-node.js', ', or use an exec plugin'),
+    )
   const { credentials, invalidate } = await fromAuthProvider({ name, config: provider.raw('config') }, { server, at })
   return { read: () => credentials!(), invalidate: () => invalidate!() }
 }
 
 function impersonation(user: Fields): Impersonation | undefined {
-  const [name, uid, groups, extra] = [user.text('as'), user.text('as-uid'), user.texts('as-groups'), user.child('as-user-extra')]
+  const [name, uid, groups, extra] = [
+    user.text('as'),
+    user.text('as-uid'),
+    user.texts('as-groups'),
+    user.child('as-user-extra'),
+  ]
   if (name === undefined) {
-    if (uid !== undefined || groups.length > 0 || extra) throw user.wrong('as', 'is missing: as-uid, as-groups and as-user-extra need it')
+    if (uid !== undefined || groups.length > 0 || extra) {
+      throw user.wrong('as', 'is missing: as-uid, as-groups and as-user-extra need it')
+    }
     return undefined
   }
   const extras = extra && Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)]))

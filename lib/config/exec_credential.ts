@@ -58,7 +58,9 @@ export function clusterInfo(cluster: Fields, server: string, ca: string | undefi
 
 /** What the cluster's entry has in store for plugins. */
 function execExtension(cluster: Fields): unknown {
-  const named = cluster.list('extensions').map((value, at) => new Fields(value, cluster.file, cluster.at(`extensions[${at}]`)))
+  const named = cluster.list('extensions').map((value, at) =>
+    new Fields(value, cluster.file, cluster.at(`extensions[${at}]`))
+  )
   return named.find((extension) => extension.text('name') === 'client.authentication.k8s.io/exec')?.raw('extension')
 }
 
@@ -88,14 +90,20 @@ export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number)
   }
   const status = document.child('status')
   if (!status) throw wrong('it has no status')
-  const credentials = { token: status.text('token'), cert: status.text('clientCertificateData'), key: status.text('clientKeyData') }
+  const credentials = {
+    token: status.text('token'),
+    cert: status.text('clientCertificateData'),
+    key: status.text('clientKeyData'),
+  }
   if (credentials.token === undefined && credentials.cert === undefined) {
     throw wrong('its status has neither a token nor a client certificate')
   }
   if ((credentials.cert === undefined) !== (credentials.key === undefined)) {
     throw wrong('clientCertificateData and clientKeyData come together')
   }
-  if (credentials.cert !== undefined) checkCertificate(credentials.cert, (what) => wrong(`clientCertificateData ${what}`))
+  if (credentials.cert !== undefined) {
+    checkCertificate(credentials.cert, (what) => wrong(`clientCertificateData ${what}`))
+  }
   if (credentials.key !== undefined) checkKey(credentials.key, (what) => wrong(`clientKeyData ${what}`))
   const expiry = status.text('expirationTimestamp')
   const expiresAt = expiry === undefined ? Infinity : Date.parse(expiry)

@@ -11,15 +11,27 @@ import { type Log, silentLog } from '../observe/log.ts'
 import { CommandNotFound, exec, type ExecResult } from '../runtime/os/exec.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
-import { clusterInfo, EXEC_VERSIONS, type ExecAnswer, execInfo, type ExecPlugin, parseExecAnswer } from './exec_credential.ts'
+import {
+  clusterInfo,
+  EXEC_VERSIONS,
+  type ExecAnswer,
+  execInfo,
+  type ExecPlugin,
+  parseExecAnswer,
+} from './exec_credential.ts'
 import { Fields } from './fields.ts'
 
 /** The credentials of a user's `exec` entry; the plugin is not run yet. `ca`: that of the cluster. @throws ConfigError */
 export function execCredentials(
-  exec: Fields, cluster: { readonly cluster: Fields; readonly server: string; readonly caText: string | undefined },
+  exec: Fields,
+  cluster: { readonly cluster: Fields; readonly server: string; readonly caText: string | undefined },
   { environment, log }: { readonly environment: Environment; readonly log: Log },
 ): ExecCredentials {
-  return new ExecCredentials(readExecPlugin(exec, clusterInfo(cluster.cluster, cluster.server, cluster.caText)), environment, log)
+  return new ExecCredentials(
+    readExecPlugin(exec, clusterInfo(cluster.cluster, cluster.server, cluster.caText)),
+    environment,
+    log,
+  )
 }
 
 /** Reads `users[].user.exec`. @throws ConfigError */
@@ -28,8 +40,14 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
   if (command === undefined) throw exec.wrong('command', 'is missing')
   const stated = exec.text('apiVersion')
   const apiVersion = EXEC_VERSIONS.find((version) => version === stated)
-  if (!apiVersion) throw exec.wrong('apiVersion', `must be ${EXEC_VERSIONS.join(' or ')}; renew the entry with a newer version of its tool`)
-  const mode = exec.text('interactiveMode') ?? (apiVersion === 'client.authentication.k8s.io/v1beta1' ? 'IfAvailable' : undefined)
+  if (!apiVersion) {
+    throw exec.wrong(
+      'apiVersion',
+      `must be ${EXEC_VERSIONS.join(' or ')}; renew the entry with a newer version of its tool`,
+    )
+  }
+  const mode = exec.text('interactiveMode') ??
+    (apiVersion === 'client.authentication.k8s.io/v1beta1' ? 'IfAvailable' : undefined)
   if (mode !== 'Never' && mode !== 'IfAvailable' && mode !== 'Always') {
     throw exec.wrong('interactiveMode', 'must be Never, IfAvailable or Always')
   }
@@ -132,7 +150,10 @@ export class ExecCredentials {
       this.#failed = { error, pauseMs, untilMs: clock.monotonic() + pauseMs }
       if (this.#answer && clock.now() < this.#answer.expiresAt) {
         const secondsLeft = Math.round((this.#answer.expiresAt - clock.now()) / 1000)
-        this.#log.warn('Cannot renew credentials, using the last ones until they expire', { secondsLeft, error: messageOf(error) })
+        this.#log.warn('Cannot renew credentials, using the last ones until they expire', {
+          secondsLeft,
+          error: messageOf(error),
+        })
       }
       throw error
     }
@@ -148,7 +169,9 @@ export class ExecCredentials {
     }
     const result = await this.#exec(interactive)
     if (result.code !== 0) {
-      throw new ConfigError(`Cannot get credentials from plugin "${plugin.command}" (${plugin.at}): ${failureOf(result)}`)
+      throw new ConfigError(
+        `Cannot get credentials from plugin "${plugin.command}" (${plugin.at}): ${failureOf(result)}`,
+      )
     }
     return parseExecAnswer(result.stdout, plugin, this.#environment.clock.now())
   }

@@ -66,7 +66,10 @@ export class Fields {
   }
 
   wrong(name: string, what: string, cause?: unknown): ConfigError {
-    return new ConfigError(`Cannot read ${this.file}: ${this.at(name)} ${what}`, cause === undefined ? undefined : { cause })
+    return new ConfigError(
+      `Cannot read ${this.file}: ${this.at(name)} ${what}`,
+      cause === undefined ? undefined : { cause },
+    )
   }
 }
 
@@ -77,5 +80,6 @@ function found(value: unknown): string {
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
-  return { object: 'a mapping', string: 'text', number: 'a number', boolean: 'a boolean' }[typeof value as string] ?? typeof value
+  return { object: 'a mapping', string: 'text', number: 'a number', boolean: 'a boolean' }[typeof value as string] ??
+    typeof value
 }

@@ -47,7 +47,10 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
       ca: () => ca.read(),
       token: () => token.read(),
       namespace,
-      origin: { identity: `the token in ${SERVICE_ACCOUNT}`, fields: { 'certificate-authority-data of the cluster': `${SERVICE_ACCOUNT}/ca.crt` } },
+      origin: {
+        identity: `the token in ${SERVICE_ACCOUNT}`,
+        fields: { 'certificate-authority-data of the cluster': `${SERVICE_ACCOUNT}/ca.crt` },
+      },
       invalidate() {
         token.invalidate()
         ca.invalidate()

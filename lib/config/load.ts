@@ -17,7 +17,6 @@ import { inCluster } from './in_cluster.ts'
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
 import { readFailure } from './rotating_file.ts'
 
-
 export interface LoadOptions {
   /** A kubeconfig, instead of looking for one. */
   readonly kubeconfig?: string | undefined
@@ -59,7 +58,9 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
     )
     // As in client-go, some of a list may be missing.
     if (found.length === 0) {
-      throw new ConfigError(`Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`)
+      throw new ConfigError(
+        `Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`,
+      )
     }
     return fromKubeconfig(mergeKubeconfigs(found), context, around)
   }
@@ -67,7 +68,9 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
   const pod = await inCluster(environment, log)
   if ('cluster' in pod) {
     if (context !== undefined) {
-      throw new ConfigError(`Cannot use context "${context}": this is a pod that speaks to its own cluster; set KUBECONFIG to use another`)
+      throw new ConfigError(
+        `Cannot use context "${context}": this is a pod that speaks to its own cluster; set KUBECONFIG to use another`,
+      )
     }
     return { cluster: pod.cluster, source: { kind: 'in-cluster' } }
   }
@@ -94,7 +97,11 @@ export function describeConfig({ source, cluster }: LoadedCluster): string {
   }
 }
 
-async function fromKubeconfig(config: Kubeconfig, name: string | undefined, around: Surroundings): Promise<LoadedCluster> {
+async function fromKubeconfig(
+  config: Kubeconfig,
+  name: string | undefined,
+  around: Surroundings,
+): Promise<LoadedCluster> {
   const { cluster, context } = await clusterOfContext(config, name, around)
   return { cluster, source: { kind: 'kubeconfig', files: config.files, context } }
 }

@@ -24,8 +24,12 @@ function isExempt(url: URL, list: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
   const port = url.port || (url.protocol === 'http:' ? '80' : '443')
   const address = addressOf(host)
-  if (host === 'localhost' || host === '::1' || (address !== undefined && isIpv4(address) && address >> 24n === LOOPBACK)) return true
-  return list.split(',').map((rule) => rule.trim().toLowerCase()).some((rule) => rule !== '' && matches(rule, host, address, port))
+  if (
+    host === 'localhost' || host === '::1' || (address !== undefined && isIpv4(address) && address >> 24n === LOOPBACK)
+  ) return true
+  return list.split(',').map((rule) => rule.trim().toLowerCase()).some((rule) =>
+    rule !== '' && matches(rule, host, address, port)
+  )
 }
 
 /**
@@ -63,7 +67,9 @@ function addressOf(text: string): bigint | undefined {
   const url = `http://[${text}]`
   if (!URL.canParse(url)) return undefined
   // Written by the URL: groups without zeros in front, and no IPv4 at the end.
-  const [head = [], tail] = new URL(url).hostname.slice(1, -1).split('::').map((half) => half.split(':').filter(Boolean))
+  const [head = [], tail] = new URL(url).hostname.slice(1, -1).split('::').map((half) =>
+    half.split(':').filter(Boolean)
+  )
   const groups = tail ? [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail] : head
   return groups.reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n)
 }

@@ -60,7 +60,9 @@ export function readFailure(file: string, what: string, error: unknown): ConfigE
   if (error instanceof ConfigError) return error
   if (isNotFound(error)) return new ConfigError(`Cannot read ${what} ${file}: there is no such file`, { cause: error })
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'EACCES' || code === 'EPERM') return new ConfigError(`Cannot read ${what} ${file}: permission denied`, { cause: error })
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new ConfigError(`Cannot read ${what} ${file}: permission denied`, { cause: error })
+  }
   if (error instanceof Error && error.name === 'NotCapable') {
     return new ConfigError(`Cannot read ${what} ${file}: Deno needs --allow-read=${file}`, { cause: error })
   }

@@ -73,7 +73,9 @@ export class RotatingPair implements Source<Pair> {
     const { clock, log, at } = this.#options
     if (clock.monotonic() < this.#warnAtMs) return
     this.#warnAtMs = clock.monotonic() + WARN_MS
-    log.warn('The client certificate and its key do not belong together, using the last two that did; replace both', { at })
+    log.warn('The client certificate and its key do not belong together, using the last two that did; replace both', {
+      at,
+    })
   }
 }
 

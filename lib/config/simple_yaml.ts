@@ -4,7 +4,7 @@
  * rather than guessed at: an answer is always that of js-yaml, which is stricter about the indentation of flow collections alone.
  */
 import { readFlow } from './yaml_flow.ts'
-import { isComment, type Lines, readKey, readScalar, REFUSED, refuse } from './yaml_scalars.ts'
+import { isComment, type Lines, readKey, readScalar, refuse, REFUSED } from './yaml_scalars.ts'
 
 /** The document in a text, undefined for an empty one; or the number of the line that is not surely read as a full parser reads it. */
 export function readSimpleYaml(text: string): { readonly document: unknown } | { readonly refusedLine: number } {

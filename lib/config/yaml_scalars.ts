@@ -21,7 +21,9 @@ export function isComment(rest: string): boolean {
 /** The key that a line begins with, and what is behind its colon. */
 export function readKey(line: string): { readonly key: string; readonly rest: string } | undefined {
   const [, written, rest = ''] = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w/][\w./-]*) *:(?: +(.*)|$)/.exec(line) ?? []
-  return written === undefined ? undefined : { key: /^["']/.test(written) ? unquote(written) : String(resolve(written)), rest }
+  return written === undefined
+    ? undefined
+    : { key: /^["']/.test(written) ? unquote(written) : String(resolve(written)), rest }
 }
 
 /** The value that begins with `first`, on the current line, in a block with this indentation. */
@@ -60,7 +62,19 @@ export function unquote(written: string): string {
 const SINGLE = /''| *\n[ \n]*/g
 const DOUBLE = /\\(?:\n[ \n]*|x[\da-fA-F]{2}|u[\da-fA-F]{4}|[^])| *\n[ \n]*/g
 const ESCAPES: Readonly<Record<string, string>> = {
-  0: '\0', a: '\x07', b: '\b', t: '\t', n: '\n', v: '\v', f: '\f', r: '\r', e: '\x1b', ' ': ' ', '"': '"', '/': '/', '\\': '\\',
+  0: '\0',
+  a: '\x07',
+  b: '\b',
+  t: '\t',
+  n: '\n',
+  v: '\v',
+  f: '\f',
+  r: '\r',
+  e: '\x1b',
+  ' ': ' ',
+  '"': '"',
+  '/': '/',
+  '\\': '\\',
 }
 
 /**
@@ -79,7 +93,9 @@ function readTextBlock(lines: Lines, indent: number, header: string): string {
   const text = lines.all.slice(from, lines.at).map((line) => line.slice(start)).join('\n').replace(/\n+$/, '')
   if (text === '') refuse()
   // What is indented further keeps its lines.
-  const folded = style === '>' ? text.replace(/(?<=^[^ \n].*)\n(\n*)(?=[^ \n])/gm, (_, more: string) => more || ' ') : text
+  const folded = style === '>'
+    ? text.replace(/(?<=^[^ \n].*)\n(\n*)(?=[^ \n])/gm, (_, more: string) => more || ' ')
+    : text
   return folded + (strip ? '' : '\n')
 }
 

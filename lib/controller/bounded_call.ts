@@ -1,6 +1,6 @@
 /** Calls of a user's function that may never answer. */
 import { formatMs } from '../core/duration.ts'
-import { abortScope, untilAborted, type AbortScope } from '../async/abort.ts'
+import { type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 
 /** What the function is given beside its arguments. */
@@ -46,12 +46,17 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 function inTime<T>(answer: Promise<T>, call: LazyCall, { what, maxMs, clock, signal }: CallLimits): Promise<T> {
   let cancel = (): void => {}
   const tooLate = new Promise<never>((_, reject) => {
-    cancel = clock.after(maxMs, () => reject(new DOMException(`${what} did not answer within ${formatMs(maxMs)}`, 'TimeoutError')))
+    cancel = clock.after(
+      maxMs,
+      () => reject(new DOMException(`${what} did not answer within ${formatMs(maxMs)}`, 'TimeoutError')),
+    )
   })
-  return handled(untilAborted(Promise.race([answer, tooLate]), signal).finally(() => {
-    cancel()
-    call.end()
-  }))
+  return handled(
+    untilAborted(Promise.race([answer, tooLate]), signal).finally(() => {
+      cancel()
+      call.end()
+    }),
+  )
 }
 
 /** Few functions look at their signal: it is made when one does. */

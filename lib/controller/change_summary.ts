@@ -58,7 +58,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function isShort(value: unknown): boolean {
-  return value === undefined || typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= 24)
+  return value === undefined || typeof value === 'number' || typeof value === 'boolean' ||
+    (typeof value === 'string' && value.length <= 24)
 }
 
 function format(value: unknown): string {

@@ -3,15 +3,15 @@ import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { rarely, safeLog, type Log } from '../observe/log.ts'
+import { type Log, rarely, safeLog } from '../observe/log.ts'
 import { guardedCalls } from '../observe/guarded_calls.ts'
 import { nextTurn, turnBudgetOf } from '../runtime/os/turn.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
-import { hotKeys, type HotKeys } from './hot_keys.ts'
+import { type HotKeys, hotKeys } from './hot_keys.ts'
 import { RunHistory } from './run_history.ts'
 import type { Predicate } from './predicates.ts'
 import { guarded } from './predicate_guard.ts'
@@ -99,10 +99,21 @@ export class Controller implements Runnable {
 
   /** @throws RangeError when the concurrency is none. */
   constructor(dependencies: ControllerDependencies) {
-    const { name, kind = name, clock = systemClock, meter, onReconcile, concurrency = 1, backoff, limiter = exponentialLimiter(backoff) } = dependencies
+    const {
+      name,
+      kind = name,
+      clock = systemClock,
+      meter,
+      onReconcile,
+      concurrency = 1,
+      backoff,
+      limiter = exponentialLimiter(backoff),
+    } = dependencies
     const log = safeLog(dependencies.log)
     if (!Number.isInteger(concurrency) || concurrency < 1) {
-      throw new RangeError(`Cannot make controller "${name}": its concurrency is ${concurrency}, and must be a whole number from 1 on`)
+      throw new RangeError(
+        `Cannot make controller "${name}": its concurrency is ${concurrency}, and must be a whole number from 1 on`,
+      )
     }
     this.name = name
     this.everyReplica = dependencies.everyReplica
@@ -197,12 +208,21 @@ export class Controller implements Runnable {
   #measure(): void {
     const { meter, concurrency = 1, log } = this.#dependencies
     if (!meter) return
-    this.#metrics ??= guardedCalls(meter.controller(this.name, concurrency), rarely(log, `A metric of the controller "${this.name}" threw`))
+    this.#metrics ??= guardedCalls(
+      meter.controller(this.name, concurrency),
+      rarely(log, `A metric of the controller "${this.name}" threw`),
+    )
   }
 
   #reconciler(): Reconciler {
     const { kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile } = this.#dependencies
-    const own = { controller: this.name, queue: this.#queue, journal: this.#journal, hot: this.#hot, metrics: this.#metrics }
+    const own = {
+      controller: this.name,
+      queue: this.#queue,
+      journal: this.#journal,
+      hot: this.#hot,
+      metrics: this.#metrics,
+    }
     return new Reconciler({ ...own, kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile })
   }
 

@@ -7,13 +7,13 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import { nextTurn, turnBudgetOf } from '../runtime/os/turn.ts'
 import type { Delta } from '../cache/store.ts'
-import { boundedCall, isThenable, type CallLimits } from './bounded_call.ts'
-import { ownKey, type KeyMapper } from './handlers.ts'
+import { boundedCall, type CallLimits, isThenable } from './bounded_call.ts'
+import { type KeyMapper, ownKey } from './handlers.ts'
 import { FailedEvents } from './failed_events.ts'
 import { LOW_PRIORITY } from './source.ts'
 import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
@@ -131,7 +131,9 @@ export class EventMapper {
   /** Settles when everything taken so far was told, also what has stepped aside; or when the signal was aborted. */
   async drained(): Promise<void> {
     await this.#lane
-    if (this.#parked.size > 0 && !this.#options.signal.aborted) await new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
+    if (this.#parked.size > 0 && !this.#options.signal.aborted) {
+      await new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
+    }
   }
 
   async #mapInTurn(delta: Delta, first: readonly Answer[]): Promise<void> {
@@ -149,7 +151,12 @@ export class EventMapper {
   }
 
   /** Tells the keys of those states that can be mapped, and answers with those that cannot. */
-  async #mapAll(delta: Delta, states: readonly KubeObject[], priority: number, first: readonly Answer[]): Promise<Tried> {
+  async #mapAll(
+    delta: Delta,
+    states: readonly KubeObject[],
+    priority: number,
+    first: readonly Answer[],
+  ): Promise<Tried> {
     const keys = new Set<string>()
     const failed: KubeObject[] = []
     let error: unknown
@@ -174,9 +181,14 @@ export class EventMapper {
     if (parked) {
       const { failed, error } = await this.#mapAll(parked.delta, parked.states, parked.priority, [])
       if (this.#options.signal.aborted) return
-      this.#parked.mapped(key, parked.states.filter((state) => !failed.includes(state)), failed.length > 0 ? messageOf(error) : '')
-      if (failed.length > 0) this.#logFailure(parked.delta, error, this.#retries.retry(key), this.#retries.failures(key))
-      // A change that came while it was tried, and waited behind it.
+      this.#parked.mapped(
+        key,
+        parked.states.filter((state) => !failed.includes(state)),
+        failed.length > 0 ? messageOf(error) : '',
+      )
+      if (failed.length > 0) {
+        this.#logFailure(parked.delta, error, this.#retries.retry(key), this.#retries.failures(key))
+      } // A change that came while it was tried, and waited behind it.
       else if (this.#parked.get(key)) this.#retries.add(key)
     }
     if (!this.#parked.get(key)) this.#retries.forget(key)
@@ -187,7 +199,9 @@ export class EventMapper {
   #park(key: string, delta: Delta, states: readonly KubeObject[], why: string): void {
     const givenUp = this.#parked.add(key, { states, delta, priority: priorityOf(delta), why })
     if (!givenUp) return
-    const what = `Too many deleted objects wait for their map function: ${nameOf(givenUp.delta.object)} is given up (${givenUp.why})`
+    const what = `Too many deleted objects wait for their map function: ${
+      nameOf(givenUp.delta.object)
+    } is given up (${givenUp.why})`
     this.#sparse.line((left) => this.#options.log.error(`${what}${andMore(left)}`))
   }
 
@@ -199,7 +213,9 @@ export class EventMapper {
   }
 
   #tellIfEmpty(): void {
-    if (this.#parked.size === 0 || this.#options.signal.aborted) for (const resolve of this.#onEmpty.splice(0)) resolve()
+    if (this.#parked.size === 0 || this.#options.signal.aborted) {
+      for (const resolve of this.#onEmpty.splice(0)) resolve()
+    }
   }
 
   /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
@@ -214,7 +230,9 @@ export class EventMapper {
 /** The first list and updates without news can wait. */
 function priorityOf(delta: Delta): number {
   if (delta.kind === 'added') return delta.initial ? LOW_PRIORITY : 0
-  return delta.kind === 'updated' && delta.object.metadata.resourceVersion === delta.old.metadata.resourceVersion ? LOW_PRIORITY : 0
+  return delta.kind === 'updated' && delta.object.metadata.resourceVersion === delta.old.metadata.resourceVersion
+    ? LOW_PRIORITY
+    : 0
 }
 
 function formatAll(keys: Iterable<ObjectKey>): Keys {

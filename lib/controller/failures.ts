@@ -27,7 +27,10 @@ const LONG_WAIT_MS = 10_000
  * undefined for nothing. Equal ones are told when their number has doubled, and when the next try is far. A failure that is not
  * retried is not told again for the run that its own writes led to, most often that of its status.
  */
-export type Telling = (id: string, ending: Pick<RunEnding, 'disposition' | 'retryInMs' | 'writes'>) => 'new' | 'again' | undefined
+export type Telling = (
+  id: string,
+  ending: Pick<RunEnding, 'disposition' | 'retryInMs' | 'writes'>,
+) => 'new' | 'again' | undefined
 
 /** Begins with no failures; each key that is told apart has an id of its own. */
 export function foldFailures(): Telling {
@@ -51,11 +54,18 @@ export function foldFailures(): Telling {
 }
 
 /** Logs a failure as it is to be told: the error with its stack where it is new, one line without it where it is equal. */
-export function logFailure(log: Log, told: ReturnType<Telling>, { kind, key, attempt, disposition, retryInMs }: RunEnding): void {
+export function logFailure(
+  log: Log,
+  told: ReturnType<Telling>,
+  { kind, key, attempt, disposition, retryInMs }: RunEnding,
+): void {
   if (!told || !('error' in disposition)) return
   const { error } = disposition
   const next = retryInMs === undefined ? 'not retried' : `retry ${attempt} in ${formatMs(retryInMs)}`
-  log.error(`Cannot reconcile ${kind} "${key}": ${messageOf(error)} (${next})`, told === 'new' ? { attempt, error } : { attempt })
+  log.error(
+    `Cannot reconcile ${kind} "${key}": ${messageOf(error)} (${next})`,
+    told === 'new' ? { attempt, error } : { attempt },
+  )
 }
 
 /** The writes that changed something on the server. */

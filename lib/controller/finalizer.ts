@@ -6,7 +6,7 @@ import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Client } from '../client/client.ts'
 import { isMissingObject } from '../client/codec.ts'
-import { finalizerPlan, type FinalizerPlan } from './finalizer_plan.ts'
+import { type FinalizerPlan, finalizerPlan } from './finalizer_plan.ts'
 import type { Result } from './result.ts'
 
 /** What one run does with its object, once the finalizer allows it. */
@@ -58,7 +58,9 @@ export class Finalizer {
       }
       const outcome = await this.#write(client, current, plan, tries)
       if (outcome.kind === 'written' && plan.kind === 'add') return await reconcile(outcome.object)
-      if (plan.kind === 'clean' && (outcome.kind === 'written' || outcome.object?.metadata.uid !== uid)) this.#remember(uid, 'ended')
+      if (plan.kind === 'clean' && (outcome.kind === 'written' || outcome.object?.metadata.uid !== uid)) {
+        this.#remember(uid, 'ended')
+      }
       if (outcome.kind === 'written') return
       current = outcome.object
     }
@@ -73,7 +75,9 @@ export class Finalizer {
       const isConflict = isReason(error, 'Conflict')
       if (!(isConflict || isReason(error, 'Invalid')) || tries >= MAX_TRIES) throw this.#refused(plan, object, error)
       const live = await client.live.get<KubeObject>(this.#resource, object)
-      if (live && !isConflict && jsonEqual(finalizerPlan(live, this.#name), plan)) throw this.#refused(plan, object, error)
+      if (live && !isConflict && jsonEqual(finalizerPlan(live, this.#name), plan)) {
+        throw this.#refused(plan, object, error)
+      }
       return { kind: 'moved', object: live }
     }
   }
@@ -83,7 +87,9 @@ export class Finalizer {
     if (!(cause instanceof ApiError)) return cause
     const [verb, preposition] = kind === 'add' ? ['add', 'to'] : ['remove', 'from']
     const what = `${this.#resource.kind} "${formatKey(keyOf(object))}"`
-    return new Error(`Cannot ${verb} the finalizer "${this.#name}" ${preposition} ${what}: ${messageOf(cause)}`, { cause })
+    return new Error(`Cannot ${verb} the finalizer "${this.#name}" ${preposition} ${what}: ${messageOf(cause)}`, {
+      cause,
+    })
   }
 
   #remember(uid: string, state: 'begun' | 'ended'): void {

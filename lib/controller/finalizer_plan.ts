@@ -25,9 +25,13 @@ export function finalizerPlan({ metadata }: KubeObject, finalizer: string): Fina
   const finalizers = metadata.finalizers ?? []
   const isOurs = finalizers.includes(finalizer)
   if (metadata.deletionTimestamp === undefined) {
-    return isOurs ? { kind: 'reconcile' } : { kind: 'add', patch: [sameObject(metadata.uid), ...adding(finalizers, finalizer)] }
+    return isOurs
+      ? { kind: 'reconcile' }
+      : { kind: 'add', patch: [sameObject(metadata.uid), ...adding(finalizers, finalizer)] }
   }
-  return isOurs ? { kind: 'clean', patch: [sameObject(metadata.uid), ...removing(finalizers, finalizer)] } : { kind: 'ignore' }
+  return isOurs
+    ? { kind: 'clean', patch: [sameObject(metadata.uid), ...removing(finalizers, finalizer)] }
+    : { kind: 'ignore' }
 }
 
 /** A namesake that came later is another object. */
@@ -40,7 +44,9 @@ const PATH = '/metadata/finalizers'
 /** The server keeps duplicates, so the list must be the one in which ours was missing. */
 function adding(finalizers: readonly string[], finalizer: string): PatchOperation[] {
   // A missing member passes the test for null, and "-" needs a list to be the end of.
-  if (finalizers.length === 0) return [{ op: 'test', path: PATH, value: null }, { op: 'add', path: PATH, value: [finalizer] }]
+  if (finalizers.length === 0) {
+    return [{ op: 'test', path: PATH, value: null }, { op: 'add', path: PATH, value: [finalizer] }]
+  }
   return [{ op: 'test', path: PATH, value: finalizers }, { op: 'add', path: `${PATH}/-`, value: finalizer }]
 }
 

@@ -15,7 +15,8 @@ export function orWaiting(when: Predicate | undefined, finalizer: string): Predi
  */
 export function ownChanges(when: Predicate | undefined, finalizer: string): Predicate {
   return (now, before, change) =>
-    waits(now, change.kind, finalizer) || (!(before && isAddition(now, before, finalizer)) && (when?.(now, before, change) ?? true))
+    waits(now, change.kind, finalizer) ||
+    (!(before && isAddition(now, before, finalizer)) && (when?.(now, before, change) ?? true))
 }
 
 function waits(now: KubeObject, change: string, finalizer: string): boolean {
@@ -30,6 +31,11 @@ function isAddition(now: KubeObject, before: KubeObject, finalizer: string): boo
 
 /** What remains besides the finalizer and what every write changes. */
 function without(object: KubeObject, finalizer: string): object {
-  const { resourceVersion, managedFields, ...metadata } = object.metadata as KubeObject['metadata'] & { readonly managedFields?: unknown }
-  return { ...object, metadata: { ...metadata, finalizers: (metadata.finalizers ?? []).filter((each) => each !== finalizer) } }
+  const { resourceVersion, managedFields, ...metadata } = object.metadata as KubeObject['metadata'] & {
+    readonly managedFields?: unknown
+  }
+  return {
+    ...object,
+    metadata: { ...metadata, finalizers: (metadata.finalizers ?? []).filter((each) => each !== finalizer) },
+  }
 }

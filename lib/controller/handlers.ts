@@ -16,7 +16,11 @@ import type { Call } from './bounded_call.ts'
  * const namespaceOf: KeyMapper = ({ metadata }, _call, event) => (event.kind === 'deleted' ? [] : [{ name: metadata.namespace ?? '' }])
  * ```
  */
-export type KeyMapper = (object: KubeObject, call: Call, event: Delta) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+export type KeyMapper = (
+  object: KubeObject,
+  call: Call,
+  event: Delta,
+) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 /** A mapper that looks at nothing but the object. */
 export type ObjectKeyMapper = (object: KubeObject, call?: Call) => readonly ObjectKey[]

@@ -50,7 +50,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
     notes,
     note,
     ended(id, { kind, key, causes = [], writes }) {
-      if (notes(id)) for (const cause of causes) note(id, cause)
+      if (notes(id)) { for (const cause of causes) note(id, cause) }
       const changes = changesIn(writes)
       if (changes.length === 0) return undefined
       const nowMs = clock.monotonic()
@@ -61,9 +61,13 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       const counted = keys.get(id) ?? { beganMs: nowMs, runs: 0, notes: new Set() }
       keys.set(id, counted)
       counted.runs++
-      if (notes(id)) for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${inCluster(cluster)}`)
+      if (notes(id)) {
+        for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${inCluster(cluster)}`)
+      }
       if (counted.runs !== MAX_RUNS + 1) return undefined
-      return `${kind} "${key}" was reconciled ${counted.runs} times in ${formatMs(nowMs - counted.beganMs)} and wrote each time ` +
+      return `${kind} "${key}" was reconciled ${counted.runs} times in ${
+        formatMs(nowMs - counted.beganMs)
+      } and wrote each time ` +
         `(causes and writes: ${[...counted.notes].join(', ')}); does it cause itself, or undo what another one writes?`
     },
   }

@@ -1,13 +1,13 @@
 /** The changes of a kind: what its informers tell, filtered by predicates and turned into keys by a map function. */
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { describeUnsynced } from '../cache/cache.ts'
 import type { HandlerRegistration, Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
 import { changeSummary } from './change_summary.ts'
-import { ownKey, type KeyMapper } from './handlers.ts'
+import { type KeyMapper, ownKey } from './handlers.ts'
 import { EventMapper } from './event_mapper.ts'
 import type { Predicate } from './predicates.ts'
 import { guarded } from './predicate_guard.ts'
@@ -47,7 +47,12 @@ export interface KindSourceOptions {
  */
 export class KindSource implements Source {
   readonly name: string
-  readonly #options: KindSourceOptions & { readonly map: KeyMapper; readonly own: boolean; readonly clock: Clock; readonly log: Log }
+  readonly #options: KindSourceOptions & {
+    readonly map: KeyMapper
+    readonly own: boolean
+    readonly clock: Clock
+    readonly log: Log
+  }
   readonly #wanted: (delta: Delta) => boolean
   #mapping: EventMapper | undefined
   /** One for each informer, in their order, from the start on. */
@@ -106,7 +111,9 @@ export class KindSource implements Source {
     const { informers, optional } = this.#options
     const waited = informers.map((each, i) => {
       // An informer has told others before it has told this one.
-      return optional && !each.isSynced ? undefined : Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])
+      return optional && !each.isSynced
+        ? undefined
+        : Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])
     })
     await Promise.all(waited)
     if (this.#mapping) await untilAborted(this.#mapping.tried, signal)

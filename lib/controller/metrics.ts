@@ -47,10 +47,14 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
       time.observe(durationMs / 1000)
       if (timedOut) timeouts.inc()
       switch (decided.kind) {
-        case 'forget': return success!.inc()
-        case 'later': return requeueAfter!.inc()
-        case 'requeue': return requeue!.inc()
-        case 'drop': terminal.inc()
+        case 'forget':
+          return success!.inc()
+        case 'later':
+          return requeueAfter!.inc()
+        case 'requeue':
+          return requeue!.inc()
+        case 'drop':
+          terminal.inc()
       }
       errors.inc()
       error!.inc()
@@ -75,7 +79,11 @@ const TOTAL: MetricDefinition<Label | 'result'> = {
   help: 'Runs of a reconcile, by controller and result',
   labels: ['controller', 'result'],
 }
-const ERRORS: MetricDefinition<Label> = { name: 'controller_runtime_reconcile_errors_total', help: 'Runs that threw', labels: LABELS }
+const ERRORS: MetricDefinition<Label> = {
+  name: 'controller_runtime_reconcile_errors_total',
+  help: 'Runs that threw',
+  labels: LABELS,
+}
 const TERMINAL_ERRORS: MetricDefinition<Label> = {
   name: 'controller_runtime_terminal_reconcile_errors_total',
   help: 'Runs that threw a TerminalError, and are not tried again',
@@ -96,13 +104,55 @@ const MOST: MetricDefinition<Label> = {
   help: 'How many keys are worked on at once at most',
   labels: LABELS,
 }
-const ACTIVE: MetricDefinition<Label> = { name: 'controller_runtime_active_workers', help: 'How many keys are in work', labels: LABELS }
+const ACTIVE: MetricDefinition<Label> = {
+  name: 'controller_runtime_active_workers',
+  help: 'How many keys are in work',
+  labels: LABELS,
+}
 const TIME: HistogramDefinition<Label> = {
   name: 'controller_runtime_reconcile_time_seconds',
   help: 'How long a run of a reconcile took',
   labels: LABELS,
   buckets: [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3,
-    3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.15,
+    0.2,
+    0.25,
+    0.3,
+    0.35,
+    0.4,
+    0.45,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1,
+    1.25,
+    1.5,
+    1.75,
+    2,
+    2.5,
+    3,
+    3.5,
+    4,
+    4.5,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    15,
+    20,
+    25,
+    30,
+    40,
+    50,
+    60,
   ],
 }

@@ -33,7 +33,8 @@ export const annotationsChanged: Comparison = (now, before) =>
 
 /** Of updates, only those that changed something at all. Objects without a version, as servers of metrics give them, pass. */
 export const resourceVersionChanged: Comparison = (now, before) =>
-  before === undefined || !now.metadata.resourceVersion || now.metadata.resourceVersion !== before.metadata.resourceVersion
+  before === undefined || !now.metadata.resourceVersion ||
+  now.metadata.resourceVersion !== before.metadata.resourceVersion
 
 /**
  * Objects whose labels match: `app=web,tier in (a, b)`, or `{ app: 'web' }`. An update passes when the object matches now or did

@@ -3,15 +3,15 @@ import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
-import { withFields, type Log } from '../observe/log.ts'
+import { type Log, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import type { RunHistory } from './run_history.ts'
 import { foldFailures, logFailure } from './failures.ts'
 import type { HotKeys } from './hot_keys.ts'
-import { disposition, type Disposition, type Result } from './result.ts'
-import { Runs, type Run } from './run.ts'
+import { type Disposition, disposition, type Result } from './result.ts'
+import { type Run, Runs } from './run.ts'
 import { SlowRuns } from './slow_runs.ts'
 import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
@@ -69,7 +69,9 @@ export class Reconciler {
     this.#sparse = new RateLimitedLog(clock)
     this.#runs = new Runs({ kind, clock, timeoutMs, abandon })
     this.#slow = new SlowRuns(clock, SLOW_MS, ({ key }, ms) => {
-      const text = `The reconcile of ${kind} "${key}" has not ended for ${formatMs(ms)}: until it does, the key and a worker wait for it`
+      const text = `The reconcile of ${kind} "${key}" has not ended for ${
+        formatMs(ms)
+      }: until it does, the key and a worker wait for it`
       log.warn(text, { controller, kind, ...parseKey(key) })
     })
   }
@@ -87,7 +89,10 @@ export class Reconciler {
     const writes: WriteRecord[] = []
     const name = parseKey(key)
     // Made with the first line: most runs write none, and an id costs as much as a queued key.
-    const log = withFields(this.#options.log, () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }))
+    const log = withFields(
+      this.#options.log,
+      () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }),
+    )
     const running = { key, beganMs: clock.monotonic() }
     this.#slow.begin(running)
     metrics?.begin()

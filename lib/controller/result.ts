@@ -1,6 +1,6 @@
 /** What a reconcile ends in, and what becomes of its key: one pure function for every outcome. */
 import { isNotCapable, messageOf, TerminalError } from '../core/errors.ts'
-import { toMs, type DurationLike } from '../core/duration.ts'
+import { type DurationLike, toMs } from '../core/duration.ts'
 
 /**
  * What a reconcile returns: nothing, when to come back, or `{ requeue: true }` to come back with the back-off of a failure, without
@@ -19,8 +19,16 @@ export type Result = [void | Requeue<'30s' | '5m' | '1.5h'>][0]
 /** When to come back; messages of the compiler call it by this name, and so show examples of a {@link Duration}. */
 export type Requeue<Example extends string> =
   // Of two that fit a result badly, the compiler speaks of the last.
-  | { readonly requeue: boolean; readonly requeueAfter?: DurationLike<Example> | undefined; readonly priority?: number | undefined }
-  | { readonly requeueAfter: DurationLike<Example>; readonly requeue?: boolean | undefined; readonly priority?: number | undefined }
+  | {
+    readonly requeue: boolean
+    readonly requeueAfter?: DurationLike<Example> | undefined
+    readonly priority?: number | undefined
+  }
+  | {
+    readonly requeueAfter: DurationLike<Example>
+    readonly requeue?: boolean | undefined
+    readonly priority?: number | undefined
+  }
 
 /** Thrown by a reconcile that wants to be tried again at another priority than its key has. Other errors keep it. */
 export class RetryError extends Error {
@@ -42,7 +50,12 @@ export type Disposition =
   /** Success: failures are forgotten. */
   | { readonly kind: 'forget'; readonly label: 'success' }
   /** Come back in `ms`; not rate limited, and failures are forgotten. Without a priority the key keeps its own. */
-  | { readonly kind: 'later'; readonly ms: number; readonly priority: number | undefined; readonly label: 'requeue_after' }
+  | {
+    readonly kind: 'later'
+    readonly ms: number
+    readonly priority: number | undefined
+    readonly label: 'requeue_after'
+  }
   /** Come back with back-off, as after a failure; failures are not forgotten. Without a priority the key keeps its own. */
   | { readonly kind: 'requeue'; readonly priority: number | undefined; readonly label: 'requeue' }
   /** Try again with back-off. Without a priority the key keeps its own. */
@@ -55,14 +68,21 @@ export function disposition(outcome: Outcome): Disposition {
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
   try {
     const { requeueAfter, requeue, priority } = outcome.result
-    if (requeue !== undefined && typeof requeue !== 'boolean') throw new TypeError(`requeue is ${String(requeue)}, and must be true or false`)
+    if (requeue !== undefined && typeof requeue !== 'boolean') {
+      throw new TypeError(`requeue is ${String(requeue)}, and must be true or false`)
+    }
     const ms = requeueAfter === undefined && requeue !== undefined ? 0 : toMs(requeueAfter!)
-    if (priority !== undefined && !isPriority(priority)) throw new RangeError(`${String(priority)} is no priority: that is a finite number`)
+    if (priority !== undefined && !isPriority(priority)) {
+      throw new RangeError(`${String(priority)} is no priority: that is a finite number`)
+    }
     if (requeue && !(ms > 0)) return { kind: 'requeue', priority, label: 'requeue' }
     return ms > 0 ? { kind: 'later', ms, priority, label: 'requeue_after' } : { kind: 'forget', label: 'success' }
   } catch (error) {
     // A result that cannot be read is a mistake of the reconcile, to be seen and retried like any other.
-    const message = `Cannot use what the reconcile returned (nothing, { requeueAfter, priority } or { requeue, priority }): ${messageOf(error)}`
+    const message =
+      `Cannot use what the reconcile returned (nothing, { requeueAfter, priority } or { requeue, priority }): ${
+        messageOf(error)
+      }`
     return fail(new TypeError(message, { cause: error }))
   }
 }

@@ -45,7 +45,10 @@ export class Runs {
 
   constructor(limits: RunLimits) {
     this.#limits = limits
-    this.#ended = new DOMException(`The reconcile of this ${limits.kind} has ended, and what it left behind does not go on`, 'AbortError')
+    this.#ended = new DOMException(
+      `The reconcile of this ${limits.kind} has ended, and what it left behind does not go on`,
+      'AbortError',
+    )
   }
 
   /** How many are under way. */
@@ -63,7 +66,15 @@ export class Runs {
     const stopTimer = this.#deadline(run.key, (reason) => (timedOut = scope.abort(reason)))
     try {
       const { key, log, attempt, onWrite } = run
-      const result = await reconcile({ key, log, attempt, onWrite, get signal() { return scope.signal } })
+      const result = await reconcile({
+        key,
+        log,
+        attempt,
+        onWrite,
+        get signal() {
+          return scope.signal
+        },
+      })
       return { outcome: { kind: 'returned', result }, timedOut }
     } catch (error) {
       return { outcome: { kind: 'threw', error }, timedOut }
@@ -95,7 +106,12 @@ export class Runs {
     const { kind, clock, timeoutMs } = this.#limits
     if (timeoutMs === undefined) return undefined
     return clock.after(timeoutMs, () => {
-      abort(new DOMException(`Cannot finish the reconcile of ${kind} "${formatKey(key)}": it took longer than ${formatMs(timeoutMs)}`, 'TimeoutError'))
+      abort(
+        new DOMException(
+          `Cannot finish the reconcile of ${kind} "${formatKey(key)}": it took longer than ${formatMs(timeoutMs)}`,
+          'TimeoutError',
+        ),
+      )
     })
   }
 }

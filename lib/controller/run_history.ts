@@ -33,9 +33,15 @@ export class RunHistory {
   }
 
   /** Notes why a key was queued. `dueMs`: the monotonic time that it is queued for; default: at once. */
-  note(key: string, cause: string, { dueMs = -Infinity, isRetry = false }: { readonly dueMs?: number; readonly isRetry?: boolean } = {}): void {
+  note(
+    key: string,
+    cause: string,
+    { dueMs = -Infinity, isRetry = false }: { readonly dueMs?: number; readonly isRetry?: boolean } = {},
+  ): void {
     const waiting = this.#waiting.get(key) ?? []
-    if (waiting.length < MAX_CAUSES && !waiting.some((each) => each.cause === cause && each.dueMs === dueMs)) this.#waiting.set(key, [...waiting, { cause, dueMs, isRetry }])
+    if (waiting.length < MAX_CAUSES && !waiting.some((each) => each.cause === cause && each.dueMs === dueMs)) {
+      this.#waiting.set(key, [...waiting, { cause, dueMs, isRetry }])
+    }
   }
 
   /** A retry that waits for its time was taken back. */

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { isInTime, sleep, type Clock } from '../async/clock.ts'
+import { type Clock, isInTime, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Sink, Source } from './source.ts'
 
@@ -50,7 +50,9 @@ export class SourceSet {
   /** Rejects when a source fails once it was in sync: what runs would be deaf to it. */
   get failure(): Promise<never> {
     return this.#failure.catch((error: Error) => {
-      throw new Error(`Cannot go on with controller "${this.#options.controller}": ${error.message}`, { cause: error.cause })
+      throw new Error(`Cannot go on with controller "${this.#options.controller}": ${error.message}`, {
+        cause: error.cause,
+      })
     })
   }
 
@@ -90,7 +92,9 @@ export class SourceSet {
     const ended = Promise.allSettled([...this.#running].map((each) => each.ended))
     if (!options.failed) return void (await ended)
     if (await isInTime(clock, END_MS, ended)) return
-    log.warn(`Controller "${controller}" left sources alone that did not end within ${formatMs(END_MS)}: ${this.#names()}`)
+    log.warn(
+      `Controller "${controller}" left sources alone that did not end within ${formatMs(END_MS)}: ${this.#names()}`,
+    )
   }
 
   async #syncAll(): Promise<void> {
@@ -107,7 +111,10 @@ export class SourceSet {
     } catch (error) {
       if (signal.aborted) return
       const cause = error instanceof Error ? error.cause : undefined
-      throw new Error(`Cannot start controller "${controller}": ${messageOf(error)}`, cause === undefined ? undefined : { cause })
+      throw new Error(
+        `Cannot start controller "${controller}": ${messageOf(error)}`,
+        cause === undefined ? undefined : { cause },
+      )
     } finally {
       scope.abort()
       scope[Symbol.dispose]()
@@ -154,7 +161,10 @@ export class SourceSet {
         running.failure = { error }
         if (running.isSynced) this.#end(source, error)
       } else if (error !== signal.reason) {
-        log.warn(`The source "${source.name}" of controller "${controller}" failed as it was stopped: ${messageOf(error)}`, { error })
+        log.warn(
+          `The source "${source.name}" of controller "${controller}" failed as it was stopped: ${messageOf(error)}`,
+          { error },
+        )
       }
     }
   }

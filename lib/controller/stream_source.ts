@@ -4,8 +4,8 @@ import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { isInTime, sleep, systemClock, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Clock, isInTime, sleep, systemClock } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { nextTurn } from '../runtime/os/turn.ts'
 import type { Sink, Source } from './source.ts'
 import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
@@ -68,7 +68,9 @@ export class StreamSource implements Source {
         if (signal.aborted) return
         if (isNotCapable(error)) throw error
         const waitMs = backoffMs(attempt++, BACKOFF, random)
-        const text = `Cannot read on in the source "${this.name}": ${messageOf(error)} (opened again in ${formatMs(waitMs)})`
+        const text = `Cannot read on in the source "${this.name}": ${messageOf(error)} (opened again in ${
+          formatMs(waitMs)
+        })`
         log.error(text, { attempt, waitMs, error })
         await sleep(clock, waitMs, signal).catch(() => {}) // aborted: the loop ends by its condition
       }
@@ -81,7 +83,7 @@ export class StreamSource implements Source {
     let items: AsyncIterator<ObjectKey | Pick<KubeObject, 'metadata'>> | undefined
     try {
       items = this.#options.open(scope.signal)[Symbol.asyncIterator]()
-      for (let count = 1; ; count++) {
+      for (let count = 1;; count++) {
         const { done, value } = await untilAborted(items.next(), signal)
         if (done) return void (items = undefined)
         onItem()

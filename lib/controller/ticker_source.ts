@@ -2,8 +2,8 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
-import { sleep, systemClock, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Clock, sleep, systemClock } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { turnBudgetOf } from '../runtime/os/turn.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
@@ -48,7 +48,9 @@ export class TickerSource implements Source {
   /** @throws RangeError when the interval is none. */
   constructor(options: TickerSourceOptions) {
     const { name, everyMs, clock = systemClock } = options
-    if (!(everyMs > 0 && everyMs < Infinity)) throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
+    if (!(everyMs > 0 && everyMs < Infinity)) {
+      throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
+    }
     this.name = name
     this.#options = { ...options, clock, log: safeLog(options.log) }
     this.#sparse = new RateLimitedLog(clock)
@@ -93,7 +95,9 @@ export class TickerSource implements Source {
       }
     } catch (error) {
       if (signal.aborted) return
-      this.#sparse.line((left) => log.error(`Cannot tick in the source "${name}": ${messageOf(error)}${andMore(left)}`, { error }))
+      this.#sparse.line((left) =>
+        log.error(`Cannot tick in the source "${name}": ${messageOf(error)}${andMore(left)}`, { error })
+      )
     }
   }
 }

@@ -24,6 +24,7 @@ export function deepFreeze<T>(value: T): T {
 
 /** Sets a field, whatever its name: `__proto__` is an ordinary key of a ConfigMap or of labels. */
 export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
-  else object[key] = value
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  } else object[key] = value
 }

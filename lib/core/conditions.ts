@@ -19,7 +19,8 @@ export interface Condition {
 }
 
 /** The patterns and lengths that Kubernetes' own kinds and kubebuilder's demand. */
-export const TYPE: RegExp = /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
+export const TYPE: RegExp =
+  /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
 export const REASON: RegExp = /^[A-Za-z]([\w,:]*\w)?$/
 export const MAX_TYPE = 316
 export const MAX_REASON = 1024
@@ -63,12 +64,15 @@ export function condition<C extends { readonly type: string }>(object: Condition
 
 /** Whether the condition is there, is `True`, and is not about an earlier generation of the object than this one. */
 export function isTrue(
-  object: Conditioned<{ readonly type: string; readonly status: string; readonly observedGeneration?: number | undefined }>,
+  object: Conditioned<
+    { readonly type: string; readonly status: string; readonly observedGeneration?: number | undefined }
+  >,
   type: string,
 ): boolean {
   const found = condition(object, type)
   const generation = object.metadata?.generation
-  const isStale = found?.observedGeneration !== undefined && generation !== undefined && found.observedGeneration < generation
+  const isStale = found?.observedGeneration !== undefined && generation !== undefined &&
+    found.observedGeneration < generation
   return found?.status === 'True' && !isStale
 }
 
@@ -77,7 +81,9 @@ function check({ type, reason }: Pick<Condition, 'type' | 'reason'>): void {
     throw new TypeError(`Cannot set the condition "${type}": a type is a name such as "Ready" or "example.dev/Ready"`)
   }
   if (reason.length > MAX_REASON || !REASON.test(reason)) {
-    throw new TypeError(`Cannot set the condition "${type}" for the reason "${reason}": a reason is a word such as "ScaledUp"`)
+    throw new TypeError(
+      `Cannot set the condition "${type}" for the reason "${reason}": a reason is a word such as "ScaledUp"`,
+    )
   }
 }
 

@@ -4,7 +4,10 @@
 export type Duration = [DurationLike<'30s' | '5m' | '1.5h'>][0]
 
 /** What a {@link Duration} is; messages of the compiler call it by this name, and so show examples. */
-export type DurationLike<Example extends string> = number | Example | (`${bigint | `${bigint}.${'' | 0}${bigint}`}${'ms' | 's' | 'm' | 'h'}` & `${Digit}${string}`)
+export type DurationLike<Example extends string> =
+  | number
+  | Example
+  | (`${bigint | `${bigint}.${'' | 0}${bigint}`}${'ms' | 's' | 'm' | 'h'}` & `${Digit}${string}`)
 
 type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
@@ -18,7 +21,11 @@ export function toMs(duration: Duration): number {
   }
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(duration)
   const unit = match && UNITS[match[2]!]
-  if (!unit) throw new RangeError(`Cannot read duration "${duration}": write a number and a unit, such as "500ms", "30s", "5m" or "1h"`)
+  if (!unit) {
+    throw new RangeError(
+      `Cannot read duration "${duration}": write a number and a unit, such as "500ms", "30s", "5m" or "1h"`,
+    )
+  }
   return Number(match[1]) * unit
 }
 

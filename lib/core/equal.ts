@@ -2,7 +2,9 @@
 
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
+  }
   if (!isPlainObject(a) || !isPlainObject(b)) return false
   for (const key of Object.keys(a)) if (!jsonEqual(a[key], own(b, key))) return false
   for (const key of Object.keys(b)) if (b[key] !== undefined && own(a, key) === undefined) return false

@@ -46,11 +46,18 @@ export class ApiError extends Error {
   /** The whole Status body. */
   readonly status: Status
 
-  constructor(message: string, status: Status, options: { code: number; retryAfterMs?: number | undefined; cause?: unknown }) {
+  constructor(
+    message: string,
+    status: Status,
+    options: { code: number; retryAfterMs?: number | undefined; cause?: unknown },
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = options.code
     this.reason = status.reason ?? ''
-    this.causes = (status.details?.causes ?? []).map(({ field, message }) => ({ field: field ?? '', message: message ?? '' }))
+    this.causes = (status.details?.causes ?? []).map(({ field, message }) => ({
+      field: field ?? '',
+      message: message ?? '',
+    }))
     this.retryAfterMs = options.retryAfterMs
     this.status = status
   }
@@ -58,16 +65,44 @@ export class ApiError extends Error {
 
 /** The Status reasons that apimachinery names; servers may send others. */
 export type Reason =
-  | 'AlreadyExists' | 'BadRequest' | 'Conflict' | 'Expired' | 'Forbidden' | 'Gone' | 'InternalError' | 'Invalid'
-  | 'MethodNotAllowed' | 'NotAcceptable' | 'NotFound' | 'RequestEntityTooLarge' | 'ServerTimeout' | 'ServiceUnavailable'
-  | 'StoreReadError' | 'Timeout' | 'TooManyRequests' | 'Unauthorized' | 'UnsupportedMediaType'
+  | 'AlreadyExists'
+  | 'BadRequest'
+  | 'Conflict'
+  | 'Expired'
+  | 'Forbidden'
+  | 'Gone'
+  | 'InternalError'
+  | 'Invalid'
+  | 'MethodNotAllowed'
+  | 'NotAcceptable'
+  | 'NotFound'
+  | 'RequestEntityTooLarge'
+  | 'ServerTimeout'
+  | 'ServiceUnavailable'
+  | 'StoreReadError'
+  | 'Timeout'
+  | 'TooManyRequests'
+  | 'Unauthorized'
+  | 'UnsupportedMediaType'
   | (string & {})
 
 /** The reason that a bare HTTP code stands for, where a proxy or an extension answered. A bare 409 is a Conflict. */
 const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
-  400: 'BadRequest', 401: 'Unauthorized', 403: 'Forbidden', 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable',
-  409: 'Conflict', 410: 'Gone', 413: 'RequestEntityTooLarge', 415: 'UnsupportedMediaType', 422: 'Invalid',
-  429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout',
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'RequestEntityTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
 }
 
 /** The reasons that are decided by themselves, beside those of a code; only for others, or none, does the HTTP code say what happened. */
@@ -119,7 +154,10 @@ export class NetworkError extends Error {
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly code: string | undefined
 
-  constructor(message: string, options: { phase: 'connect' | 'response' | 'body'; code?: string | undefined; cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { phase: 'connect' | 'response' | 'body'; code?: string | undefined; cause?: unknown },
+  ) {
     super(message, { cause: options.cause })
     this.phase = options.phase
     this.code = options.code
@@ -146,13 +184,19 @@ export function fileMissing(cannot: string, file: string, otherwise = ''): (caus
 
 /** Whether Deno refused something without a permission, also as the cause of an error. Trying again is useless: a process does not get more rights. */
 export function isNotCapable(error: unknown): boolean {
-  for (const at of causesOf(error)) if (at instanceof Error && (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE)) return true
+  for (const at of causesOf(error)) {
+    if (at instanceof Error && (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE)) return true
+  }
   return false
 }
 
 /** Yields what was thrown and its causes, the outermost first: at most `max`, as causes may form a circle. */
 export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
-  for (let at = thrown, depth = 0; at !== undefined && depth < max; at = at instanceof Error ? at.cause : undefined, depth++) yield at
+  for (
+    let at = thrown, depth = 0;
+    at !== undefined && depth < max;
+    at = at instanceof Error ? at.cause : undefined, depth++
+  ) yield at
 }
 
 /** The name of Deno's error, and the code of a NetworkError that stands for it. */

@@ -26,6 +26,9 @@ export function remove({ metadata }: Finalizable, finalizer: string): boolean {
 }
 
 /** Returns whether an object has a finalizer. */
-export function has({ metadata }: { readonly metadata: { readonly finalizers?: readonly string[] | undefined } }, finalizer: string): boolean {
+export function has(
+  { metadata }: { readonly metadata: { readonly finalizers?: readonly string[] | undefined } },
+  finalizer: string,
+): boolean {
   return metadata.finalizers?.includes(finalizer) ?? false
 }

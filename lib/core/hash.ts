@@ -20,8 +20,10 @@ function hashInto(units: number[], text: string): void {
   const { length } = text
   // The pairs, then what is left with the length, then three rounds to mix the last.
   for (let at = 0, end = length + 7 - (length & 1); at < end; at += 2) {
-    const word = at + 1 < length ? text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16)
-      : at > length ? 0
+    const word = at + 1 < length
+      ? text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16)
+      : at > length
+      ? 0
       : (length << 16) | (at < length ? text.charCodeAt(at) : 0)
     if (at > length) v2 ^= 0xff
     v3 ^= word

@@ -26,11 +26,19 @@ export interface KindNames {
 
 /** What is wrong with the names of a kind of any API server, in words; undefined when there is nothing. */
 export function kindProblem({ group, version, kind, plural }: KindNames): string | undefined {
-  if (group !== '' && !isDomainName(group)) return `group ${JSON.stringify(group)} must be a domain, such as "apps" or "example.com", or empty for the core group`
-  if (!isLabel(version)) return `version ${JSON.stringify(version)} must be a lower-case label, such as "v1" or "v1alpha1"`
+  if (group !== '' && !isDomainName(group)) {
+    return `group ${
+      JSON.stringify(group)
+    } must be a domain, such as "apps" or "example.com", or empty for the core group`
+  }
+  if (!isLabel(version)) {
+    return `version ${JSON.stringify(version)} must be a lower-case label, such as "v1" or "v1alpha1"`
+  }
   if (kind !== undefined && !/^[A-Za-z][A-Za-z\d]{0,62}$/.test(kind)) return notCamelCase(kind)
   // Aggregated APIs have names with "_" and ".", such as those of external metrics.
-  if (plural !== undefined && !/^\w[-\w.]*$/.test(plural)) return `plural ${JSON.stringify(plural)} must be one word, such as "foos"`
+  if (plural !== undefined && !/^\w[-\w.]*$/.test(plural)) {
+    return `plural ${JSON.stringify(plural)} must be one word, such as "foos"`
+  }
   return undefined
 }
 

@@ -92,9 +92,8 @@ export type Named<Key> = Key | { readonly metadata: Key }
 /** The key of an object in this scope; one whose scope is known at run time only may have a namespace. */
 export type KeyIn<Namespace extends string | undefined> = [Namespace] extends [string]
   ? { readonly namespace: string; readonly name: string }
-  : [Namespace] extends [undefined]
-    ? { readonly name: string }
-    : { readonly namespace?: string | undefined; readonly name: string }
+  : [Namespace] extends [undefined] ? { readonly name: string }
+  : { readonly namespace?: string | undefined; readonly name: string }
 
 /** The status type of a kind. For a kind without one, a text that no object is, for the compiler's message. */
 export type StatusOf<T> = [NonNullable<T['status' & keyof T]>] extends [never]
@@ -108,7 +107,9 @@ export function draft<T>(object: T): Draft<T> {
 
 /** The key of an object or of anything that names one. */
 export function keyOf(
-  ref: ObjectKey | { readonly metadata: { readonly name?: string | undefined; readonly namespace?: string | undefined } },
+  ref: ObjectKey | {
+    readonly metadata: { readonly name?: string | undefined; readonly namespace?: string | undefined }
+  },
 ): ObjectKey {
   const { name, namespace } = 'metadata' in ref ? ref.metadata : ref
   if (!name) throw new TypeError('Cannot name an object: its name is missing')

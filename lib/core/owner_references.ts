@@ -1,6 +1,6 @@
 /** Owner references on drafts: for `edit`, `createOrUpdate` and objects to be created. `apply` has its `owner` option. */
 import { formatKey, type KubeObject, type OwnerReference } from './objects.ts'
-import { withController, withOwner, withoutOwner, type HasOwners, type Owned } from './owners.ts'
+import { type HasOwners, type Owned, withController, withoutOwner, withOwner } from './owners.ts'
 
 export { AlreadyOwned, controllerOf } from './owners.ts'
 
@@ -22,12 +22,20 @@ export interface Ownable {
  * @throws AlreadyOwned when another one controls it.
  * @throws TypeError when the owner is in another namespace, or has one and the draft has none, or was not read from a server.
  */
-export function setController(draft: Ownable, owner: KubeObject, options: { readonly blockOwnerDeletion?: boolean } = {}): void {
+export function setController(
+  draft: Ownable,
+  owner: KubeObject,
+  options: { readonly blockOwnerDeletion?: boolean } = {},
+): void {
   draft.metadata.ownerReferences = [...withController(draft.metadata.ownerReferences, owner, ownedOf(draft), options)]
 }
 
 /** Makes `owner` one of the draft's owners, beside others: it goes when all of them have gone. Throws as {@link setController}. */
-export function setOwner(draft: Ownable, owner: KubeObject, options: { readonly blockOwnerDeletion?: boolean } = {}): void {
+export function setOwner(
+  draft: Ownable,
+  owner: KubeObject,
+  options: { readonly blockOwnerDeletion?: boolean } = {},
+): void {
   draft.metadata.ownerReferences = [...withOwner(draft.metadata.ownerReferences, owner, ownedOf(draft), options)]
 }
 
@@ -35,7 +43,9 @@ export function setOwner(draft: Ownable, owner: KubeObject, options: { readonly 
 export function removeOwner(draft: Ownable, owner: KubeObject): void {
   const left = withoutOwner(draft.metadata.ownerReferences, owner)
   if (!left) {
-    throw new TypeError(`Cannot take ${owner.kind} "${owner.metadata.name}" from ${ownedOf(draft).what}: it is not among its owners`)
+    throw new TypeError(
+      `Cannot take ${owner.kind} "${owner.metadata.name}" from ${ownedOf(draft).what}: it is not among its owners`,
+    )
   }
   draft.metadata.ownerReferences = [...left]
 }

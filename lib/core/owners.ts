@@ -9,7 +9,9 @@ import type { KubeObject, OwnerReference } from './objects.ts'
 export function controllerReference(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner
   if (!metadata.uid) {
-    throw new TypeError(`Cannot own an object by ${kind} "${metadata.name}": it has no uid, so it was not read from a server`)
+    throw new TypeError(
+      `Cannot own an object by ${kind} "${metadata.name}": it has no uid, so it was not read from a server`,
+    )
   }
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true }
 }
@@ -31,7 +33,10 @@ export function groupOf(apiVersion: string): string {
 }
 
 /** Whether a reference means this kind, in whatever version. */
-export function refersTo(reference: OwnerReference, resource: { readonly group: string; readonly kind: string }): boolean {
+export function refersTo(
+  reference: OwnerReference,
+  resource: { readonly group: string; readonly kind: string },
+): boolean {
   return reference.kind === resource.kind && groupOf(reference.apiVersion) === resource.group
 }
 
@@ -72,7 +77,10 @@ export function withController(
   const reference = { ...controllerReference(owner), blockOwnerDeletion }
   const controller = existing?.find((other) => other.controller && !isSameOwner(other, reference))
   if (controller) {
-    throw new AlreadyOwned(`${cannotOwn(owner, object)}: ${controller.kind} "${controller.name}" controls it already`, controller)
+    throw new AlreadyOwned(
+      `${cannotOwn(owner, object)}: ${controller.kind} "${controller.name}" controls it already`,
+      controller,
+    )
   }
   return withReference(existing, reference)
 }
@@ -86,12 +94,26 @@ export function withOwner(
 ): readonly OwnerReference[] {
   checkPlace(owner, object)
   const { apiVersion, kind, name, uid } = controllerReference(owner)
-  return withReference(existing, { apiVersion, kind, name, uid, ...(blockOwnerDeletion === undefined ? {} : { blockOwnerDeletion }) })
+  return withReference(existing, {
+    apiVersion,
+    kind,
+    name,
+    uid,
+    ...(blockOwnerDeletion === undefined ? {} : { blockOwnerDeletion }),
+  })
 }
 
 /** The same without `owner`, and without a namesake that it had before. `undefined` when it does not own the object. */
-export function withoutOwner(existing: readonly OwnerReference[] | undefined, owner: KubeObject): readonly OwnerReference[] | undefined {
-  const reference = { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.metadata.name, uid: owner.metadata.uid }
+export function withoutOwner(
+  existing: readonly OwnerReference[] | undefined,
+  owner: KubeObject,
+): readonly OwnerReference[] | undefined {
+  const reference = {
+    apiVersion: owner.apiVersion,
+    kind: owner.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid,
+  }
   const left = existing?.filter((other) => !isSameOwner(other, reference))
   return left?.length === existing?.length ? undefined : left
 }

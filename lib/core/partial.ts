@@ -22,6 +22,8 @@ export function isPartial(object: object): boolean {
 /** Carries what is known of an object on to its deep copy: deep copies leave symbols out. */
 export function copyMarks<T>(from: unknown, to: T): T {
   if (typeof from !== 'object' || from === null) return to
-  for (const mark of Object.getOwnPropertySymbols(from)) (to as Record<symbol, unknown>)[mark] = (from as Record<symbol, unknown>)[mark]
+  for (const mark of Object.getOwnPropertySymbols(from)) {
+    ;(to as Record<symbol, unknown>)[mark] = (from as Record<symbol, unknown>)[mark]
+  }
   return to
 }

@@ -5,7 +5,10 @@
  * stays JSON.
  */
 export function printable(text: string): string {
-  return text.replace(COLOUR, '').replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(COLOUR, '').replace(
+    CONTROL,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 const COLOUR = /\x1b\[[\d;]*m/g

@@ -59,7 +59,11 @@ export interface CustomResourceVersion {
   readonly storage: boolean
   readonly schema: { readonly openAPIV3Schema: JsonSchema }
   readonly subresources?: { readonly status?: Record<string, never> }
-  readonly additionalPrinterColumns?: readonly { readonly name: string; readonly type: string; readonly jsonPath: string }[]
+  readonly additionalPrinterColumns?: readonly {
+    readonly name: string
+    readonly type: string
+    readonly jsonPath: string
+  }[]
 }
 
 /** A structural OpenAPI v3 schema, as a CustomResourceDefinition states one. */
@@ -118,7 +122,8 @@ export function checkWritable({ kind, only }: AnyResource): void {
 }
 
 /** In the types, what {@link checkWritable} checks: a kind that can't be written has `never` in place of what is written. */
-export type Writable<D> = [D] extends [never] ? { readonly only: 'a kind that can be written, not its metadata alone' } : unknown
+export type Writable<D> = [D] extends [never] ? { readonly only: 'a kind that can be written, not its metadata alone' }
+  : unknown
 
 /** What is read of an object through {@link metadataOf}. */
 export type MetadataOf<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind' | 'metadata'>

@@ -39,7 +39,10 @@ export function formatLabels(labels: string | Labels | LabelSelector): string {
   const { matchLabels, matchExpressions } = labels
   // Labels may have these names, too: then their values are texts.
   if (typeof matchLabels !== 'object' && typeof matchExpressions !== 'object') return equalities(labels as Labels)
-  const terms = [equalities((matchLabels ?? {}) as Labels), ...((matchExpressions ?? []) as readonly LabelExpression[]).map(expressionText)]
+  const terms = [
+    equalities((matchLabels ?? {}) as Labels),
+    ...((matchExpressions ?? []) as readonly LabelExpression[]).map(expressionText),
+  ]
   const text = terms.filter(Boolean).join(',')
   new LabelParser(text).parse()
   return text
@@ -114,12 +117,16 @@ class LabelParser {
     this.#at++
     switch (text) {
       case '=':
-      case '==': return { key, operator: 'in', values: [this.#value()] }
-      case '!=': return { key, operator: 'notin', values: [this.#value()] }
+      case '==':
+        return { key, operator: 'in', values: [this.#value()] }
+      case '!=':
+        return { key, operator: 'notin', values: [this.#value()] }
       case '>':
-      case '<': return { key, operator: text === '>' ? 'gt' : 'lt', values: [this.#integer()] }
+      case '<':
+        return { key, operator: text === '>' ? 'gt' : 'lt', values: [this.#integer()] }
       case 'in':
-      case 'notin': return { key, operator: text, values: this.#values() }
+      case 'notin':
+        return { key, operator: text, values: this.#values() }
     }
     this.#at--
     throw this.#unexpected('=, ==, !=, in, notin, > or <')
@@ -181,13 +188,19 @@ class LabelParser {
 function satisfies({ key, operator, values }: Requirement, labels: Labels | undefined): boolean {
   const value = labels && Object.hasOwn(labels, key) ? labels[key] : undefined
   switch (operator) {
-    case 'exists': return value !== undefined
-    case 'absent': return value === undefined
-    case 'in': return value !== undefined && values.includes(value)
+    case 'exists':
+      return value !== undefined
+    case 'absent':
+      return value === undefined
+    case 'in':
+      return value !== undefined && values.includes(value)
     // A missing label satisfies != and notin.
-    case 'notin': return value === undefined || !values.includes(value)
-    case 'gt': return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
-    case 'lt': return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    case 'gt':
+      return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
+    case 'lt':
+      return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
   }
 }
 
@@ -196,7 +209,9 @@ const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a l
 
 function keyProblem(key: string): string | undefined {
   const slash = key.indexOf('/')
-  if (slash >= 0 && !isDomainName(key.slice(0, slash))) return 'what is before the slash must be a domain name in lower case'
+  if (slash >= 0 && !isDomainName(key.slice(0, slash))) {
+    return 'what is before the slash must be a domain name in lower case'
+  }
   return isLabelText(key.slice(slash + 1)) ? undefined : `a name has 1 to ${TEXT}`
 }
 

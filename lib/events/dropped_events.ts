@@ -11,7 +11,8 @@ import type { WriteOutcome } from './write_outcome.ts'
 
 /** What is said when the first is dropped for a cause that is about no single event. */
 const SAID: Partial<Readonly<Record<DropCause, string>>> = {
-  queue: 'Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once',
+  queue:
+    'Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once',
   memory: 'Dropping events: too many different ones are repeated too fast to be remembered until they are written',
 }
 
@@ -56,9 +57,15 @@ export class DroppedEvents {
     const about = `event ${event.reason} about ${event.regarding.kind} "${formatKey(event.regarding)}"`
     if (cause === 'forbidden') {
       const isNews = this.#once(`${cause} ${write.kind}`)
-      const refused = withRule(messageOf(error), ['create', 'patch'], `; the operator's role needs create and patch on events in the group events.k8s.io`)
+      const refused = withRule(
+        messageOf(error),
+        ['create', 'patch'],
+        `; the operator's role needs create and patch on events in the group events.k8s.io`,
+      )
       this.#log[isNews ? 'warn' : 'debug'](
-        `${refused}. Events of namespace "${write.namespace}" are dropped quietly; one is tried every ${formatMs(DENIED_MS)}`,
+        `${refused}. Events of namespace "${write.namespace}" are dropped quietly; one is tried every ${
+          formatMs(DENIED_MS)
+        }`,
         { error },
       )
     } else if (lost === 0) this.#log.debug(`Cannot write the ${about} yet: ${messageOf(error)}`)

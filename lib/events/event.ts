@@ -80,7 +80,9 @@ export function occurrence(
   }
   if (typeof note !== 'string') fail('the note is no text')
   for (const object of related ? [regarding, related] : [regarding]) {
-    if (!object?.apiVersion || !object.kind || !object.metadata?.name) fail('the object lacks apiVersion, kind or metadata.name')
+    if (!object?.apiVersion || !object.kind || !object.metadata?.name) {
+      fail('the object lacks apiVersion, kind or metadata.name')
+    }
   }
   return { type, reason, action, note: cutNote(note), regarding, related, controller }
 }
@@ -120,7 +122,15 @@ export function isControllerName(name: string): boolean {
  * series; the object's resourceVersion is not, or nothing would ever be equal about an object that changes.
  */
 export function identityOf({ type, reason, action, note, regarding, related, controller }: Occurrence): string {
-  return JSON.stringify([type, reason, action, note, controller, ...names(regarding), ...(related ? names(related) : [])])
+  return JSON.stringify([
+    type,
+    reason,
+    action,
+    note,
+    controller,
+    ...names(regarding),
+    ...(related ? names(related) : []),
+  ])
 }
 
 /** Equal for occurrences that share an allowance of different notes. */
@@ -143,7 +153,10 @@ export function eventOf(what: Occurrence, of: { instance: string; wallMs: number
   return {
     metadata: { name: eventName(regarding, of.serial), namespace: namespaceOf(regarding) },
     eventTime: microTime(of.wallMs),
-    type, reason, action, note,
+    type,
+    reason,
+    action,
+    note,
     regarding: referenceTo(regarding),
     ...(related ? { related: referenceTo(related) } : {}),
     reportingController: controller,
@@ -151,7 +164,9 @@ export function eventOf(what: Occurrence, of: { instance: string; wallMs: number
   }
 }
 
-function referenceTo({ apiVersion, kind, metadata: { namespace, name, uid, resourceVersion } }: Regarding): ObjectReference {
+function referenceTo(
+  { apiVersion, kind, metadata: { namespace, name, uid, resourceVersion } }: Regarding,
+): ObjectReference {
   return { apiVersion, kind, namespace: namespace || undefined, name, uid, resourceVersion }
 }
 

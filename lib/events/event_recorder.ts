@@ -3,8 +3,8 @@ import { ApiError } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { systemClock, within, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Clock, systemClock, within } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
 import { DEFAULT_LIMITS, type EventLimits, EventState, type Job } from './event_state.ts'
@@ -33,7 +33,13 @@ export interface EventRecorderOptions {
   readonly random?: (() => number) | undefined
 }
 
-const EVENT: AnyResource = { group: 'events.k8s.io', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced' }
+const EVENT: AnyResource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+}
 
 /** How many writes are under way at most; while they fail, one. */
 const PARALLEL = 8
@@ -88,7 +94,8 @@ export class EventRecorder implements Runnable, Recorder {
     checkController(controller)
     return {
       normal: (about, reason, note, options) => this.#record('Normal', about, reason, note, { ...options, controller }),
-      warning: (about, reason, note, options) => this.#record('Warning', about, reason, note, { ...options, controller }),
+      warning: (about, reason, note, options) =>
+        this.#record('Warning', about, reason, note, { ...options, controller }),
     }
   }
 
@@ -131,7 +138,9 @@ export class EventRecorder implements Runnable, Recorder {
     for (;;) {
       const nowMs = this.#options.clock.monotonic()
       this.#state.sweep(nowMs)
-      while (!cutoff.aborted && nowMs >= this.#pausedUntilMs && this.#active.size < (this.#failures > 0 ? 1 : PARALLEL)) {
+      while (
+        !cutoff.aborted && nowMs >= this.#pausedUntilMs && this.#active.size < (this.#failures > 0 ? 1 : PARALLEL)
+      ) {
         const job = this.#state.take(nowMs)
         if (!job) break
         const sent: Promise<void> = this.#send(job, cutoff).finally(() => {
@@ -150,7 +159,9 @@ export class EventRecorder implements Runnable, Recorder {
   #rest(untilMs: number): Promise<void> {
     const { clock } = this.#options
     return new Promise((resolve) => {
-      const cancel = untilMs < Infinity ? clock.after(Math.max(0, untilMs - clock.monotonic()), () => this.#wake()) : undefined
+      const cancel = untilMs < Infinity
+        ? clock.after(Math.max(0, untilMs - clock.monotonic()), () => this.#wake())
+        : undefined
       this.#wake = () => {
         this.#wake = () => {}
         cancel?.()
@@ -196,7 +207,13 @@ export class EventRecorder implements Runnable, Recorder {
     }, cutoff)
   }
 
-  #record(type: EventType, about: Regarding, reason: string, note: string, options: EventOptions & { controller: string }): void {
+  #record(
+    type: EventType,
+    about: Regarding,
+    reason: string,
+    note: string,
+    options: EventOptions & { controller: string },
+  ): void {
     const what = occurrence(type, about, reason, note, options)
     if (this.#phase === 'ended') return this.#losses.late(what)
     const { clock, instance } = this.#options
@@ -217,6 +234,8 @@ export class EventRecorder implements Runnable, Recorder {
 
 function checkController(name: string): void {
   if (!isControllerName(name)) {
-    throw new TypeError(`Cannot record events as "${name}": that is no qualified name such as "foo" or "example.dev/foo"`)
+    throw new TypeError(
+      `Cannot record events as "${name}": that is no qualified name such as "foo" or "example.dev/foo"`,
+    )
   }
 }

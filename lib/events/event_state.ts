@@ -11,7 +11,17 @@
 import { type EventBody, identityOf, namespaceOf, type Occurrence, topicOf } from './event.ts'
 import { SpamFilter } from './spam_filter.ts'
 import {
-  again, type Answer, begin, FINISH_MS, isFinished, type Moment, type Series, step, unwritten, type Write, writeOf,
+  again,
+  type Answer,
+  begin,
+  FINISH_MS,
+  isFinished,
+  type Moment,
+  type Series,
+  step,
+  unwritten,
+  type Write,
+  writeOf,
 } from './series.ts'
 
 export interface EventLimits {

@@ -69,7 +69,15 @@ const FIRST_PAUSE_MS = 1000
 /** It occurred for the first time. */
 export function begin(event: EventBody, now: Moment): Series {
   const { wallMs, monotonicMs } = now
-  return { event, count: 1, lastMs: wallMs, heardMs: monotonicMs, dueMs: monotonicMs, tries: 0, standing: { kind: 'missing', maybe: 0 } }
+  return {
+    event,
+    count: 1,
+    lastMs: wallMs,
+    heardMs: monotonicMs,
+    dueMs: monotonicMs,
+    tries: 0,
+    standing: { kind: 'missing', maybe: 0 },
+  }
 }
 
 /** It occurred again. */
@@ -100,7 +108,12 @@ export function writeOf(series: Series): Write | undefined {
 }
 
 /** What is left after a write was answered, and how many occurrences are lost by it. */
-export function step(series: Series, write: Write, answer: Answer, nowMs: number): { series: Series | undefined; lost: number } {
+export function step(
+  series: Series,
+  write: Write,
+  answer: Answer,
+  nowMs: number,
+): { series: Series | undefined; lost: number } {
   const { standing, event } = series
   switch (answer) {
     case 'written':
@@ -109,7 +122,10 @@ export function step(series: Series, write: Write, answer: Answer, nowMs: number
       return keep({ ...series, tries: 0, standing: { kind: 'missing', maybe: 0 } })
     case 'taken':
       if (standing.kind === 'missing' && standing.maybe > 0) return keep(stored(series, standing.maybe, nowMs))
-      return retry({ ...series, event: { ...event, metadata: { ...event.metadata, name: nextName(event.metadata.name) } } })
+      return retry({
+        ...series,
+        event: { ...event, metadata: { ...event.metadata, name: nextName(event.metadata.name) } },
+      })
     case 'unknown':
       if (standing.kind === 'stored' || standing.maybe > 0) return retry(series)
       return retry({ ...series, standing: { kind: 'missing', maybe: write.count } })
@@ -141,5 +157,8 @@ function giveUp(series: Series): { series: Series | undefined; lost: number } {
   const { standing, count } = series
   const lost = unwritten(series)
   // The Event stays known, or the next occurrence would make another beside it.
-  return { series: standing.kind === 'stored' ? { ...series, tries: 0, standing: { ...standing, written: count } } : undefined, lost }
+  return {
+    series: standing.kind === 'stored' ? { ...series, tries: 0, standing: { ...standing, written: count } } : undefined,
+    lost,
+  }
 }

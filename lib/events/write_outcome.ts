@@ -29,7 +29,9 @@ export interface WriteOutcome {
 export function writeOutcome(error: unknown, kind: Write['kind']): WriteOutcome {
   const failed = (answer: Answer): WriteOutcome => ({ answer, cause: 'failed' })
   const refused = (cause: DropCause, quiet = false): WriteOutcome => ({ answer: 'refused', cause, quiet })
-  if (!(error instanceof ApiError)) return failed(error instanceof NetworkError && error.phase === 'connect' ? 'unsent' : 'unknown')
+  if (!(error instanceof ApiError)) {
+    return failed(error instanceof NetworkError && error.phase === 'connect' ? 'unsent' : 'unknown')
+  }
   if (isReason(error, 'AlreadyExists') && kind === 'create') return failed('taken')
   if (error.code === 404) {
     if (isMissingObject(error)) return kind === 'patch' ? failed('missing') : refused('refused', true)

@@ -65,11 +65,15 @@ export class Callbacks {
 
   /** Settles when every callback has ended; an abort ends the wait. */
   async ended(signal: AbortSignal): Promise<void> {
-    await untilAborted(this.#last, signal).catch(() => this.#log.warn('A callback of the election is still running; not waiting for it'))
+    await untilAborted(this.#last, signal).catch(() =>
+      this.#log.warn('A callback of the election is still running; not waiting for it')
+    )
   }
 
   #call(name: string, call: (() => void | Promise<void>) | undefined): void {
     if (!call) return
-    this.#last = this.#last.then(call).catch((error: unknown) => this.#log.error(`${name} failed: ${messageOf(error)}`, { error }))
+    this.#last = this.#last.then(call).catch((error: unknown) =>
+      this.#log.error(`${name} failed: ${messageOf(error)}`, { error })
+    )
   }
 }

@@ -5,10 +5,18 @@ import { abortScope, rejectOnAbort, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { deadline } from '../async/deadline.ts'
 import { lineBatches } from '../async/lines.ts'
-import { describe, type Api } from '../client/api.ts'
+import { type Api, describe } from '../client/api.ts'
 import { parseWatchLine } from '../cache/watch_line.ts'
 import type { Log } from '../observe/log.ts'
-import { INITIAL_FOLLOWER_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowerInput, type FollowerState } from './follower_state.ts'
+import {
+  type FollowerInput,
+  type FollowerState,
+  INITIAL_FOLLOWER_STATE,
+  isRefused,
+  needsNewVersion,
+  nextTryMs,
+  step,
+} from './follower_state.ts'
 import type { Lease, LeaseLock } from './lease_lock.ts'
 import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
 
@@ -49,7 +57,9 @@ export class Follower {
     if (isRead) {
       // The record had expired as far as the watch knew, and had not.
       const { watch, freeMs } = this.#state
-      if (watch.kind === 'open' && freeMs === undefined && this.#version !== lock.resourceVersion) this.#breakOff?.(deaf())
+      if (watch.kind === 'open' && freeMs === undefined && this.#version !== lock.resourceVersion) {
+        this.#breakOff?.(deaf())
+      }
       this.#version = lock.resourceVersion
     }
     this.#tell({ kind: 'tried', nowMs: clock.monotonic(), lostRace })
@@ -114,7 +124,9 @@ export class Follower {
     if (this.#scope.signal.aborted) return
     if (needsNewVersion(error)) this.#version = undefined
     if (isRefused(error)) {
-      const every = `every ${formatMs(timings.retryPeriodMs)} to ${formatMs(timings.retryPeriodMs * (1 + ACQUIRE_JITTER))}`
+      const every = `every ${formatMs(timings.retryPeriodMs)} to ${
+        formatMs(timings.retryPeriodMs * (1 + ACQUIRE_JITTER))
+      }`
       log.info(`${messageOf(error)} (with the verb watch on leases, handover is prompt); asking ${every} instead`)
     } else if (error !== undefined) log.debug(`${messageOf(error)}; opening another watch of ${describe(lock.target)}`)
     const nowMs = clock.monotonic()
@@ -125,7 +137,11 @@ export class Follower {
     const { api, lock, clock, random } = this.#options
     const { resource, namespace, name } = lock.target
     const what = describe(lock.target)
-    const options = { fields: `metadata.name=${name}`, resourceVersion: version, timeoutSeconds: Math.floor(300 + 300 * random()) }
+    const options = {
+      fields: `metadata.name=${name}`,
+      resourceVersion: version,
+      timeoutSeconds: Math.floor(300 + 300 * random()),
+    }
     const { body } = await api.watch({ resource, namespace }, options, signal)
     signal.throwIfAborted()
     this.#tell({ kind: 'opened' })
@@ -139,7 +155,11 @@ export class Follower {
         if (event.kind === 'bookmark' || event.object.metadata.name !== name) continue
         const lease = event.object as Lease
         if (event.kind === 'applied') lock.saw(lease)
-        this.#tell({ kind: 'told', nowMs: clock.monotonic(), free: event.kind === 'deleted' || !lease.spec?.holderIdentity })
+        this.#tell({
+          kind: 'told',
+          nowMs: clock.monotonic(),
+          free: event.kind === 'deleted' || !lease.spec?.holderIdentity,
+        })
       }
     }
   }
@@ -151,5 +171,8 @@ export class Follower {
 }
 
 function deaf(): NetworkError {
-  return new NetworkError('Cannot watch the lease: its watch did not tell of what happened', { phase: 'body', code: 'ETIMEDOUT' })
+  return new NetworkError('Cannot watch the lease: its watch did not tell of what happened', {
+    phase: 'body',
+    code: 'ETIMEDOUT',
+  })
 }

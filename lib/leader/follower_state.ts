@@ -48,7 +48,12 @@ export type FollowerInput =
   | { readonly kind: 'ended'; readonly nowMs: number; readonly lastedMs: number; readonly error?: unknown }
 
 export const INITIAL_FOLLOWER_STATE: FollowerState = {
-  triedMs: -Infinity, pollAtMs: -Infinity, jitterMs: 0, lost: false, freeMs: undefined, watch: { kind: 'closed', failures: 0, againMs: -Infinity },
+  triedMs: -Infinity,
+  pollAtMs: -Infinity,
+  jitterMs: 0,
+  lost: false,
+  freeMs: undefined,
+  watch: { kind: 'closed', failures: 0, againMs: -Infinity },
 }
 
 /** Enough to keep a handful of followers apart, and little beside the second within which one of them should lead. */
@@ -58,7 +63,12 @@ const BACKOFF = { baseMs: 1000, maxMs: 60_000, jitter: 0.5 } as const
 const REFUSED_MS = 600_000
 
 /** The state after an input. `random` is in [0, 1). */
-export function step(state: FollowerState, input: FollowerInput, { retryPeriodMs }: LeaseTimings, random: () => number): FollowerState {
+export function step(
+  state: FollowerState,
+  input: FollowerInput,
+  { retryPeriodMs }: LeaseTimings,
+  random: () => number,
+): FollowerState {
   switch (input.kind) {
     case 'tried': {
       const jitterMs = Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
@@ -93,7 +103,11 @@ function pauseMs(retryPeriodMs: number, random: () => number): number {
 }
 
 /** When to try next; the past means at once. */
-export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowerState, observed: Observation | undefined, identity: string): number {
+export function nextTryMs(
+  { triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowerState,
+  observed: Observation | undefined,
+  identity: string,
+): number {
   // A record with our own name is a write of ours whose answer was lost: nothing more will change it, and its expiry is not to be waited for.
   if (observed?.record.holderIdentity === identity) return pollAtMs
   const pollMs = watch.kind === 'open' ? Infinity : pollAtMs
@@ -105,7 +119,8 @@ export function nextTryMs({ triedMs, pollAtMs, jitterMs, freeMs, watch }: Follow
 
 /** Whether it must be asked where to begin: the version is too old, or what came could not be read. */
 export function needsNewVersion(error: unknown): boolean {
-  return error !== undefined && !(error instanceof NetworkError) && !(error instanceof ApiError && error.code !== 410 && error.code !== 504)
+  return error !== undefined && !(error instanceof NetworkError) &&
+    !(error instanceof ApiError && error.code !== 410 && error.code !== 504)
 }
 
 /** Whether somebody must give us the right, or the server cannot watch. */

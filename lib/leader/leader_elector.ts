@@ -3,13 +3,13 @@ import { isNotCapable, isReason, LeadershipLost, messageOf } from '../core/error
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep, systemClock, within, type Clock } from '../async/clock.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Clock, sleep, systemClock, within } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { Follower } from './follower.ts'
-import { LeaseLock, type LeaseCandidate } from './lease_lock.ts'
-import { checkTimings, DEFAULT_TIMINGS, patienceMs, type LeaseTimings, type Moment } from './lease_state.ts'
+import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
+import { checkTimings, DEFAULT_TIMINGS, type LeaseTimings, type Moment, patienceMs } from './lease_state.ts'
 import type { ElectionMeter } from './metrics.ts'
 import { StallDetector } from './stall_detector.ts'
 import { LeaseFence } from './lease_fence.ts'
@@ -59,7 +59,11 @@ export class LeaderElector {
     const announce = (this.#announce = new Callbacks(options))
     this.#stall = new StallDetector(options.clock)
     this.#fence = this.#newFence()
-    this.#lock = new LeaseLock({ ...options, onObserved: (record) => announce.observed(record), onSlowPath: () => announce.slowPath() })
+    this.#lock = new LeaseLock({
+      ...options,
+      onObserved: (record) => announce.observed(record),
+      onSlowPath: () => announce.slowPath(),
+    })
   }
 
   /** Whether the lease is ours beyond doubt: it ends by itself when it could not be renewed in time. */
@@ -101,7 +105,11 @@ export class LeaderElector {
    * The signal must be aborted only when the work has ended, or another one begins beside it; else say so by `mayRelease`.
    * Rejects with LeadershipLost when the lease could not be renewed in time or is somebody else's: what runs must end.
    */
-  async start(signal: AbortSignal, lead: (fence: Fence) => void, { mayRelease = () => true }: ElectionOptions = {}): Promise<void> {
+  async start(
+    signal: AbortSignal,
+    lead: (fence: Fence) => void,
+    { mayRelease = () => true }: ElectionOptions = {},
+  ): Promise<void> {
     if (this.#running) throw new Error(`Cannot start the elector of ${this.#title}: it runs already`)
     this.#running = true
     try {
@@ -113,7 +121,12 @@ export class LeaderElector {
     }
   }
 
-  async #campaign(fence: LeaseFence, signal: AbortSignal, lead: (fence: Fence) => void, mayRelease: () => boolean): Promise<void> {
+  async #campaign(
+    fence: LeaseFence,
+    signal: AbortSignal,
+    lead: (fence: Fence) => void,
+    mayRelease: () => boolean,
+  ): Promise<void> {
     this.#failure = undefined
     this.#lock.begin()
     try {
@@ -136,7 +149,9 @@ export class LeaderElector {
       if (this.#leading) this.#announce.stoppedLeading()
       this.#leading = false
       // Also when the abort came into the middle of a write: the server may have carried it out.
-      if (signal.aborted && this.#lock.claimed) await this.#release(mayRelease() ? settled ? undefined : LATE_WRITE : UNFINISHED_WORK)
+      if (signal.aborted && this.#lock.claimed) {
+        await this.#release(mayRelease() ? settled ? undefined : LATE_WRITE : UNFINISHED_WORK)
+      }
     }
   }
 
@@ -159,7 +174,9 @@ export class LeaderElector {
           holder = current
         } catch (error) {
           if (signal.aborted) throw signal.reason
-          if (isNotCapable(error)) throw new Error(`Cannot acquire ${this.#title}: ${messageOf(error)}`, { cause: error })
+          if (isNotCapable(error)) {
+            throw new Error(`Cannot acquire ${this.#title}: ${messageOf(error)}`, { cause: error })
+          }
           // Losing a race against another candidate is the ordinary case.
           lostRace = isLostRace(error)
           this.#warn('acquire', error, lostRace)
@@ -177,7 +194,7 @@ export class LeaderElector {
     const scope = abortScope(signal, fence.signal)
     let triedMs = beganMs
     try {
-      for (let isFirst = true; ; isFirst = false) {
+      for (let isFirst = true;; isFirst = false) {
         const pauseMs = Math.max(0, triedMs + timings.retryPeriodMs - clock.monotonic())
         if (!isFirst) this.#stall.expect(pauseMs)
         await sleep(clock, pauseMs, scope.signal)
@@ -230,11 +247,19 @@ export class LeaderElector {
   /** Bounds what waits for others. What a leader believes must not hang on a transport that is deaf to its signal. */
   async #within<T>(ms: number, act: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const late = (): Error => new DOMException(`the server did not answer within ${formatMs(ms)}`, 'TimeoutError')
-    return await within(this.#options.clock, ms, late, (limited) => (signal ? untilAborted(act(limited), limited) : act(limited)), signal)
+    return await within(
+      this.#options.clock,
+      ms,
+      late,
+      (limited) => (signal ? untilAborted(act(limited), limited) : act(limited)),
+      signal,
+    )
   }
 
   #warn(verb: string, error: unknown, isOrdinary = false): void {
-    const text = `Cannot ${verb} ${this.#title}: ${withVerbs(messageOf(error), 'get', 'create', 'update', 'watch')}; trying again`
+    const text = `Cannot ${verb} ${this.#title}: ${
+      withVerbs(messageOf(error), 'get', 'create', 'update', 'watch')
+    }; trying again`
     const isKnown = isReason(error, 'Forbidden') && text === this.#warned
     this.#options.log[isOrdinary || isKnown ? 'debug' : 'warn'](text)
     this.#warned = text
@@ -257,12 +282,15 @@ export class LeaderElector {
     const { renewDeadlineMs, retryPeriodMs } = this.#options.timings
     const failure = this.#failure === undefined ? 'the server did not answer' : messageOf(this.#failure)
     const why = this.#stall.ended(retryPeriodMs / 2) ?? failure
-    return new LeadershipLost(`Cannot renew ${this.#title} for ${formatMs(renewDeadlineMs)}: ${why}`, { cause: this.#failure })
+    return new LeadershipLost(`Cannot renew ${this.#title} for ${formatMs(renewDeadlineMs)}: ${why}`, {
+      cause: this.#failure,
+    })
   }
 }
 
 const UNFINISHED_WORK = 'the work in its name has not ended'
-const LATE_WRITE = 'a write in its name was under way until now, or ended without an answer, and may still be carried out'
+const LATE_WRITE =
+  'a write in its name was under way until now, or ended without an answer, and may still be carried out'
 
 /** Another candidate was faster, at the update or at the create. */
 function isLostRace(error: unknown): boolean {

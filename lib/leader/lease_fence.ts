@@ -17,7 +17,7 @@
 import { LeadershipLost } from '../core/errors.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { Clock } from '../async/clock.ts'
-import { elapsedMs, elapsedSince, look, momentOf, type Elapsed, type LeaseTimings, type Moment } from './lease_state.ts'
+import { type Elapsed, elapsedMs, elapsedSince, type LeaseTimings, look, type Moment, momentOf } from './lease_state.ts'
 
 export interface LeaseFenceOptions {
   readonly clock: Clock
@@ -99,7 +99,8 @@ export class LeaseFence implements Fence {
    */
   get settled(): boolean {
     const { clock, timings } = this.#options
-    return this.#openWrites === 0 && clock.monotonic() - this.#unknownAtMs >= timings.durationMs - timings.renewDeadlineMs
+    return this.#openWrites === 0 &&
+      clock.monotonic() - this.#unknownAtMs >= timings.durationMs - timings.renewDeadlineMs
   }
 
   /** How long ago the last successful renewal was sent; undefined before the first. */
@@ -116,6 +117,8 @@ export class LeaseFence implements Fence {
   /** One timer that looks again, rather than a new one for each renewal. */
   #timeIsOver(): void {
     // At least 1 ms: what a rounding left over is no reason to spin.
-    if (this.stands()) this.#stopTimer = this.#options.clock.after(Math.max(1, this.#leftMs()), () => this.#timeIsOver())
+    if (this.stands()) {
+      this.#stopTimer = this.#options.clock.after(Math.max(1, this.#leftMs()), () => this.#timeIsOver())
+    }
   }
 }

@@ -6,14 +6,28 @@ import type { Clock } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
 import {
-  claim, mayTake, momentOf, observe, released, type LeaseRecord, type LeaseTimings, type Moment, type Observation,
+  claim,
+  type LeaseRecord,
+  type LeaseTimings,
+  mayTake,
+  type Moment,
+  momentOf,
+  type Observation,
+  observe,
+  released,
 } from './lease_state.ts'
 
 export interface Lease extends KubeObject {
   readonly spec?: LeaseRecord
 }
 
-const LEASE: Resource<Lease> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
+const LEASE: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  scope: 'Namespaced',
+}
 
 /** Whoever else writes the Lease meanwhile writes its metadata, or it is a late write of our own: a few tries are plenty. */
 const RELEASE_TRIES = 5
@@ -99,7 +113,9 @@ export class LeaseLock {
       if (!isMissingObject(error)) throw error
       const { namespace, name } = this.target
       const spec = claim(undefined, identity, clock.now(), timings)
-      return await this.#send(() => api.create(this.target, { metadata: { namespace, name, ...(labels && { labels }) }, spec }, {}, signal))
+      return await this.#send(() =>
+        api.create(this.target, { metadata: { namespace, name, ...(labels && { labels }) }, spec }, {}, signal)
+      )
     }
     this.#remember(current)
     if (!mayTake(this.#observed!, identity, clock.monotonic())) {
@@ -112,11 +128,16 @@ export class LeaseLock {
   /** Writes that nobody holds it. False when it is not ours any more: the record that is fetched decides. */
   async giveBack(signal: AbortSignal): Promise<boolean> {
     const { api, identity, clock } = this.#options
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1;; attempt++) {
       try {
         const current = (await api.get(this.target, signal)) as Lease
         if (current.spec?.holderIdentity !== identity) return false
-        const written = await api.update(this.target, { ...current, spec: released(current.spec, clock.now()) }, {}, signal)
+        const written = await api.update(
+          this.target,
+          { ...current, spec: released(current.spec, clock.now()) },
+          {},
+          signal,
+        )
         this.#remember(written.object as Lease)
         return true
       } catch (error) {

@@ -64,13 +64,24 @@ export function checkTimings(timings: LeaseTimings): void {
   const fail = (what: string): never => {
     throw new RangeError(`Cannot elect a leader: ${what}`)
   }
-  for (const [name, ms] of [['duration', durationMs], ['renewDeadline', renewDeadlineMs], ['retryPeriod', retryPeriodMs]] as const) {
+  for (
+    const [name, ms] of [['duration', durationMs], ['renewDeadline', renewDeadlineMs], [
+      'retryPeriod',
+      retryPeriodMs,
+    ]] as const
+  ) {
     if (!Number.isFinite(ms) || ms <= 0) fail(`${name} is ${ms} ms, and must be finite and more than 0`)
   }
-  if (durationMs < 1000 || durationMs % 1000 !== 0) fail(`duration is ${durationMs} ms, and a Lease states whole seconds, at least 1`)
-  if (durationMs <= renewDeadlineMs) fail(`duration (${durationMs} ms) must be longer than renewDeadline (${renewDeadlineMs} ms)`)
+  if (durationMs < 1000 || durationMs % 1000 !== 0) {
+    fail(`duration is ${durationMs} ms, and a Lease states whole seconds, at least 1`)
+  }
+  if (durationMs <= renewDeadlineMs) {
+    fail(`duration (${durationMs} ms) must be longer than renewDeadline (${renewDeadlineMs} ms)`)
+  }
   if (renewDeadlineMs <= retryPeriodMs * ACQUIRE_JITTER) {
-    fail(`renewDeadline (${renewDeadlineMs} ms) must be longer than ${ACQUIRE_JITTER} × retryPeriod (${retryPeriodMs} ms)`)
+    fail(
+      `renewDeadline (${renewDeadlineMs} ms) must be longer than ${ACQUIRE_JITTER} × retryPeriod (${retryPeriodMs} ms)`,
+    )
   }
 }
 
@@ -141,7 +152,12 @@ export function expiresAtMs({ record, sinceMs }: Observation): number {
 }
 
 /** The record that makes or keeps us leader. Renewing keeps the time of acquisition; taking over counts a transition. */
-export function claim(current: LeaseRecord | undefined, identity: string, wallMs: number, { durationMs }: LeaseTimings): LeaseRecord {
+export function claim(
+  current: LeaseRecord | undefined,
+  identity: string,
+  wallMs: number,
+  { durationMs }: LeaseTimings,
+): LeaseRecord {
   const now = microTime(wallMs)
   const ours = current?.holderIdentity === identity
   return {

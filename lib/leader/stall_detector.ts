@@ -1,7 +1,7 @@
 /** Notices that the event loop stood still: what was to happen after so long happens later. */
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
-import { elapsedMs, elapsedSince, look, momentOf, type Moment } from './lease_state.ts'
+import { elapsedMs, elapsedSince, look, type Moment, momentOf } from './lease_state.ts'
 
 export class StallDetector {
   readonly #clock: Clock

@@ -5,8 +5,8 @@ import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
-import { safeLog, withFields, type Log } from '../observe/log.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
+import { type Log, safeLog, withFields } from '../observe/log.ts'
 import { Api } from '../client/api.ts'
 import { ApplyCache } from '../client/apply_cache.ts'
 import type { Reader } from '../client/client.ts'
@@ -16,7 +16,7 @@ import type { RequestMeter } from '../client/request_metrics.ts'
 import { retrying } from '../client/retry.ts'
 import { loggingWarnings } from '../client/warnings.ts'
 import { parseServer } from '../runtime/net/address.ts'
-import { httpTransport, type ClosableTransport } from '../runtime/net/transport.ts'
+import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cache, describeUnsynced } from '../cache/cache.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
@@ -106,7 +106,18 @@ export class Cluster implements Runnable {
 
   /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
   constructor(options: ClusterOptions) {
-    const { name, config, clock = systemClock, random, cacheDefaults, namespaces = cacheDefaults?.namespaces, freeze, fieldValidation, meter, optional } = options
+    const {
+      name,
+      config,
+      clock = systemClock,
+      random,
+      cacheDefaults,
+      namespaces = cacheDefaults?.namespaces,
+      freeze,
+      fieldValidation,
+      meter,
+      optional,
+    } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
     const { label: cluster } = options
     const log = cluster === undefined ? safeLog(options.log) : safeLog(withFields(safeLog(options.log), { cluster }))
@@ -127,11 +138,36 @@ export class Cluster implements Runnable {
     this.kinds = new RestMapper(this.api)
     const applied = new ApplyCache()
     const onDeleted = applied.forget.bind(applied)
-    this.cache = new Cache({ ...cacheDefaults, api: this.api, clock, log, namespaces, random, freeze, optional, onDeleted })
+    this.cache = new Cache({
+      ...cacheDefaults,
+      api: this.api,
+      clock,
+      log,
+      namespaces,
+      random,
+      freeze,
+      optional,
+      onDeleted,
+    })
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
-    this.client = new KubeClient({ api: this.api.observed(this.cache, freeze), reader, fieldManager: name, fieldValidation, applied, kinds: this.kinds })
+    this.client = new KubeClient({
+      api: this.api.observed(this.cache, freeze),
+      reader,
+      fieldManager: name,
+      fieldValidation,
+      applied,
+      kinds: this.kinds,
+    })
     // It has a patience of its own: what the server puts off is not waited for within one request.
-    this.recorder = new EventRecorder({ api: new Api({ transport: counted, ...said }), clock, log, meter, random, controller: name, instance: options.instance ?? name })
+    this.recorder = new EventRecorder({
+      api: new Api({ transport: counted, ...said }),
+      clock,
+      log,
+      meter,
+      random,
+      controller: name,
+      instance: options.instance ?? name,
+    })
   }
 
   /** Runs the cache until the signal is aborted. The connection stays: others still speak to the cluster while they stop. */
@@ -154,8 +190,16 @@ export class Cluster implements Runnable {
     }
     let stopNotes = clock.after(FIRST_NOTE_MS, note)
     const giveUp = (ms: number): void => {
-      const late = [...this.cache.informers()].filter((informer) => !informer.isSynced && this.#syncTimeoutMs(informer) <= ms)
-      if (late.length > 0) scope.abort(new Error(`Cannot sync the cache of ${this.name} within ${formatMs(ms)}: ${late.map(describeUnsynced).join(', ')}`))
+      const late = [...this.cache.informers()].filter((informer) =>
+        !informer.isSynced && this.#syncTimeoutMs(informer) <= ms
+      )
+      if (late.length > 0) {
+        scope.abort(
+          new Error(
+            `Cannot sync the cache of ${this.name} within ${formatMs(ms)}: ${late.map(describeUnsynced).join(', ')}`,
+          ),
+        )
+      }
     }
     const timeouts = new Set([...this.cache.informers()].map((informer) => this.#syncTimeoutMs(informer)))
     timeouts.delete(Infinity)
@@ -168,7 +212,9 @@ export class Cluster implements Runnable {
       scope[Symbol.dispose]()
     }
     const late = [...this.cache.informers()].filter(({ optional, isSynced }) => optional && !isSynced)
-    if (late.length > 0) log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs that begins when it is there`)
+    if (late.length > 0) {
+      log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs that begins when it is there`)
+    }
   }
 
   /**
@@ -184,11 +230,16 @@ export class Cluster implements Runnable {
    * await cluster.start(AbortSignal.timeout(60_000))
    * ```
    */
-  async informersOf(of: { readonly group?: string; readonly version: string; readonly kind: string }, options?: CacheOptions): Promise<readonly Informer[]> {
+  async informersOf(
+    of: { readonly group?: string; readonly version: string; readonly kind: string },
+    options?: CacheOptions,
+  ): Promise<readonly Informer[]> {
     const { group, version, kind } = of
     const apiVersion = group ? `${group}/${version}` : version
     const resource = await this.kinds.find({ apiVersion, kind })
-    if (!resource) throw new Error(`Cannot watch ${kind} of ${apiVersion}: ${this.name} does not serve it; is its CRD installed?`)
+    if (!resource) {
+      throw new Error(`Cannot watch ${kind} of ${apiVersion}: ${this.name} does not serve it; is its CRD installed?`)
+    }
     return this.cache.declare(resource, options)
   }
 

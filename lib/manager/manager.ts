@@ -3,14 +3,14 @@ import { LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, abortScope, untilAborted, type AbortScope } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { firstToFall, signalFence } from './fences.ts'
-import { classify, START_ORDER, STEPS, STOP_ORDER, type Phase } from './start_order.ts'
-import { aggregate, asRunnable, RunnableGroup, type RunnableFunction } from './runnable_group.ts'
+import { classify, type Phase, START_ORDER, STEPS, STOP_ORDER } from './start_order.ts'
+import { aggregate, asRunnable, type RunnableFunction, RunnableGroup } from './runnable_group.ts'
 import { ManagerStopping, stopReason } from './stopping.ts'
 
 export interface ManagerOptions {
@@ -63,7 +63,9 @@ export class Manager implements Runnable {
   /** Throws a RangeError for a grace period that is none. */
   constructor(options: ManagerOptions = {}) {
     const { name = 'manager', everyReplica, clock = systemClock, elector, graceMs = 0 } = options
-    if (!(graceMs >= 0)) throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
+    if (!(graceMs >= 0)) {
+      throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
+    }
     this.name = name
     this.everyReplica = everyReplica
     this.#options = { ...options, clock, log: safeLog(options.log) }
@@ -107,7 +109,12 @@ export class Manager implements Runnable {
     if (this.#stop?.signal.aborted) throw new ManagerStopping(`Cannot add "${name}": the manager is stopping`)
     const phase = classify(runnable)
     if (this.#options.listens === false && (runnable.role === 'server' || runnable.role === 'webhook')) return
-    if (runnable.warmup) this.#group('warmup').add({ name: `${name} (warm-up)`, start: (signal) => runnable.warmup!(signal) })
+    if (runnable.warmup) {
+      this.#group('warmup').add({
+        name: `${name} (warm-up)`,
+        start: (signal) => runnable.warmup!(signal),
+      })
+    }
     this.#group(phase).add(runnable)
   }
 

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { prometheusMeter as meterIn, type PrometheusMeter, type PrometheusRegistry } from '../observe/prometheus.ts'
-import { partMeter, type PartMeter } from './part_meter.ts'
+import { type PrometheusMeter, prometheusMeter as meterIn, type PrometheusRegistry } from '../observe/prometheus.ts'
+import { type PartMeter, partMeter } from './part_meter.ts'
 
-export { partMeter, type PartMeter } from './part_meter.ts'
+export { type PartMeter, partMeter } from './part_meter.ts'
 
 /**
  * Returns a meter that keeps its metrics in a registry of prom-client: the one that is given, else one of its own, which also has

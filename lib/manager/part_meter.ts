@@ -3,8 +3,8 @@ import type { Meter } from '../observe/metrics.ts'
 import { queueMetrics } from '../queue/metrics.ts'
 import { countingRequests, type RequestMeter } from '../client/request_metrics.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
-import { controllerMetrics, type ControllerMeter } from '../controller/metrics.ts'
-import { electionMetrics, type ElectionMeter } from '../leader/metrics.ts'
+import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
+import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector and an EventRecorder. */
 export interface PartMeter extends ControllerMeter, ElectionMeter, EventMeter, RequestMeter {}

@@ -37,7 +37,9 @@ export class RunnableGroup {
   /** Queues a runnable, or launches it at once in a group that was started. Throws ManagerStopping when the group is stopping. */
   add(what: Runnable | RunnableFunction): void {
     const runnable = asRunnable(what)
-    if (this.#stopping) throw new ManagerStopping(`Cannot add "${runnable.name}" to the group "${this.name}": it is stopping`)
+    if (this.#stopping) {
+      throw new ManagerStopping(`Cannot add "${runnable.name}" to the group "${this.name}": it is stopping`)
+    }
     if (!this.#started) return void this.#queued.push(runnable)
     this.#launch(runnable)
     if (runnable.ready) this.#becomeReady(runnable).catch((error: unknown) => this.#failed(error, runnable))
@@ -89,7 +91,10 @@ export class RunnableGroup {
     } catch (cause) {
       const running = [...this.#running.values()].map(({ name }) => name)
       const left = running.map((name) => `"${name}"`).join(', ')
-      throw new StopTimeout(`Cannot stop the group "${this.name}" in time: ${messageOf(cause)}; still running: ${left}`, { running, cause })
+      throw new StopTimeout(
+        `Cannot stop the group "${this.name}" in time: ${messageOf(cause)}; still running: ${left}`,
+        { running, cause },
+      )
     }
   }
 

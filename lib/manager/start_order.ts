@@ -39,7 +39,9 @@ export const STEPS: readonly Row[] = [
 ]
 
 export const START_ORDER: readonly Step[] = STEPS.toSorted((a, b) => a.start - b.start).map(({ step }) => step)
-export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).toSorted((a, b) => a.stop - b.stop).map(({ step }) => step)
+export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).toSorted((a, b) => a.stop - b.stop).map(
+  ({ step }) => step,
+)
 
 /**
  * The group of a runnable: what has a role has its group; work is the leader's unless it says that it is not. Only a server
@@ -52,10 +54,14 @@ export function classify({ name, role, everyReplica }: Pick<Runnable, 'name' | '
   if (role === undefined) return everyReplica === true ? 'others' : 'leader'
   if (role === 'server') return everyReplica === false ? 'leader' : 'servers'
   if (role === 'preparation') {
-    if (everyReplica === true) throw new TypeError(`Cannot add "${name}": a preparation runs on the leader only, and everyReplica is true`)
+    if (everyReplica === true) {
+      throw new TypeError(`Cannot add "${name}": a preparation runs on the leader only, and everyReplica is true`)
+    }
     return role
   }
-  if (everyReplica === false) throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and everyReplica is false`)
+  if (everyReplica === false) {
+    throw new TypeError(`Cannot add "${name}": a ${role} runs on every replica, and everyReplica is false`)
+  }
   return PHASE_OF_ROLE[role]
 }
 

@@ -86,7 +86,13 @@ function toJson(value: unknown, line?: string): string {
       const { name, message, stack, cause, errors } = value as Error & { errors?: unknown }
       // The line's own fields are two levels down: itself, and the error. What a cause says stays beside it.
       const isSaid = open.size === 2 && !!line && (line === message || line.endsWith(`: ${message}`))
-      return { name, message: isSaid ? undefined : message, stack: framesOf(stack, message), cause: plain(cause), errors: plain(errors) }
+      return {
+        name,
+        message: isSaid ? undefined : message,
+        stack: framesOf(stack, message),
+        cause: plain(cause),
+        errors: plain(errors),
+      }
     }
     if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON())
     if (Array.isArray(value)) return value.map(plain)

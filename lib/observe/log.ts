@@ -67,7 +67,9 @@ export function safeLog(log: Log | undefined): Log {
   if (!log || safeLogs.has(log)) return log ?? silentLog
   let isReported = false
   const failed = (error: unknown): void => {
-    if (!isReported) console.error('kubeloop: the log that was given to it failed; its next failures are not reported.', error)
+    if (!isReported) {
+      console.error('kubeloop: the log that was given to it failed; its next failures are not reported.', error)
+    }
     isReported = true
   }
   const at = (level: LogLevel): Log['info'] => (message, fields) => {

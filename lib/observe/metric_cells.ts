@@ -47,7 +47,7 @@ export class CellMetric implements Series<unknown> {
   with(labels: LabelValues): Cell {
     const id = this.#idOf(labels)
     let cell = this.#cells.get(id)
-    if (!cell) this.#cells.set(id, (cell = this.#newCell({ ...labels })))
+    if (!cell) this.#cells.set(id, cell = this.#newCell({ ...labels }))
     return cell
   }
 
@@ -59,7 +59,13 @@ export class CellMetric implements Series<unknown> {
   async get(): Promise<ScrapedMetric> {
     this.#beforeGet()
     const { name, help, type, aggregator } = this
-    return await Promise.resolve({ name, help, type, aggregator, values: [...this.#cells.values()].flatMap((cell) => cell.values(name)) })
+    return await Promise.resolve({
+      name,
+      help,
+      type,
+      aggregator,
+      values: [...this.#cells.values()].flatMap((cell) => cell.values(name)),
+    })
   }
 
   /** Called by the registry: to zero, with the series still there. */
@@ -70,7 +76,9 @@ export class CellMetric implements Series<unknown> {
   #idOf(labels: LabelValues): string {
     const { name, labels: wanted } = this.#definition
     if (Object.keys(labels).length !== wanted.length || !wanted.every((label) => label in labels)) {
-      throw new TypeError(`Cannot measure ${name} by "${Object.keys(labels).join()}": its labels are "${wanted.join()}"`)
+      throw new TypeError(
+        `Cannot measure ${name} by "${Object.keys(labels).join()}": its labels are "${wanted.join()}"`,
+      )
     }
     return wanted.map((label) => labels[label]).join('\u0000')
   }
@@ -146,7 +154,11 @@ class HistogramCell implements Cell {
     let count = 0
     this.#counts.forEach((own, at) => {
       count += own
-      values.push({ metricName: `${name}_bucket`, labels: { le: this.#bounds[at] ?? '+Inf', ...this.labels }, value: count })
+      values.push({
+        metricName: `${name}_bucket`,
+        labels: { le: this.#bounds[at] ?? '+Inf', ...this.labels },
+        value: count,
+      })
     })
     return [
       ...values,

@@ -1,5 +1,14 @@
 /** The series of one thing that comes and goes: under its labels, and taken out together when it has ended. */
-import type { Counter, Gauge, Histogram, HistogramDefinition, LabelValues, Meter, MetricDefinition, Series } from './metrics.ts'
+import type {
+  Counter,
+  Gauge,
+  Histogram,
+  HistogramDefinition,
+  LabelValues,
+  Meter,
+  MetricDefinition,
+  Series,
+} from './metrics.ts'
 
 export class OwnSeries<L extends string> {
   readonly #meter: Meter

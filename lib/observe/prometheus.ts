@@ -7,7 +7,14 @@
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { CellMetric, type ScrapedMetric } from './metric_cells.ts'
 import type {
-  Counter, Gauge, Histogram, HistogramDefinition, LabelValues, Meter, MetricDefinition, Series,
+  Counter,
+  Gauge,
+  Histogram,
+  HistogramDefinition,
+  LabelValues,
+  Meter,
+  MetricDefinition,
+  Series,
 } from './metrics.ts'
 
 /** What is used of a registry of prom-client. */
@@ -51,7 +58,10 @@ export async function prometheusMeter(given?: PrometheusRegistry): Promise<Prome
 }
 
 function seriesIn(
-  registry: PrometheusRegistry, scrape: Scrape, type: ScrapedMetric['type'], definition: MetricDefinition,
+  registry: PrometheusRegistry,
+  scrape: Scrape,
+  type: ScrapedMetric['type'],
+  definition: MetricDefinition,
 ): Series<unknown> {
   const there = registry.getSingleMetric(definition.name)
   if (there === undefined) {
@@ -60,7 +70,9 @@ function seriesIn(
     return metric
   }
   if (!(there instanceof CellMetric)) return foreignSeries(there as ForeignMetric)
-  if (there.type !== type) throw new TypeError(`Cannot measure ${definition.name} as a ${type}: it is a ${there.type} already`)
+  if (there.type !== type) {
+    throw new TypeError(`Cannot measure ${definition.name} as a ${type}: it is a ${there.type} already`)
+  }
   return there
 }
 
@@ -93,7 +105,7 @@ const scrapes = new WeakMap<PrometheusRegistry, Scrape>()
 
 function scrapeOf(registry: PrometheusRegistry): Scrape {
   let scrape = scrapes.get(registry)
-  if (!scrape) scrapes.set(registry, (scrape = new Scrape()))
+  if (!scrape) scrapes.set(registry, scrape = new Scrape())
   return scrape
 }
 
@@ -109,7 +121,9 @@ async function loadPromClient(): Promise<PromClient> {
     return loaded.default ?? loaded
   } catch (cause) {
     const why = messageOf(cause)
-    throw new ConfigError(`Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client (${why})`, { cause })
+    throw new ConfigError(`Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client (${why})`, {
+      cause,
+    })
   }
 }
 

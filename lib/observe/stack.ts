@@ -35,7 +35,8 @@ export function placeOfError(error: unknown): string | undefined {
 /** The mistakes that a compiler found, each by itself: Bun throws several of them as one error, which has neither their words nor places. */
 export function compileErrors(error: unknown): readonly unknown[] {
   const { errors } = (typeof error === 'object' && error !== null ? error : {}) as { errors?: unknown }
-  const isCompilers = Array.isArray(errors) && errors.length > 0 && errors.every((each) => isPosition((each as { position?: unknown } | null)?.position))
+  const isCompilers = Array.isArray(errors) && errors.length > 0 &&
+    errors.every((each) => isPosition((each as { position?: unknown } | null)?.position))
   return isCompilers ? errors : [error]
 }
 

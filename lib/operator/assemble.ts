@@ -1,19 +1,26 @@
 /** From a description and its clusters to a manager that can start: the only place where all parts meet. */
-import { toMs, type Duration } from '../core/duration.ts'
+import { type Duration, toMs } from '../core/duration.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep, type Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
-import { withFields, type Log } from '../observe/log.ts'
+import { type Log, withFields } from '../observe/log.ts'
 import type { Recorder } from '../events/recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { orWaiting } from '../controller/finalizer_predicate.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
-import { boundTo, clientsOf, fencedCluster, logOf, type Clusters } from './clusters.ts'
+import { boundTo, clientsOf, type Clusters, fencedCluster, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import { controllerName, finalizerOf, isOptional, type ControllerDescription, type OperatorDescription, type OperatorOptions } from './description.ts'
+import {
+  type ControllerDescription,
+  controllerName,
+  finalizerOf,
+  isOptional,
+  type OperatorDescription,
+  type OperatorOptions,
+} from './description.ts'
 import { addEndpoints, type OperatorMeter } from './endpoints.ts'
 import type { Parts } from './parts.ts'
 import { sourcesOf } from './sources.ts'
@@ -45,16 +52,26 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const { options } = description
   const elector = electorOf(options, setup)
   const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
-  for (const { resource, options: kept, cluster } of description.caches) clusters.of(cluster).cache.declare(resource, kept)
+  for (const { resource, options: kept, cluster } of description.caches) {
+    clusters.of(cluster).cache.declare(resource, kept)
+  }
   const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
-  const endpoints = serves ? addEndpoints(options, { manager, clusters, elector, meter, clock, log }) : { health: undefined, metrics: undefined }
+  const endpoints = serves
+    ? addEndpoints(options, { manager, clusters, elector, meter, clock, log })
+    : { health: undefined, metrics: undefined }
   if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
-  controllers.forEach((controller, at) => manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!))))
+  controllers.forEach((controller, at) =>
+    manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!)))
+  )
   addTasks(description, manager, setup)
   return {
-    manager, meter, clock, log, ...endpoints,
+    manager,
+    meter,
+    clock,
+    log,
+    ...endpoints,
     cluster: fencedCluster(clusters.main, manager.fence),
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
     controllers: new Map(controllers.map((controller) => [controller.name, controller])),
@@ -72,9 +89,15 @@ function waiting(controller: Controller, latch: Latch | undefined): Runnable {
   return { name, everyReplica, start, ...(warmup && { warmup }) }
 }
 
-function controllerOf(description: ControllerDescription, operator: OperatorOptions, manager: Manager, setup: AssemblySetup): Controller {
+function controllerOf(
+  description: ControllerDescription,
+  operator: OperatorOptions,
+  manager: Manager,
+  setup: AssemblySetup,
+): Controller {
   const { clusters, meter, clock, log, uuid, onReconcile } = setup
-  const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } = description.options
+  const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } =
+    description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
   const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
@@ -103,7 +126,19 @@ function controllerOf(description: ControllerDescription, operator: OperatorOpti
     reconcile: (run) => {
       const { key, log, attempt, onWrite } = run
       const { client, clientOf } = boundTo(clients, run, onWrite)
-      return step({ key, log, clock, attempt, events, eventsOf, client, clientOf, get signal() { return run.signal } })
+      return step({
+        key,
+        log,
+        clock,
+        attempt,
+        events,
+        eventsOf,
+        client,
+        clientOf,
+        get signal() {
+          return run.signal
+        },
+      })
     },
   })
 }
@@ -141,7 +176,10 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
 }
 
 /** Whether one replica leads: as the start says, or else as the operator does. */
-export function hasElection(own: OperatorOptions['leaderElection'], start: { readonly leaderElection?: boolean | undefined }): boolean {
+export function hasElection(
+  own: OperatorOptions['leaderElection'],
+  start: { readonly leaderElection?: boolean | undefined },
+): boolean {
   return start.leaderElection ?? Boolean(own)
 }
 
@@ -153,11 +191,17 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
   const lease = own.lease ?? name
   const namespace = own.namespace ?? (config?.namespace || undefined)
   if (namespace === undefined) {
-    const hint = 'set leaderElection.namespace to that of the other replicas: those elsewhere do not see this one, and lead beside it'
+    const hint =
+      'set leaderElection.namespace to that of the other replicas: those elsewhere do not see this one, and lead beside it'
     log.warn(`The configuration names no namespace for the lease "${lease}", so it is in "default"; ${hint}`)
   }
   return new LeaderElector({
-    api: leaseApi, clock, log, meter, random, lease,
+    api: leaseApi,
+    clock,
+    log,
+    meter,
+    random,
+    lease,
     namespace: namespace ?? 'default',
     identity: own.identity ?? `${instance}_${uuid()}`,
     labels: own.labels,

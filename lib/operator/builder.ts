@@ -11,20 +11,32 @@ import type { ControllerBuilder, ControllerOptions } from './context.ts'
 import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
 /** Throws for options that cannot be, before anything is started. */
-export function describeController(resource: AnyResource, options: ControllerOptions<KubeObject> = {}): ControllerDescription {
+export function describeController(
+  resource: AnyResource,
+  options: ControllerOptions<KubeObject> = {},
+): ControllerDescription {
   const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
   const cannot = `Cannot control ${resource.kind}`
   if (name !== undefined && !isLabelText(name)) {
-    throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`)
+    throw new TypeError(
+      `${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`,
+    )
   }
-  if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
+  }
   for (const duration of [timeout, backoff?.base, backoff?.max, syncTimeout]) if (duration !== undefined) toMs(duration)
-  if (backoff && limiter) throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
+  if (backoff && limiter) {
+    throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
+  }
   return { resource, options, sources: [], declaredAt: callerFrame(), finalize: undefined, step: undefined }
 }
 
 /** Writes what it is told into the description. */
-export function builderOf<T extends KubeObject, App>(controller: ControllerDescription, app: App): ControllerBuilder<T, App> {
+export function builderOf<T extends KubeObject, App>(
+  controller: ControllerDescription,
+  app: App,
+): ControllerBuilder<T, App> {
   const { resource, sources } = controller
   const end = (step: StepDescription): App => {
     if (controller.step) throw new TypeError(`Cannot give the controller for ${resource.kind} a second reconcile`)

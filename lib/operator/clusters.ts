@@ -4,17 +4,17 @@ import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
 import type { Clock } from '../async/clock.ts'
-import { withFields, type Log } from '../observe/log.ts'
+import { type Log, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
-import { httpTransport, type ClosableTransport } from '../runtime/net/transport.ts'
+import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cluster } from '../manager/cluster.ts'
 import type { PartMeter } from '../manager/part_meter.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
-import { optionalIn, syncTimeoutsOf, type ClusterDescription, type OperatorDescription } from './description.ts'
-import { describeFlags, type ClusterFlags } from './flags.ts'
+import { type ClusterDescription, type OperatorDescription, optionalIn, syncTimeoutsOf } from './description.ts'
+import { type ClusterFlags, describeFlags } from './flags.ts'
 import { lateConnection } from './optional.ts'
 import type { ClusterParts } from './parts.ts'
 
@@ -57,7 +57,11 @@ export class Clusters {
   /** Throws a TypeError for a cluster of another operator. */
   of(cluster: OtherCluster | undefined): Cluster {
     const found = cluster ? this.others.get(cluster) : this.main
-    if (!found) throw new TypeError(`Cannot use the cluster "${cluster?.name}": this operator has none of that name; make one with app.cluster(…)`)
+    if (!found) {
+      throw new TypeError(
+        `Cannot use the cluster "${cluster?.name}": this operator has none of that name; make one with app.cluster(…)`,
+      )
+    }
     return found
   }
 
@@ -72,7 +76,10 @@ export async function openClusters(description: OperatorDescription, setup: Clus
   const { config, configs = {}, transport, transports = {}, ...common } = setup
   const { name, namespaces } = options
   const main = new Cluster({
-    ...common, name, namespaces, transport,
+    ...common,
+    name,
+    namespaces,
+    transport,
     config: config ?? (transport ? undefined : await findCluster(setup.log)),
     syncTimeoutMs: syncTimeoutsOf(description),
     optional: optionalIn(description),
@@ -81,19 +88,32 @@ export async function openClusters(description: OperatorDescription, setup: Clus
   const late: ClosableTransport[] = []
   for (const other of clusters) {
     let instead = transports[other.name]
-    const config = instead ? undefined : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
-      if (!other.optional) throw error
-    })
+    const config = instead
+      ? undefined
+      : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
+        if (!other.optional) throw error
+      })
     if (!instead && !config) {
       const { clock, log } = setup
-      late.push(instead = lateConnection(async () => httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })))
+      late.push(
+        instead = lateConnection(async () =>
+          httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })
+        ),
+      )
     }
-    others.set(other, new Cluster({
-      ...common, name, config, transport: instead, label: other.name,
-      namespaces: other.namespaces ?? namespaces,
-      syncTimeoutMs: syncTimeoutsOf(description, other),
-      optional: optionalIn(description, other),
-    }))
+    others.set(
+      other,
+      new Cluster({
+        ...common,
+        name,
+        config,
+        transport: instead,
+        label: other.name,
+        namespaces: other.namespaces ?? namespaces,
+        syncTimeoutMs: syncTimeoutsOf(description, other),
+        optional: optionalIn(description, other),
+      }),
+    )
   }
   return new Clusters(main, others, late)
 }
@@ -111,7 +131,9 @@ async function configOf({ name, config }: ClusterDescription): Promise<ClusterCo
 export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<ClusterConfig> {
   const stated = describeFlags(flags)
   const found = await loadConfig({ log, ...flags }).catch((error: unknown) => {
-    throw stated && error instanceof ConfigError ? new ConfigError(`Cannot follow ${stated}: ${error.message}`, { cause: error }) : error
+    throw stated && error instanceof ConfigError
+      ? new ConfigError(`Cannot follow ${stated}: ${error.message}`, { cause: error })
+      : error
   })
   log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)
   return found.cluster
@@ -126,7 +148,7 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
   return (cluster) => {
     const of = clusters.of(cluster)
     let client = made.get(of)
-    if (!client) made.set(of, (client = fence ? of.client.fenced(fence) : of.client))
+    if (!client) made.set(of, client = fence ? of.client.fenced(fence) : of.client)
     return client
   }
 }
@@ -134,7 +156,16 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
 /** A cluster as extensions see it. */
 export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   const { name, config, cache, kinds, recorder } = cluster
-  return { name, config, cache, kinds, recorder, api: cluster.api.fenced(fence), client: cluster.client.fenced(fence), unfenced: cluster }
+  return {
+    name,
+    config,
+    cache,
+    kinds,
+    recorder,
+    api: cluster.api.fenced(fence),
+    client: cluster.client.fenced(fence),
+    unfenced: cluster,
+  }
 }
 
 /** A log for what is about objects of a cluster: its lines name one that is not the operator's own. */
@@ -149,7 +180,8 @@ export function boundTo(
   onWrite?: (write: WriteRecord) => void,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
   const bound = new Map<KubeClient, KubeClient>()
-  const noteIn = (cluster?: OtherCluster): typeof onWrite => onWrite && cluster ? (write) => onWrite({ ...write, cluster: cluster.name }) : onWrite
+  const noteIn = (cluster?: OtherCluster): typeof onWrite =>
+    onWrite && cluster ? (write) => onWrite({ ...write, cluster: cluster.name }) : onWrite
   const clientOf = (cluster?: OtherCluster): KubeClient => {
     const client = clients(cluster)
     return bound.get(client) ?? bound.set(client, client.bound(work, noteIn(cluster))).get(client)!

@@ -1,9 +1,16 @@
 /** The CustomResourceDefinitions of an operator's own kinds, at its start: installed, or seen to be there. */
 import { jsonEqual } from '../core/equal.ts'
-import { messageOf, isReason } from '../core/errors.ts'
+import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import { groupResourceOf, type AnyResource, type CustomResourceDefinition, type CustomResourceVersion, type JsonSchema, type Resource } from '../core/resource.ts'
-import { sleep, type Clock } from '../async/clock.ts'
+import {
+  type AnyResource,
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  groupResourceOf,
+  type JsonSchema,
+  type Resource,
+} from '../core/resource.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
@@ -21,7 +28,13 @@ interface Crd extends KubeObject {
   }
 }
 
-const CRD: Resource<Crd> = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const CRD: Resource<Crd> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 
 interface Dependencies {
   /** Of the leader: fenced. */
@@ -53,7 +66,11 @@ const MAX_NAMED = 5
  * replica may do so without a lease: a version that is added has the schema of the stored one, so that nothing can get lost
  * between the two. What else differs is logged, and left to {@link installCrds}.
  */
-export async function createCrds(resources: readonly AnyResource[], dependencies: Dependencies, signal: AbortSignal): Promise<void> {
+export async function createCrds(
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
   const { log } = dependencies
   await bring(resources, dependencies, signal, (crd, before) => {
     const versions = [...before.spec.versions]
@@ -64,7 +81,13 @@ export async function createCrds(resources: readonly AnyResource[], dependencies
       else versions[at] = { ...versions[at]!, served: true }
     }
     const [difference] = schemaChanges(schemaOf(crd.spec.versions[0]!), schemaOf(stored))
-    if (difference) log.info(`${titleOf(crd)} in this cluster is not that of this replica: ${changeText(difference)}; the replica that leads installs its own`)
+    if (difference) {
+      log.info(
+        `${titleOf(crd)} in this cluster is not that of this replica: ${
+          changeText(difference)
+        }; the replica that leads installs its own`,
+      )
+    }
     return Promise.resolve({ ...before, spec: { ...before.spec, versions } })
   })
 }
@@ -77,16 +100,27 @@ export async function createCrds(resources: readonly AnyResource[], dependencies
  * stored object would be invalid or lose fields by the new schema. Objects are judged as they are read: defaults of the old schema
  * are in them. CEL rules are not evaluated; the server checks them at the next write of each object.
  */
-export async function installCrds(resources: readonly AnyResource[], dependencies: Dependencies, signal: AbortSignal): Promise<void> {
+export async function installCrds(
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
   await bring(resources, dependencies, signal, async (crd, before) => {
     const ours = new Set(crd.spec.versions.map(({ name }) => name))
     const lost = before.status?.storedVersions?.find((name) => !ours.has(name))
     if (lost) {
-      throw new Error(`${cannotInstall(crd)}: objects may be stored as ${lost}, which this operator does not define; define it, too, until status.storedVersions is without it`)
+      throw new Error(
+        `${
+          cannotInstall(crd)
+        }: objects may be stored as ${lost}, which this operator does not define; define it, too, until status.storedVersions is without it`,
+      )
     }
     await checkStored(crd, before, resources, dependencies, signal)
     const { annotations } = crd.metadata
-    const metadata = { ...before.metadata, ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }) }
+    const metadata = {
+      ...before.metadata,
+      ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }),
+    }
     return { ...before, metadata, spec: { ...before.spec, ...crd.spec } }
   })
 }
@@ -94,12 +128,17 @@ export async function installCrds(resources: readonly AnyResource[], dependencie
 /** What becomes of a definition that is there. */
 type Change = (crd: CustomResourceDefinition, before: Crd) => Promise<Crd>
 
-async function bring(resources: readonly AnyResource[], { api, clock, log, fieldManager }: Dependencies, signal: AbortSignal, change: Change): Promise<void> {
+async function bring(
+  resources: readonly AnyResource[],
+  { api, clock, log, fieldManager }: Dependencies,
+  signal: AbortSignal,
+  change: Change,
+): Promise<void> {
   for (const crd of crdOf(resources)) {
     const target = { resource: CRD, name: crd.metadata.name }
     const query = { fieldManager }
     refuseDifferentVersions(crd, undefined)
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1;; tries++) {
       try {
         const before = await untilDeleted(crd, api, clock, signal)
         if (before?.metadata.deletionTimestamp) {
@@ -107,13 +146,25 @@ async function bring(resources: readonly AnyResource[], { api, clock, log, field
           break
         }
         if (before && before.spec.scope !== crd.spec.scope) {
-          throw new Error(`${cannotInstall(crd)}: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`)
+          throw new Error(
+            `${
+              cannotInstall(crd)
+            }: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`,
+          )
         }
         const next = before && (await change(crd, before))
         const isChanged = next && !jsonEqual(next, before)
-        const written = !next ? await api.create(target, crd, query, signal) : isChanged ? await api.update(target, next, query, signal) : undefined
+        const written = !next
+          ? await api.create(target, crd, query, signal)
+          : isChanged
+          ? await api.update(target, next, query, signal)
+          : undefined
         await established(crd, api, clock, signal)
-        const what = !before ? 'Installed' : written && before.metadata.generation !== written.object.metadata.generation ? 'Updated' : undefined
+        const what = !before
+          ? 'Installed'
+          : written && before.metadata.generation !== written.object.metadata.generation
+          ? 'Updated'
+          : undefined
         if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
         break
       } catch (error) {
@@ -125,7 +176,13 @@ async function bring(resources: readonly AnyResource[], { api, clock, log, field
 }
 
 /** Throws for stored objects that the new schemas would break. Nothing is read unless a schema became narrower. */
-async function checkStored(crd: CustomResourceDefinition, before: Crd, resources: readonly AnyResource[], dependencies: Dependencies, signal: AbortSignal): Promise<void> {
+async function checkStored(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
   const { api, log, narrow } = dependencies
   const ours = crd.spec.versions.find(({ storage }) => storage)!
   const schema = schemaOf(ours)
@@ -133,10 +190,14 @@ async function checkStored(crd: CustomResourceDefinition, before: Crd, resources
   const served = before.spec.versions.find(({ served }) => served)
   if (!narrowing || !served) return
   const { group, scope, names: { kind, plural } } = crd.spec
-  const { definition } = resources.find((resource) => groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name)!
+  const { definition } = resources.find((resource) =>
+    groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
+  )!
   const broken: string[] = []
   let seen = 0, count = 0
-  for await (const { items } of pages(api, { resource: { group, version: served.name, kind, plural, scope } }, { signal })) {
+  for await (
+    const { items } of pages(api, { resource: { group, version: served.name, kind, plural, scope } }, { signal })
+  ) {
     for (const object of items) {
       if (++seen % CHECKED_PER_TURN === 0) await nextTurn()
       const { metadata, ...rest } = object
@@ -144,12 +205,26 @@ async function checkStored(crd: CustomResourceDefinition, before: Crd, resources
       const pruned = problem ? undefined : prunedField(rest, schema)
       if (!problem && pruned === undefined) continue
       count++
-      if (count <= MAX_NAMED) broken.push(`${kind} "${formatKey(keyOf({ metadata }))}" (${problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`})`)
+      if (count <= MAX_NAMED) {
+        broken.push(
+          `${kind} "${formatKey(keyOf({ metadata }))}" (${
+            problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
+          })`,
+        )
+      }
     }
   }
   if (count === 0) return
-  const what = `its schema becomes narrower (${changeText(narrowing)}), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
-  if (!narrow) throw new Error(`${cannotInstall(crd)}: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`)
+  const what = `its schema becomes narrower (${
+    changeText(narrowing)
+  }), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
+  if (!narrow) {
+    throw new Error(
+      `${
+        cannotInstall(crd)
+      }: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`,
+    )
+  }
   log.warn(`${titleOf(crd)}: ${what}`)
 }
 
@@ -160,7 +235,13 @@ function refuseDifferentVersions({ metadata, spec }: CustomResourceDefinition, s
   for (const other of others) {
     const [change] = schemaChanges(schemaOf(first!), schemaOf(other))
     if (!change) continue
-    throw new TypeError(`Cannot serve versions ${first!.name} and ${other.name} of "${metadata.name}": their schemas differ (in ${other.name}, ${changeText(change)}), and without a conversion the server drops what one of them does not know; give all versions of ${spec.names.kind} one schema, or define one version`)
+    throw new TypeError(
+      `Cannot serve versions ${
+        first!.name
+      } and ${other.name} of "${metadata.name}": their schemas differ (in ${other.name}, ${
+        changeText(change)
+      }), and without a conversion the server drops what one of them does not know; give all versions of ${spec.names.kind} one schema, or define one version`,
+    )
   }
 }
 
@@ -177,7 +258,11 @@ function cannotInstall(crd: CustomResourceDefinition): string {
 }
 
 /** Throws when a kind of ours is not served as we need it. Without the right to look, says so and goes on. */
-export async function verifyCrds(resources: readonly AnyResource[], { api, log }: Dependencies, signal: AbortSignal): Promise<void> {
+export async function verifyCrds(
+  resources: readonly AnyResource[],
+  { api, log }: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
   for (const crd of crdOf(resources)) {
     const { name } = crd.metadata
     const remedy = `install it: \`kubeloop crd FILE | kubectl apply -f -\` (crds: 'install' does that at start)`
@@ -195,7 +280,9 @@ export async function verifyCrds(resources: readonly AnyResource[], { api, log }
     if (differences.length === 0) continue
     const others = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
     const what = [...differences.slice(0, MAX_NAMED), ...others].join('; ')
-    throw new Error(`Cannot start: ${titleOf(crd)} in this cluster is not the one this operator was written for: ${what}; ${remedy}`)
+    throw new Error(
+      `Cannot start: ${titleOf(crd)} in this cluster is not the one this operator was written for: ${what}; ${remedy}`,
+    )
   }
 }
 
@@ -210,7 +297,12 @@ async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | 
 }
 
 /** The definition, when it is not (or no longer) being deleted; after a while as it is. */
-async function untilDeleted({ metadata }: CustomResourceDefinition, api: Api, clock: Clock, signal: AbortSignal): Promise<Crd | undefined> {
+async function untilDeleted(
+  { metadata }: CustomResourceDefinition,
+  api: Api,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Crd | undefined> {
   const deadline = clock.monotonic() + DELETION_MS
   for (;;) {
     const found = await find(api, metadata.name, signal)
@@ -221,12 +313,19 @@ async function untilDeleted({ metadata }: CustomResourceDefinition, api: Api, cl
 
 async function established(crd: CustomResourceDefinition, api: Api, clock: Clock, signal: AbortSignal): Promise<void> {
   const deadline = clock.monotonic() + ESTABLISH_MS
-  for (let waitMs = 20; ; waitMs = Math.min(waitMs * 2, 1000)) {
+  for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
     const { status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
-    if (status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') && (await serves(crd, api, signal))) return
+    if (
+      status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') &&
+      (await serves(crd, api, signal))
+    ) return
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
-      throw new Error(`${cannotInstall(crd)}: the server does not serve it after ${ESTABLISH_MS / 1000} s${refused ? `: ${refused}` : ''}`)
+      throw new Error(
+        `${cannotInstall(crd)}: the server does not serve it after ${ESTABLISH_MS / 1000} s${
+          refused ? `: ${refused}` : ''
+        }`,
+      )
     }
     await sleep(clock, waitMs, signal)
   }
@@ -242,9 +341,13 @@ async function serves(crd: CustomResourceDefinition, api: Api, signal: AbortSign
       await api.listPage({ resource }, { limit: 1 }, signal)
     } catch (error) {
       if (signal.aborted) throw error
-      if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable') || isReason(error, 'TooManyRequests')) return false
+      if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable') || isReason(error, 'TooManyRequests')) {
+        return false
+      }
       // Installing needs no right to list; the informers will say what they lack.
-      if (!isReason(error, 'Forbidden')) throw new Error(`Cannot install ${groupResourceOf(resource)}: ${messageOf(error)}`, { cause: error })
+      if (!isReason(error, 'Forbidden')) {
+        throw new Error(`Cannot install ${groupResourceOf(resource)}: ${messageOf(error)}`, { cause: error })
+      }
     }
   }
   return true

@@ -1,11 +1,11 @@
 /** An operator as data: what `operator()` gathers and each start assembles a manager from. */
-import { toMs, type Duration } from '../core/duration.ts'
+import { type Duration, toMs } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import { messageOf } from '../core/errors.ts'
-import type { KubeObject, ObjectKey, Draft } from '../core/objects.ts'
-import { groupResourceOf, resourceId, type AnyResource } from '../core/resource.ts'
+import type { Draft, KubeObject, ObjectKey } from '../core/objects.ts'
+import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
 import { parseAddress } from '../manager/servers/address.ts'
-import { checkOptions, describeOptions, isSubsumed, scopesOf, type CacheOptions } from '../cache/cache_options.ts'
+import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
@@ -212,7 +212,11 @@ export function watchedResources(description: OperatorDescription, cluster?: Oth
 }
 
 /** The same of one controller; given `optional`, only its own kind and those that are so, or are not. */
-function watchedBy({ resource, options, sources }: ControllerDescription, cluster: OtherCluster | undefined, optional?: boolean): AnyResource[] {
+function watchedBy(
+  { resource, options, sources }: ControllerDescription,
+  cluster: OtherCluster | undefined,
+  optional?: boolean,
+): AnyResource[] {
   const kinds = options.cluster === cluster ? [resource] : []
   for (const source of sources) {
     if (source.kind !== 'owns' && source.kind !== 'watches') continue
@@ -228,9 +232,13 @@ export function isOptional(cluster: OtherCluster | undefined): boolean {
 }
 
 /** Tests whether a kind of a cluster is one that the operator starts without: stated so somewhere, and needed by no controller. */
-export function optionalIn({ caches, controllers }: OperatorDescription, cluster?: OtherCluster): (resource: AnyResource) => boolean {
+export function optionalIn(
+  { caches, controllers }: OperatorDescription,
+  cluster?: OtherCluster,
+): (resource: AnyResource) => boolean {
   if (isOptional(cluster)) return () => true
-  const kinds = (optional: boolean): Set<string> => new Set(controllers.flatMap((controller) => watchedBy(controller, cluster, optional)).map(resourceId))
+  const kinds = (optional: boolean): Set<string> =>
+    new Set(controllers.flatMap((controller) => watchedBy(controller, cluster, optional)).map(resourceId))
   const [needed, dispensable] = [kinds(false), kinds(true)]
   for (const each of caches) if (each.optional && each.cluster === cluster) dispensable.add(resourceId(each.resource))
   return (resource) => dispensable.has(resourceId(resource)) && !needed.has(resourceId(resource))
@@ -240,13 +248,20 @@ export function optionalIn({ caches, controllers }: OperatorDescription, cluster
  * Throws a TypeError, with the place in the user's file, if what is declared of a kind contradicts itself or what was declared
  * before. A kind is watched once in a cluster.
  */
-export function checkCache({ caches }: OperatorDescription, { resource, options, cluster, declaredAt }: CacheDescription): void {
+export function checkCache(
+  { caches }: OperatorDescription,
+  { resource, options, cluster, declaredAt }: CacheDescription,
+): void {
   at(declaredAt, () => scopesOf(resource, options))
   const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
   if (!known || isSubsumed(options, known.options)) return
   const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
   at(declaredAt, () => {
-    throw new TypeError(`Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${describeOptions(options)}; declare it once`)
+    throw new TypeError(
+      `Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${
+        describeOptions(options)
+      }; declare it once`,
+    )
   })
 }
 
@@ -254,7 +269,9 @@ export function checkCache({ caches }: OperatorDescription, { resource, options,
 export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
   if (!cache) return
   at(declaredAt, () => {
-    if (namespaces && cache.namespaces) throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
+    if (namespaces && cache.namespaces) {
+      throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
+    }
     checkOptions('all kinds', cache as CacheOptions)
   })
 }
@@ -278,13 +295,18 @@ function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined
  * How long the first list of a kind may take in one of the clusters, in milliseconds: the shortest `syncTimeout` that is stated by
  * the controllers that watch it there, else the operator's own, else undefined.
  */
-export function syncTimeoutsOf(description: OperatorDescription, cluster?: OtherCluster): (resource: AnyResource) => number | undefined {
+export function syncTimeoutsOf(
+  description: OperatorDescription,
+  cluster?: OtherCluster,
+): (resource: AnyResource) => number | undefined {
   const common = description.options.syncTimeout === undefined ? undefined : toMs(description.options.syncTimeout)
   const stated = new Map<string, number>()
   for (const controller of description.controllers) {
     const { syncTimeout } = controller.options
     if (syncTimeout === undefined) continue
-    for (const id of watchedBy(controller, cluster).map(resourceId)) stated.set(id, Math.min(stated.get(id) ?? Infinity, toMs(syncTimeout)))
+    for (const id of watchedBy(controller, cluster).map(resourceId)) {
+      stated.set(id, Math.min(stated.get(id) ?? Infinity, toMs(syncTimeout)))
+    }
   }
   return (resource) => stated.get(resourceId(resource)) ?? common
 }
@@ -293,8 +315,16 @@ export function syncTimeoutsOf(description: OperatorDescription, cluster?: Other
 export function checkDescription(description: OperatorDescription): void {
   const { options, controllers, tasks } = description
   const cannot = `Cannot start operator "${options.name}"`
-  if (controllers.length === 0 && tasks.length === 0) throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
-  for (const address of [options.health, options.profiling, typeof options.metrics === 'object' ? options.metrics.address : options.metrics]) {
+  if (controllers.length === 0 && tasks.length === 0) {
+    throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
+  }
+  for (
+    const address of [
+      options.health,
+      options.profiling,
+      typeof options.metrics === 'object' ? options.metrics.address : options.metrics,
+    ]
+  ) {
     if (address !== undefined) parseAddress(address)
   }
   const names = new Map<string, ControllerDescription>()
@@ -302,7 +332,9 @@ export function checkDescription(description: OperatorDescription): void {
   for (const controller of controllers) {
     const name = controllerName(controller)
     const wrong = (what: string): TypeError => new TypeError(`${cannot}: ${what}${placeOf(controller)}`)
-    if (!controller.step) throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
+    if (!controller.step) {
+      throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
+    }
     const namesake = names.get(name)
     if (namesake) throw wrong(`two controllers are called "${name}"${placeOf(namesake)}; give one of them another name`)
     names.set(name, controller)

@@ -27,13 +27,17 @@ export type OperatorMeter = PrometheusMeter & PartMeter
  */
 export async function meterOf({ metrics }: OperatorOptions): Promise<OperatorMeter | undefined> {
   if (metrics === undefined) return undefined
-  const { prometheusMeter } = await import('../manager/metrics.ts').catch(fileMissing('Cannot serve metrics', 'metrics.js'))
+  const { prometheusMeter } = await import('../manager/metrics.ts').catch(
+    fileMissing('Cannot serve metrics', 'metrics.js'),
+  )
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
 }
 
 /** Warns of what would end the start of an operator whose metrics are served, where they are not: in development and in tests. */
 export function checkMeter(options: OperatorOptions, log: Log): void {
-  meterOf(options).catch((error: unknown) => log.warn(`${messageOf(error)}; without it the operator does not start where its metrics are served`))
+  meterOf(options).catch((error: unknown) =>
+    log.warn(`${messageOf(error)}; without it the operator does not start where its metrics are served`)
+  )
 }
 
 export interface EndpointSetup {
@@ -104,7 +108,11 @@ function healthServer(address: number | string, { clusters, elector, clock, log 
 }
 
 /** With a registry and no address, somebody else serves it. */
-function metricsServer(metrics: NonNullable<OperatorOptions['metrics']>, meter: PrometheusMeter, { clock, log }: EndpointSetup): MetricsServer | undefined {
+function metricsServer(
+  metrics: NonNullable<OperatorOptions['metrics']>,
+  meter: PrometheusMeter,
+  { clock, log }: EndpointSetup,
+): MetricsServer | undefined {
   const address = typeof metrics === 'object' ? metrics.address : metrics
   return address === undefined ? undefined : new MetricsServer({ address, registry: meter.registry, clock, log })
 }

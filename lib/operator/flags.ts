@@ -21,7 +21,9 @@ export function clusterFlags(args: readonly string[]): ClusterFlags {
     if (name !== 'kubeconfig' && name !== 'context') continue
     const value = stated ?? args[++at]
     if (value === undefined || (stated === undefined && value.startsWith('-'))) {
-      throw new ConfigError(`Cannot use --${name}: its value is missing; write --${name} ${name === 'context' ? 'NAME' : 'FILE'}`)
+      throw new ConfigError(
+        `Cannot use --${name}: its value is missing; write --${name} ${name === 'context' ? 'NAME' : 'FILE'}`,
+      )
     }
     if (value === '') delete flags[name]
     else flags[name] = value

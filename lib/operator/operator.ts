@@ -11,8 +11,16 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
 import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
 import {
-  checkCache, checkCacheDefaults, checkDescription,
-  type CacheDescription, type CacheNamespaces, type CacheSelection, type ClusterDescription, type OperatorDescription, type OperatorOptions, type Task,
+  type CacheDescription,
+  type CacheNamespaces,
+  type CacheSelection,
+  checkCache,
+  checkCacheDefaults,
+  checkDescription,
+  type ClusterDescription,
+  type OperatorDescription,
+  type OperatorOptions,
+  type Task,
 } from './description.ts'
 import { noteDescribed } from './described.ts'
 import { checkLog } from './own_log.ts'
@@ -44,7 +52,10 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
 export interface Operator {
   /** Begins a controller for a kind; `reconcile` or `reconcileKey` ends it. */
   // deno-lint-ignore no-explicit-any -- reconciling does not depend on what is written
-  controllerFor<T extends KubeObject>(resource: Resource<T, any>, options?: ControllerOptions<NoInfer<T>>): ControllerBuilder<T, Operator>
+  controllerFor<T extends KubeObject>(
+    resource: Resource<T, any>,
+    options?: ControllerOptions<NoInfer<T>>,
+  ): ControllerBuilder<T, Operator>
   /**
    * What of a kind is kept, for all controllers; makes reads of it cached. Objects that are not selected do not exist for such
    * reads; a namespace that is not watched is read from the server. Each option goes before that of the operator's `cache`.
@@ -114,11 +125,20 @@ function isName(text: string): boolean {
  */
 export function operator(options: OperatorOptions): Operator {
   if (!isName(options.name ?? '')) {
-    throw new TypeError(`Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`)
+    throw new TypeError(
+      `Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`,
+    )
   }
   checkCacheDefaults(options, callerFrame())
   checkLog(options)
-  const description: OperatorDescription = { options, controllers: [], caches: [], tasks: [], clusters: [], extensions: [] }
+  const description: OperatorDescription = {
+    options,
+    controllers: [],
+    caches: [],
+    tasks: [],
+    clusters: [],
+    extensions: [],
+  }
   const used = noteDescribed(description)
   const app: Operator = {
     get description() {
@@ -131,7 +151,13 @@ export function operator(options: OperatorOptions): Operator {
       return builderOf(controller, app)
     },
     cache(resource, { cluster, optional, ...kept } = {}) {
-      const declared: CacheDescription = { resource, options: kept as unknown as CacheOptions, cluster, optional, declaredAt: callerFrame() }
+      const declared: CacheDescription = {
+        resource,
+        options: kept as unknown as CacheOptions,
+        cluster,
+        optional,
+        declaredAt: callerFrame(),
+      }
       checkCache(description, declared)
       description.caches.push(declared)
       return app
@@ -141,8 +167,12 @@ export function operator(options: OperatorOptions): Operator {
       return app
     },
     cluster(name, config, { namespaces, optional } = {}) {
-      if (!isName(name)) throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
-      if (description.clusters.some((known) => known.name === name)) throw new TypeError(`Cannot name two clusters "${name}"`)
+      if (!isName(name)) {
+        throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
+      }
+      if (description.clusters.some((known) => known.name === name)) {
+        throw new TypeError(`Cannot name two clusters "${name}"`)
+      }
       const cluster: ClusterDescription = { name, config, namespaces, optional }
       description.clusters.push(cluster)
       return cluster

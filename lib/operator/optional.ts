@@ -4,7 +4,7 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { sleep, type Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
 import { OPTIONAL_MS } from '../cache/informer.ts'
@@ -26,7 +26,11 @@ const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
  * Returns a cluster as the manager runs it: its caches start when `prepare` has succeeded, which is tried until it does. It is ready
  * as {@link Cluster.ready} says, and also when the first try has failed, or after 5 s.
  */
-export function optionalCluster(cluster: Cluster, prepare: (signal: AbortSignal) => Promise<void>, setup: OptionalSetup): Runnable {
+export function optionalCluster(
+  cluster: Cluster,
+  prepare: (signal: AbortSignal) => Promise<void>,
+  setup: OptionalSetup,
+): Runnable {
   const { name, clock, log } = setup
   const [prepared, late] = [new Latch(), new Latch<string>()]
   return {
@@ -35,7 +39,12 @@ export function optionalCluster(cluster: Cluster, prepare: (signal: AbortSignal)
     async start(signal) {
       const stopTimer = clock.after(OPTIONAL_MS, () => late.open(`it has not answered within ${OPTIONAL_MS / 1000} s`))
       try {
-        await untilDone(prepare, (reason) => late.isOpen ? log.warn(`The cluster "${name}" is not there yet: ${reason}`) : late.open(reason), setup, signal)
+        await untilDone(
+          prepare,
+          (reason) => late.isOpen ? log.warn(`The cluster "${name}" is not there yet: ${reason}`) : late.open(reason),
+          setup,
+          signal,
+        )
       } finally {
         stopTimer()
       }
@@ -59,7 +68,7 @@ export async function untilDone(
   signal: AbortSignal,
 ): Promise<void> {
   let last: string | undefined
-  for (let failures = 0; ; failures++) {
+  for (let failures = 0;; failures++) {
     try {
       return await work(signal)
     } catch (error) {

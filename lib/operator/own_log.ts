@@ -1,6 +1,6 @@
 /** Fits the log that an operator was given to the calls that kubeloop makes. */
 import { fill } from '../observe/format_log.ts'
-import { LOG_LEVELS, safeLog, type Log, type LogFields } from '../observe/log.ts'
+import { type Log, LOG_LEVELS, type LogFields, safeLog } from '../observe/log.ts'
 import type { OperatorOptions } from './description.ts'
 
 /** The call order of pino. */

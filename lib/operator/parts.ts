@@ -14,7 +14,8 @@ import type { OtherCluster } from './context.ts'
  * A cluster of one start. Writes by its `client` and `api` are fenced by `manager.fence`: with leader election they are rejected
  * before the lease is won and after it is lost; without, they end with the grace period.
  */
-export interface ClusterParts extends Pick<Cluster, 'name' | 'config' | 'api' | 'client' | 'cache' | 'kinds' | 'recorder'> {
+export interface ClusterParts
+  extends Pick<Cluster, 'name' | 'config' | 'api' | 'client' | 'cache' | 'kinds' | 'recorder'> {
   /** The cluster itself, for what every replica does: its `client`, `api` and `transport` write without a fence. */
   readonly unfenced: Cluster
 }

@@ -3,7 +3,7 @@ import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '
 import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { formatJson, formatPretty } from '../observe/format_log.ts'
-import { levelOf, LOG_LEVELS, silentLog, type Log, type LogLevel } from '../observe/log.ts'
+import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
@@ -15,7 +15,7 @@ import { programArguments } from '../runtime/os/this_runtime.ts'
 import { httpTransport } from '../runtime/net/transport.ts'
 import { findCluster } from './clusters.ts'
 import { checkDescription, type OperatorDescription } from './description.ts'
-import { devHook, type DevHook, type DevStart } from './dev_hook.ts'
+import { type DevHook, devHook, type DevStart } from './dev_hook.ts'
 import { clusterFlags } from './flags.ts'
 import { ownLog } from './own_log.ts'
 import { startOperator } from './start.ts'
@@ -48,7 +48,9 @@ export async function runOperator(description: OperatorDescription, module: Impo
   // One call without `await` in one reconcile must not end all the others; its failure is still a mistake to be seen.
   const stopListening = dev
     ? undefined
-    : onUnawaited((error) => log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error }))
+    : onUnawaited((error) =>
+      log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error })
+    )
   let failed = false
   let started: DevStart | undefined
   try {
@@ -97,6 +99,8 @@ function processLog(pretty: boolean): Log {
     if (place) writeLogLine(placeLine(place))
   }
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  if (!named) log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
+  if (!named) {
+    log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
+  }
   return log
 }

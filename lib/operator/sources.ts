@@ -6,15 +6,15 @@ import type { Cache } from '../cache/cache.ts'
 import type { Delta } from '../cache/store.ts'
 import type { Call } from '../controller/bounded_call.ts'
 import { ownChanges } from '../controller/finalizer_predicate.ts'
-import { controllerKey, ownerKeys, ownKey, type KeyMapper } from '../controller/handlers.ts'
+import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
 import { KindSource } from '../controller/kind_source.ts'
 import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs } from '../core/duration.ts'
-import { boundTo, logOf, type Clients, type Clusters } from './clusters.ts'
+import { boundTo, type Clients, type Clusters, logOf } from './clusters.ts'
 import type { MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import { controllerName, isOptional, type ControllerDescription, type SourceDescription } from './description.ts'
+import { type ControllerDescription, controllerName, isOptional, type SourceDescription } from './description.ts'
 
 export interface SourceSetup {
   readonly clusters: Clusters
@@ -44,17 +44,40 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
     case 'owns': {
       const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
       const informers = cacheOf(options.cluster).declare(source.resource)
-      return new KindSource({ informers, map, own: false, optional: source.optional, when: source.when, clock, log: logOf(log, options.cluster) })
+      return new KindSource({
+        informers,
+        map,
+        own: false,
+        optional: source.optional,
+        when: source.when,
+        clock,
+        log: logOf(log, options.cluster),
+      })
     }
     case 'watches': {
       const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
       const informers = cacheOf(source.cluster).declare(source.resource)
       // A controller that lives in an optional cluster begins with that: nothing of it works before.
       const optional = source.optional || (isOptional(source.cluster) && source.cluster !== options.cluster)
-      return new KindSource({ informers, map, own: false, optional, cluster: source.cluster?.name, when: source.when, clock, log: logOf(log, source.cluster) })
+      return new KindSource({
+        informers,
+        map,
+        own: false,
+        optional,
+        cluster: source.cluster?.name,
+        when: source.when,
+        clock,
+        log: logOf(log, source.cluster),
+      })
     }
     case 'from':
-      return new StreamSource({ name: source.name, open: (signal) => source.open(mapContext(setup, { signal })), clock, log, random })
+      return new StreamSource({
+        name: source.name,
+        open: (signal) => source.open(mapContext(setup, { signal })),
+        clock,
+        log,
+        random,
+      })
     case 'every': {
       const everything = async ({ signal }: Call): Promise<Iterable<ObjectKey>> => {
         const objects = await setup.clients(options.cluster).bound({ signal }).list(resource)
@@ -62,7 +85,13 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
       }
       const { keys } = source
       const name = `${controllerName(description)} every ${formatMs(source.ms)}`
-      return new TickerSource({ name, everyMs: source.ms, keys: keys ? (call) => keys(mapContext(setup, call)) : everything, clock, log })
+      return new TickerSource({
+        name,
+        everyMs: source.ms,
+        keys: keys ? (call) => keys(mapContext(setup, call)) : everything,
+        clock,
+        log,
+      })
     }
   }
 }

@@ -2,21 +2,27 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
-import { resourceId, type AnyResource } from '../core/resource.ts'
+import { type AnyResource, resourceId } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { safeLog, type Log } from '../observe/log.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
-import { logOf, openClusters, type Clusters } from './clusters.ts'
+import { type Clusters, logOf, openClusters } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { createCrds, installCrds, verifyCrds } from './crds.ts'
-import { isOptional, optionalIn, watchedResources, type OperatorDescription, type OperatorOptions } from './description.ts'
+import {
+  isOptional,
+  type OperatorDescription,
+  type OperatorOptions,
+  optionalIn,
+  watchedResources,
+} from './description.ts'
 import { checkMeter, meterOf } from './endpoints.ts'
 import { ownLog } from './own_log.ts'
 import { optionalCluster, untilDone } from './optional.ts'
@@ -59,10 +65,21 @@ export interface StartOptions {
 }
 
 /** Runs an operator until the signal is aborted. */
-export async function startOperator(description: OperatorDescription, signal: AbortSignal, options: StartOptions): Promise<void> {
+export async function startOperator(
+  description: OperatorDescription,
+  signal: AbortSignal,
+  options: StartOptions,
+): Promise<void> {
   const { clock = systemClock, serves = true, instance = instanceOf(description.options) } = options
   const log = safeLog(options.log ?? ownLog(description.options))
-  const setup = { clock, log, instance, random: options.random, uuid: options.uuid, meter: serves ? await meterOf(description.options) : undefined }
+  const setup = {
+    clock,
+    log,
+    instance,
+    random: options.random,
+    uuid: options.uuid,
+    meter: serves ? await meterOf(description.options) : undefined,
+  }
   if (!serves) checkMeter(description.options, log)
   const clusters = await openClusters(description, {
     ...setup,
@@ -79,12 +96,28 @@ export async function startOperator(description: OperatorDescription, signal: Ab
     const elects = hasElection(description.options.leaderElection, options)
     const prepare = preparationOf(description, clusters, options, elects)
     for (const cluster of [undefined, ...description.clusters]) if (!isOptional(cluster)) await prepare(cluster, signal)
-    const running = [clusters.main, ...[...clusters.others].map(([other, cluster]) => {
-      return isOptional(other) ? optionalCluster(cluster, (signal) => prepare(other, signal), { ...setup, name: other.name }) : cluster
-    })]
+    const running = [
+      clusters.main,
+      ...[...clusters.others].map(([other, cluster]) => {
+        return isOptional(other)
+          ? optionalCluster(cluster, (signal) => prepare(other, signal), { ...setup, name: other.name })
+          : cluster
+      }),
+    ]
     const installs = elects && crdsOf(description, options).mode === 'install'
-    const installed = new Map(installs ? description.clusters.filter(isOptional).map((cluster) => [cluster, new Latch()]) : [])
-    const parts = assemble(description, { ...setup, clusters, running, installed, serves, listens, leaderElection, onReconcile })
+    const installed = new Map(
+      installs ? description.clusters.filter(isOptional).map((cluster) => [cluster, new Latch()]) : [],
+    )
+    const parts = assemble(description, {
+      ...setup,
+      clusters,
+      running,
+      installed,
+      serves,
+      listens,
+      leaderElection,
+      onReconcile,
+    })
     if (installs) addInstallation(description, clusters, options, installed, parts)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
@@ -109,7 +142,12 @@ function instanceOf({ leaderElection }: OperatorOptions): string {
 type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
 
 /** Before the caches start: what they could not sync without. All else that has to change is the leader's, if there is one. */
-function preparationOf(description: OperatorDescription, clusters: Clusters, options: StartOptions, elects: boolean): InCluster {
+function preparationOf(
+  description: OperatorDescription,
+  clusters: Clusters,
+  options: StartOptions,
+  elects: boolean,
+): InCluster {
   const { mode } = crdsOf(description, options)
   const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
   return async (cluster, signal) => {
@@ -129,12 +167,15 @@ function addInstallation(
   { manager, clock, log }: Parts,
 ): void {
   const installed = new Latch()
-  const install: InCluster = (cluster, signal) => prepareIn(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
+  const install: InCluster = (cluster, signal) =>
+    prepareIn(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
   manager.add({
     name: 'definitions',
     role: 'preparation',
     async start(signal) {
-      for (const cluster of [undefined, ...description.clusters]) if (!isOptional(cluster)) await install(cluster, signal)
+      for (const cluster of [undefined, ...description.clusters]) {
+        if (!isOptional(cluster)) await install(cluster, signal)
+      }
       installed.open()
     },
     ready: (signal) => untilAborted(installed.opened, signal),
@@ -144,15 +185,24 @@ function addInstallation(
     manager.add({
       name: `definitions in ${name}`,
       async start(signal) {
-        const report = (reason: string): void => log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
-        await untilDone((signal) => install(cluster, signal), report, { name, clock, log, random: options.random }, signal)
+        const report = (reason: string): void =>
+          log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
+        await untilDone(
+          (signal) => install(cluster, signal),
+          report,
+          { name, clock, log, random: options.random },
+          signal,
+        )
         latch.open()
       },
     })
   }
 }
 
-function crdsOf({ options }: OperatorDescription, { crds = options.crds ?? 'verify' }: StartOptions): { readonly mode: string; readonly narrow?: boolean } {
+function crdsOf(
+  { options }: OperatorDescription,
+  { crds = options.crds ?? 'verify' }: StartOptions,
+): { readonly mode: string; readonly narrow?: boolean } {
   return typeof crds === 'object' ? crds : { mode: crds }
 }
 
@@ -194,5 +244,11 @@ function definitionsOf(
     if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
   }
   const { api } = clusters.of(cluster)
-  return [[...ours.values()], { api: fence ? api.fenced(fence) : api, clock, log: logOf(log, cluster), fieldManager: description.options.name, narrow }]
+  return [[...ours.values()], {
+    api: fence ? api.fenced(fence) : api,
+    clock,
+    log: logOf(log, cluster),
+    fieldManager: description.options.name,
+    narrow,
+  }]
 }

@@ -6,7 +6,10 @@ import type { Context } from './context.ts'
 import type { ControllerDescription } from './description.ts'
 
 /** Of one start: a finalizer remembers what it has seen end. */
-export function stepOf(description: ControllerDescription, finalizerName: string | undefined): (context: Context) => Promise<Result> {
+export function stepOf(
+  description: ControllerDescription,
+  finalizerName: string | undefined,
+): (context: Context) => Promise<Result> {
   const { resource, options: { cluster }, finalize } = description
   const step = description.step!
   const finalizer = finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName)

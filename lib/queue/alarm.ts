@@ -18,10 +18,12 @@ export class Alarm {
     if (dueMs === this.#dueMs) return
     this.#cancel?.()
     this.#dueMs = dueMs
-    this.#cancel = dueMs === Infinity ? undefined : this.#clock.after(Math.max(0, dueMs - this.#clock.monotonic()), () => {
-      this.#dueMs = Infinity
-      this.#cancel = undefined
-      this.#ring()
-    })
+    this.#cancel = dueMs === Infinity
+      ? undefined
+      : this.#clock.after(Math.max(0, dueMs - this.#clock.monotonic()), () => {
+        this.#dueMs = Infinity
+        this.#cancel = undefined
+        this.#ring()
+      })
   }
 }

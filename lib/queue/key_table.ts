@@ -1,5 +1,5 @@
 /** What a queue knows of each key that waits or is in work: a row ("slot") a key, in columns. */
-import { doubled, NONE, slotLinks, type SlotLinks } from './slot_list.ts'
+import { doubled, NONE, type SlotLinks, slotLinks } from './slot_list.ts'
 
 /** What is true of a slot's key. One that waits is in the order; one in work is not. */
 export const WAITING = 0
@@ -84,14 +84,30 @@ export class KeyTable<K> {
   #growOne(): void {
     const { byPriority, byAge } = this
     switch (this.#grown++) {
-      case 0: this.status = doubled(this.status); break
-      case 1: this.priority = doubled(this.priority); break
-      case 2: this.addedMs = doubled(this.addedMs); break
-      case 3: this.turnPriority = doubled(this.turnPriority); break
-      case 4: this.takenMs = doubled(this.takenMs); break
-      case 5: byPriority.before = doubled(byPriority.before); break
-      case 6: byPriority.after = doubled(byPriority.after); break
-      case 7: byAge.before = doubled(byAge.before); break
+      case 0:
+        this.status = doubled(this.status)
+        break
+      case 1:
+        this.priority = doubled(this.priority)
+        break
+      case 2:
+        this.addedMs = doubled(this.addedMs)
+        break
+      case 3:
+        this.turnPriority = doubled(this.turnPriority)
+        break
+      case 4:
+        this.takenMs = doubled(this.takenMs)
+        break
+      case 5:
+        byPriority.before = doubled(byPriority.before)
+        break
+      case 6:
+        byPriority.after = doubled(byPriority.after)
+        break
+      case 7:
+        byAge.before = doubled(byAge.before)
+        break
       default:
         byAge.after = doubled(byAge.after)
         this.#capacity *= 2

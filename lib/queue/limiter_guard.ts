@@ -1,5 +1,5 @@
 /** A rate limiter as a queue calls it: one that throws or returns nonsense must not cost a key its retry. */
-import { rarely, type Log } from '../observe/log.ts'
+import { type Log, rarely } from '../observe/log.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 
 /** Returns a limiter that never throws: where the given one fails, the default back-off of that key counts instead. */
@@ -12,7 +12,7 @@ export function guardedLimiter<K>(limiter: RateLimiter<K>, log: Log): RateLimite
       return call(limiter)
     } catch (error) {
       failed(error)
-      return call((fallback ??= exponentialLimiter()))
+      return call(fallback ??= exponentialLimiter())
     }
   }
   return {

@@ -76,7 +76,10 @@ interface DepthByPriority {
 }
 
 /** The first priorities have a series each, the others share one: labels must not grow without end. */
-function depthByPriority(series: Series<Gauge, Label | 'priority'>, labels: Readonly<Record<Label, string>>): DepthByPriority {
+function depthByPriority(
+  series: Series<Gauge, Label | 'priority'>,
+  labels: Readonly<Record<Label, string>>,
+): DepthByPriority {
   const own = new Map<number, Gauge>()
   let others: Gauge | undefined
   const labelled = (priority: string): Readonly<Record<Label | 'priority', string>> => ({ ...labels, priority })
@@ -121,7 +124,11 @@ const DEPTH: MetricDefinition<Label | 'priority'> = {
   labels: [...LABELS, 'priority'],
 }
 const ADDS: MetricDefinition<Label> = { name: 'workqueue_adds_total', help: 'Turns added to the queue', labels: LABELS }
-const RETRIES: MetricDefinition<Label> = { name: 'workqueue_retries_total', help: 'Keys added with a delay', labels: LABELS }
+const RETRIES: MetricDefinition<Label> = {
+  name: 'workqueue_retries_total',
+  help: 'Keys added with a delay',
+  labels: LABELS,
+}
 const QUEUE_DURATION: HistogramDefinition<Label> = {
   name: 'workqueue_queue_duration_seconds',
   help: 'How long a key waited from being added to being handed out',

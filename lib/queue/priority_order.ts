@@ -5,7 +5,7 @@
  */
 import { Heap } from '../async/heap.ts'
 import type { KeyTable } from './key_table.ts'
-import { append, NONE, slotList, unlink, type SlotList } from './slot_list.ts'
+import { append, NONE, type SlotList, slotList, unlink } from './slot_list.ts'
 
 /** The keys of one priority. */
 interface Level {

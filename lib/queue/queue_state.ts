@@ -11,7 +11,7 @@
 import { DelayedKeys } from './delayed_keys.ts'
 import { PriorityOrder } from './priority_order.ts'
 import { AGAIN, KeyTable, WAITING, WORKING } from './key_table.ts'
-import { append, NONE, slotList, unlink, type SlotList } from './slot_list.ts'
+import { append, NONE, type SlotList, slotList, unlink } from './slot_list.ts'
 
 /**
  * What keeps a stream of urgent keys from starving the others, and a backlog from delaying the urgent ones: once the key
@@ -55,7 +55,9 @@ export class QueueState<K> {
 
   /** @throws RangeError when the aging is none. */
   constructor({ patienceMs = 1000, every = 8 }: Aging = {}) {
-    if (!(patienceMs >= 0)) throw new RangeError(`Cannot make a queue: aging.patienceMs is ${patienceMs}, and must be 0 or more`)
+    if (!(patienceMs >= 0)) {
+      throw new RangeError(`Cannot make a queue: aging.patienceMs is ${patienceMs}, and must be 0 or more`)
+    }
     if (!Number.isInteger(every) || every < 2) {
       throw new RangeError(`Cannot make a queue: aging.every is ${every}, and must be a whole number from 2 on`)
     }

@@ -1,6 +1,6 @@
 /** How long a key that failed has to wait. Pure bookkeeping: the queue does the waiting. */
 import { backoffMs } from '../async/backoff.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 
 export interface RateLimiter<K> {
   /** Counts a failure of the key and returns how long to wait before it is tried again: a finite number of milliseconds, 0 or more. */

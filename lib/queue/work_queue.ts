@@ -1,12 +1,12 @@
 /** The queue between events and workers: {@link QueueState} with a clock and with workers that wait. */
 import { rejectOnAbort } from '../async/abort.ts'
-import { systemClock, type Clock } from '../async/clock.ts'
-import { rarely, safeLog, type Log } from '../observe/log.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
+import { type Log, rarely, safeLog } from '../observe/log.ts'
 import { guardedCalls } from '../observe/guarded_calls.ts'
 import { Alarm } from './alarm.ts'
 import { guardedLimiter } from './limiter_guard.ts'
 import type { QueueMeter, QueueMetrics } from './metrics.ts'
-import { QueueState, type Aging } from './queue_state.ts'
+import { type Aging, QueueState } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 
 export interface WorkQueueOptions<K> {

@@ -9,7 +9,11 @@ const CREATED = '.metadata.creationTimestamp'
  * The columns of a definition, by their headings. The age comes last unless it is among them: a CRD that states columns
  * loses the one that it has by default.
  */
-export function printerColumns(columns: Readonly<Record<string, string>>, root: JsonSchema, kind: string): readonly Column[] {
+export function printerColumns(
+  columns: Readonly<Record<string, string>>,
+  root: JsonSchema,
+  kind: string,
+): readonly Column[] {
   const stated = Object.entries(columns).map(([name, jsonPath]): Column => {
     return { name, type: typeAt(jsonPath, root, `Cannot define resource "${kind}": column "${name}"`), jsonPath }
   })
@@ -34,7 +38,9 @@ function typeAt(path: string, root: JsonSchema, refused: string): string {
 }
 
 const METADATA_TYPES: Readonly<Record<string, string>> = {
-  '.creationTimestamp': 'date', '.deletionTimestamp': 'date', '.generation': 'integer',
+  '.creationTimestamp': 'date',
+  '.deletionTimestamp': 'date',
+  '.generation': 'integer',
 }
 
 /** `.name`, `['name']`, `[0]`, `[*]`, a slice or a filter. Dots within a name are escaped. */

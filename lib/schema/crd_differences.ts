@@ -4,7 +4,7 @@
  */
 import { jsonEqual } from '../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../core/resource.ts'
-import { changeText, schemaChanges, type SchemaChange } from './schema_changes.ts'
+import { changeText, type SchemaChange, schemaChanges } from './schema_changes.ts'
 
 /** A CRD as a cluster has it: ours or somebody else's. */
 export interface ForeignCrd {
@@ -13,10 +13,14 @@ export interface ForeignCrd {
     readonly names?: Readonly<Record<string, unknown>>
     readonly versions?: readonly ForeignVersion[]
   }
-  readonly status?: { readonly conditions?: readonly { readonly type?: string; readonly status?: string; readonly message?: string }[] }
+  readonly status?: {
+    readonly conditions?: readonly { readonly type?: string; readonly status?: string; readonly message?: string }[]
+  }
 }
 
-type ForeignVersion = Partial<Omit<CustomResourceVersion, 'schema'>> & { readonly schema?: { readonly openAPIV3Schema?: JsonSchema } }
+type ForeignVersion = Partial<Omit<CustomResourceVersion, 'schema'>> & {
+  readonly schema?: { readonly openAPIV3Schema?: JsonSchema }
+}
 
 /** Where the cluster's CRD is not what ours says, each in words; empty when it is. */
 export function crdDifferences(ours: CustomResourceDefinition, theirs: ForeignCrd): readonly string[] {
@@ -41,7 +45,9 @@ function versionDifferences(ours: CustomResourceVersion, { spec }: ForeignCrd): 
   if (!theirs) return [`version ${ours.name} is missing`]
   const found: string[] = []
   if (!theirs.served) found.push(`version ${ours.name} is not served`)
-  if (ours.subresources?.status && !theirs.subresources?.status) found.push(`version ${ours.name} has no status subresource`)
+  if (ours.subresources?.status && !theirs.subresources?.status) {
+    found.push(`version ${ours.name} has no status subresource`)
+  }
   const differences: string[] = []
   let retyped: string | undefined
   for (const change of schemaChanges(ours.schema.openAPIV3Schema, theirs.schema?.openAPIV3Schema ?? {})) {
@@ -54,7 +60,11 @@ function versionDifferences(ours: CustomResourceVersion, { spec }: ForeignCrd): 
   for (const { name, type, jsonPath } of ours.additionalPrinterColumns ?? []) {
     const column = theirs.additionalPrinterColumns?.find((each) => each.name === name)
     if (column?.type === type && column.jsonPath === jsonPath) continue
-    differences.push(`column "${name}" ${column ? `shows ${column.jsonPath} (${column.type}), not ${jsonPath} (${type})` : 'is missing'}`)
+    differences.push(
+      `column "${name}" ${
+        column ? `shows ${column.jsonPath} (${column.type}), not ${jsonPath} (${type})` : 'is missing'
+      }`,
+    )
   }
   return [...found, ...differences.map((difference) => `${ours.name}: ${difference}`)]
 }
@@ -75,5 +85,7 @@ function textsOf(change: SchemaChange): readonly string[] {
 }
 
 function without(values: unknown = [], others: unknown = []): readonly unknown[] {
-  return (values as readonly unknown[]).filter((value) => !(others as readonly unknown[]).some((other) => jsonEqual(value, other)))
+  return (values as readonly unknown[]).filter((value) =>
+    !(others as readonly unknown[]).some((other) => jsonEqual(value, other))
+  )
 }

@@ -25,7 +25,11 @@ export function crdOf(
   return [...kinds].map(([name, versions]) => combined(name, versions, hubs))
 }
 
-function combined(name: string, resources: readonly AnyResource[], hubs: ReadonlySet<string>): CustomResourceDefinition {
+function combined(
+  name: string,
+  resources: readonly AnyResource[],
+  hubs: ReadonlySet<string>,
+): CustomResourceDefinition {
   const ordered = resources.toSorted((a, b) => compareVersions(a.version, b.version))
   const chosen = ordered.filter((resource) => hubs.has(resourceId(resource)))
   if (chosen.length > 1) {
@@ -44,7 +48,8 @@ function combined(name: string, resources: readonly AnyResource[], hubs: Readonl
   // Names that only some versions state, such as short names, are the stored version's.
   const base = stored.definition!.crd
   const versions = ordered.map((resource): CustomResourceVersion => ({
-    ...resource.definition!.crd.spec.versions[0]!, storage: resource === stored,
+    ...resource.definition!.crd.spec.versions[0]!,
+    storage: resource === stored,
   }))
   return { ...base, spec: { ...base.spec, versions } }
 }

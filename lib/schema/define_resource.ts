@@ -50,16 +50,28 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
  * if (Foo.plural !== 'foos') throw new Error('unexpected')
  * ```
  */
-export function defineResource<Spec extends ZodSchema, Status extends ZodSchema = ZodSchema<never, never>, Cluster extends boolean = false>(
+export function defineResource<
+  Spec extends ZodSchema,
+  Status extends ZodSchema = ZodSchema<never, never>,
+  Cluster extends boolean = false,
+>(
   definition: ResourceDefinition<Spec, Status, Cluster>,
 ): Resource<
   CustomObject<Spec['_zod']['output'], Status['_zod']['output'], Cluster extends true ? undefined : string>,
   DesiredObject<Spec['_zod']['input']>
 > {
   const { group, version, kind } = definition
-  const { spec, status } = definition as { readonly spec: unknown; readonly status?: unknown } as { spec: $ZodType; status?: $ZodType }
+  const { spec, status } = definition as { readonly spec: unknown; readonly status?: unknown } as {
+    spec: $ZodType
+    status?: $ZodType
+  }
   const plural = definition.plural ?? pluralOf(kind)
-  const problem = nameProblem({ ...definition, plural, shortNames: definition.shortNames ?? [], categories: definition.categories ?? [] })
+  const problem = nameProblem({
+    ...definition,
+    plural,
+    shortNames: definition.shortNames ?? [],
+    categories: definition.categories ?? [],
+  })
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
   const scope = definition.cluster ? 'Cluster' : 'Namespaced'
   const crd = customResourceDefinition({ ...definition, plural, scope, root: rootSchema(kind, spec, status) })
@@ -118,12 +130,17 @@ function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
       group,
       scope,
       names: {
-        kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(),
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
         ...(shortNames?.length && { shortNames }),
         ...(categories?.length && { categories }),
       },
       versions: [{
-        name: version, served: true, storage: true,
+        name: version,
+        served: true,
+        storage: true,
         schema: { openAPIV3Schema: root },
         ...(status !== undefined && { subresources: { status: {} } }),
         ...(printed.length > 0 && { additionalPrinterColumns: printed }),

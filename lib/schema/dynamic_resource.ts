@@ -29,7 +29,12 @@ export function dynamicResource<T extends KubeObject = KubeObject & { readonly [
   kind: DynamicKind,
 ): Resource<T, D> {
   if (!kind.kind || !kind.version) throw new TypeError('Cannot name a kind: its version and kind are needed')
-  const names = { group: kind.group, version: kind.version, kind: kind.kind, plural: kind.plural ?? pluralOf(kind.kind) }
+  const names = {
+    group: kind.group,
+    version: kind.version,
+    kind: kind.kind,
+    plural: kind.plural ?? pluralOf(kind.kind),
+  }
   const problem = kindProblem(names)
   if (problem) throw new TypeError(`Cannot name a kind: ${problem}`)
   return { ...names, scope: kind.scope ?? 'Namespaced' }

@@ -27,7 +27,11 @@ export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: P
 }
 
 /** What schemas have in common, and the conditions that each has beside it. Throws where their structures differ. */
-export function split(schemas: readonly JsonSchema[], junctor: Junctor, place: Place): { readonly whole: JsonSchema; readonly apart: readonly JsonSchema[] } {
+export function split(
+  schemas: readonly JsonSchema[],
+  junctor: Junctor,
+  place: Place,
+): { readonly whole: JsonSchema; readonly apart: readonly JsonSchema[] } {
   const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
   const conditions = schemas.map(conditionsOf)
   const common = commonConditions(conditions)
@@ -57,7 +61,14 @@ function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): J
 }
 
 /** Keywords that belong to the structure and may not stand inside a junctor. */
-const STRUCTURAL: ReadonlySet<string> = new Set(['type', 'default', 'nullable', 'description', 'title', 'additionalProperties'])
+const STRUCTURAL: ReadonlySet<string> = new Set([
+  'type',
+  'default',
+  'nullable',
+  'description',
+  'title',
+  'additionalProperties',
+])
 
 function isStructural(keyword: string): boolean {
   return STRUCTURAL.has(keyword) || keyword.startsWith('x-kubernetes-')
@@ -77,7 +88,9 @@ function conditionsOf(schema: JsonSchema): JsonSchema {
   const conditions: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'properties') {
-      const fields = Object.entries(mapValues(value as Fields, conditionsOf)).filter(([, condition]) => !isEmpty(condition))
+      const fields = Object.entries(mapValues(value as Fields, conditionsOf)).filter(([, condition]) =>
+        !isEmpty(condition)
+      )
       if (fields.length > 0) conditions[keyword] = Object.fromEntries(fields)
     } else if (keyword === 'items') {
       const items = conditionsOf(value as JsonSchema)
@@ -103,9 +116,13 @@ function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: 
       result[keyword] = mergeStructures(a[keyword] as JsonSchema, b[keyword] as JsonSchema, junctor, below(place, '[]'))
     } else if (!jsonEqual(a[keyword], b[keyword])) {
       const what = junctor === 'allOf' ? 'an intersection' : 'a union'
-      refuse(place, `${what} of ${say(a, keyword)} and ${say(b, keyword)}`, keyword === 'type'
-        ? 'a field has one type, or is an integer or a string'
-        : 'let the alternatives agree on it, or name the fields differently')
+      refuse(
+        place,
+        `${what} of ${say(a, keyword)} and ${say(b, keyword)}`,
+        keyword === 'type'
+          ? 'a field has one type, or is an integer or a string'
+          : 'let the alternatives agree on it, or name the fields differently',
+      )
     }
   }
   return result
@@ -127,7 +144,13 @@ function mergeFields(a: Fields, b: Fields, junctor: Junctor, place: Place): Fiel
 
 /** Throws for a default in a field that not all alternatives have. */
 export function refuseLoneDefault(field: JsonSchema, place: Place): void {
-  if ('default' in field) refuse(place, 'a default in one alternative only', 'the server would fill it in in all of them; make the field optional')
+  if ('default' in field) {
+    refuse(
+      place,
+      'a default in one alternative only',
+      'the server would fill it in in all of them; make the field optional',
+    )
+  }
 }
 
 /** The conditions that every alternative states alike. */
@@ -150,7 +173,9 @@ function without(condition: JsonSchema, common: JsonSchema): JsonSchema {
   for (const [keyword, value] of Object.entries(condition)) {
     if (!(keyword in common)) rest[keyword] = value
     else if (keyword === 'required') {
-      const names = (value as readonly string[]).filter((name) => !(common[keyword] as readonly string[]).includes(name))
+      const names = (value as readonly string[]).filter((name) =>
+        !(common[keyword] as readonly string[]).includes(name)
+      )
       if (names.length > 0) rest[keyword] = names
     }
   }
@@ -159,7 +184,9 @@ function without(condition: JsonSchema, common: JsonSchema): JsonSchema {
 
 function say(schema: JsonSchema, keyword: string): string {
   if (keyword === 'type') return schema['type'] ? `${String(schema['type'])}s` : 'anything'
-  return schema[keyword] === undefined ? `one without ${keyword}` : `one with ${keyword} ${JSON.stringify(schema[keyword])}`
+  return schema[keyword] === undefined
+    ? `one without ${keyword}`
+    : `one with ${keyword} ${JSON.stringify(schema[keyword])}`
 }
 
 function mapValues(fields: Fields, map: (field: JsonSchema) => JsonSchema): Fields {

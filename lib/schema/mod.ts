@@ -3,8 +3,24 @@
  *
  * @module
  */
-import { $ZodArray, $ZodEnum, $ZodISODateTime, $ZodNumberFormat, $ZodObject, $ZodOptional, $ZodString, _array, _enum, _gte, _isoDateTime, _maxLength, _regex, globalRegistry, type $ZodType } from 'zod/v4/core'
-import { MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE, type Condition } from '../core/conditions.ts'
+import {
+  $ZodArray,
+  $ZodEnum,
+  $ZodISODateTime,
+  $ZodNumberFormat,
+  $ZodObject,
+  $ZodOptional,
+  $ZodString,
+  type $ZodType,
+  _array,
+  _enum,
+  _gte,
+  _isoDateTime,
+  _maxLength,
+  _regex,
+  globalRegistry,
+} from 'zod/v4/core'
+import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
 
 export type { Condition } from '../core/conditions.ts'
 
@@ -37,7 +53,8 @@ function listSchema(): $ZodType<readonly Condition[], readonly Condition[]> {
 }
 
 function conditionSchema(): $ZodObject {
-  const text = (...checks: ReturnType<typeof _regex | typeof _maxLength>[]): $ZodString => new $ZodString({ type: 'string', checks: checks as never })
+  const text = (...checks: ReturnType<typeof _regex | typeof _maxLength>[]): $ZodString =>
+    new $ZodString({ type: 'string', checks: checks as never })
   return new $ZodObject({
     type: 'object',
     shape: {
@@ -46,7 +63,15 @@ function conditionSchema(): $ZodObject {
       reason: text(_regex(REASON), _maxLength(MAX_REASON)),
       message: text(_maxLength(MAX_MESSAGE)),
       lastTransitionTime: _isoDateTime($ZodISODateTime, { offset: true }),
-      observedGeneration: optional(new $ZodNumberFormat({ type: 'number', check: 'number_format', format: 'safeint', abort: false, checks: [_gte(0)] })),
+      observedGeneration: optional(
+        new $ZodNumberFormat({
+          type: 'number',
+          check: 'number_format',
+          format: 'safeint',
+          abort: false,
+          checks: [_gte(0)],
+        }),
+      ),
     },
   })
 }

@@ -13,14 +13,22 @@ export interface Names {
 
 /** What is wrong with these names, in words; undefined when the API server would take them. */
 export function nameProblem({ group, version, kind, plural, shortNames, categories }: Names): string | undefined {
-  if (!isDomainName(group) || !group.includes('.')) return `group "${group}" must be a domain with at least one dot, such as "example.com"`
+  if (!isDomainName(group) || !group.includes('.')) {
+    return `group "${group}" must be a domain with at least one dot, such as "example.com"`
+  }
   const problem = kindProblem({ group, version, kind })
   if (problem) return problem
   if (/^[a-z]/.test(kind)) return notCamelCase(kind)
   if (`${plural}.${group}`.length > 253) return `"${plural}.${group}" must have at most 253 characters`
-  const labels = [['plural', 'foos', [plural]], ['short name', 'fo', shortNames], ['category', 'all', categories]] as const
+  const labels = [['plural', 'foos', [plural]], ['short name', 'fo', shortNames], [
+    'category',
+    'all',
+    categories,
+  ]] as const
   for (const [what, example, names] of labels) {
-    for (const name of names) if (!isLabel(name)) return `${what} "${name}" must be a lower-case label, such as "${example}"`
+    for (const name of names) {
+      if (!isLabel(name)) return `${what} "${name}" must be a lower-case label, such as "${example}"`
+    }
   }
   return undefined
 }

@@ -52,7 +52,9 @@ function range(low: number, high: number): readonly Limit[] {
 }
 
 function limitOf({ check, value, inclusive }: Check): readonly Limit[] {
-  if (check === 'greater_than') return [{ side: 'minimum', value: Number(value), exclusive: !inclusive, implied: false }]
+  if (check === 'greater_than') {
+    return [{ side: 'minimum', value: Number(value), exclusive: !inclusive, implied: false }]
+  }
   if (check === 'less_than') return [{ side: 'maximum', value: Number(value), exclusive: !inclusive, implied: false }]
   return []
 }
@@ -66,7 +68,9 @@ function narrower(a: Limit | undefined, b: Limit): Limit {
 function said({ side, value, exclusive }: Limit): JsonSchema {
   // No JSON number is infinite, and neither keyword could say it.
   if (!Number.isFinite(value)) return {}
-  return exclusive ? { [side]: value, [side === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum']: true } : { [side]: value }
+  return exclusive
+    ? { [side]: value, [side === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum']: true }
+    : { [side]: value }
 }
 
 function divisorsOf(checks: readonly Check[], place: Place): readonly number[] {

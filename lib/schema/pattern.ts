@@ -54,7 +54,9 @@ function translateClass(source: string, start: number, unicode: boolean): Part {
   const [open] = /^\[\^?/.exec(source.slice(start))!
   const first = start + open.length
   if (source[first] === ']') {
-    return open === '[' ? { refused: 'a regular expression with an empty class' } : { text: '[\\x{0}-\\x{10FFFF}]', length: 3 }
+    return open === '['
+      ? { refused: 'a regular expression with an empty class' }
+      : { text: '[\\x{0}-\\x{10FFFF}]', length: 3 }
   }
   let text = open
   let at = first
@@ -98,9 +100,7 @@ function translateEscape(source: string, at: number, unicode: boolean, inClass =
   }
   const unit = /^\\u([0-9a-fA-F]{4})/.exec(rest)
   if (unit) {
-    return /^d[89a-f]/i.test(unit[1]!)
-      ? HALF_PAIR
-      : { text: `\\x{${unit[1]!}}`, length: unit[0].length }
+    return /^d[89a-f]/i.test(unit[1]!) ? HALF_PAIR : { text: `\\x{${unit[1]!}}`, length: unit[0].length }
   }
   const byte = /^\\x[0-9a-fA-F]{2}/.exec(rest)
   if (byte) return { text: byte[0], length: byte[0].length }
@@ -109,9 +109,13 @@ function translateEscape(source: string, at: number, unicode: boolean, inClass =
   if (control) return { text: hex(control[1]!.charCodeAt(0) % 32), length: control[0].length }
   const property = /^\\([pP])\{([^}]*)\}/.exec(rest)
   // RE2 has scripts and categories by their value alone.
-  if (property && unicode) return { text: property[0].replace(/(?:Script|sc|General_Category|gc)=/, ''), length: property[0].length }
+  if (property && unicode) {
+    return { text: property[0].replace(/(?:Script|sc|General_Category|gc)=/, ''), length: property[0].length }
+  }
   if (next === '0' && !/^\\0\d/.test(rest)) return { text: '\\x00', length: 2 }
-  if (/\d/.test(next) || (next === 'k' && /^\\k</.test(rest))) return { refused: 'a regular expression with a backreference' }
+  if (/\d/.test(next) || (next === 'k' && /^\\k</.test(rest))) {
+    return { refused: 'a regular expression with a backreference' }
+  }
   if (next === 'b' && inClass) return { text: '\\x08', length: 2 }
   if (SHARED_ESCAPES.includes(next) && !(inClass && next === 'B')) return { text: `\\${next}`, length: 2 }
   // Any other letter stands for itself, where RE2 would take \a, \A, \z, \Q for something else; punctuation stays escaped.

@@ -23,7 +23,13 @@ const PRESERVES = 'x-kubernetes-preserve-unknown-fields'
 
 /** What is compared in other ways, and what nothing depends on. */
 const SILENT: ReadonlySet<string> = new Set([
-  'type', 'x-kubernetes-int-or-string', PRESERVES, 'properties', 'additionalProperties', 'description', 'title',
+  'type',
+  'x-kubernetes-int-or-string',
+  PRESERVES,
+  'properties',
+  'additionalProperties',
+  'description',
+  'title',
 ])
 
 /** The changes on the way from one schema to another. Where the type changes, nothing else counts. */
@@ -41,14 +47,19 @@ export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): read
   const [mine, others] = [from, to].map((schema) => (schema['properties'] ?? {}) as Fields) as [Fields, Fields]
   for (const name of Object.keys({ ...mine, ...others })) {
     const at = path ? `${path}.${name}` : name
-    const [a, b] = [Object.hasOwn(mine, name) ? mine[name] : othersOf(from), Object.hasOwn(others, name) ? others[name] : othersOf(to)]
+    const [a, b] = [
+      Object.hasOwn(mine, name) ? mine[name] : othersOf(from),
+      Object.hasOwn(others, name) ? others[name] : othersOf(to),
+    ]
     compare('properties', a, b, at, at)
   }
   for (const keyword of new Set([...Object.keys(from), ...Object.keys(to)])) {
     // To what may be anything, null is nothing special.
     if (SILENT.has(keyword) || (keyword === 'nullable' && type === 'anything')) continue
     // The server drops a flag that is false.
-    const [a, b] = [from, to].map((schema) => (schema[keyword] === false && keyword !== 'default' ? undefined : schema[keyword]))
+    const [a, b] = [from, to].map((
+      schema,
+    ) => (schema[keyword] === false && keyword !== 'default' ? undefined : schema[keyword]))
     compare(keyword, a, b, path, keyword === 'items' ? `${path}[]` : undefined)
   }
   compare('additionalProperties', othersOf(from), othersOf(to), path, `${path}{}`)

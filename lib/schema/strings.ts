@@ -14,8 +14,9 @@ export function stringSchema(checks: readonly Check[], place: Place): JsonSchema
   for (const check of checks) {
     if (check.check === 'min_length') parts.push(...limit('minLength', check.minimum, place))
     else if (check.check === 'max_length') parts.push(...limit('maxLength', check.maximum, place))
-    else if (check.check === 'length_equals') parts.push(...limit('minLength', check.length, place), ...limit('maxLength', check.length, place))
-    else if (check.check === 'string_format') parts.push(formatSchema(check, place))
+    else if (check.check === 'length_equals') {
+      parts.push(...limit('minLength', check.length, place), ...limit('maxLength', check.length, place))
+    } else if (check.check === 'string_format') parts.push(formatSchema(check, place))
   }
   return conjunction({ type: 'string' }, parts)
 }
@@ -23,7 +24,9 @@ export function stringSchema(checks: readonly Check[], place: Place): JsonSchema
 /** A limit of a length. The server takes integers only; one that is infinite says nothing. */
 export function limit(keyword: string, value: number | undefined, place: Place): readonly JsonSchema[] {
   if (value === undefined || value === (keyword.startsWith('max') ? Infinity : -Infinity)) return []
-  return Number.isSafeInteger(value) ? [{ [keyword]: value }] : refuse(place, `limited to a length of ${value}`, 'lengths are integers')
+  return Number.isSafeInteger(value)
+    ? [{ [keyword]: value }]
+    : refuse(place, `limited to a length of ${value}`, 'lengths are integers')
 }
 
 /** The value validation that says what this expression says. */
@@ -31,13 +34,19 @@ export function patternSchema(regex: RegExp, place: Place): JsonSchema {
   // The two lookaheads that zod's own formats begin with only limit the length.
   const bounded = /^\^\(\?=\.\{(\d+),(\d+)\}(\\\.\?)?\$\)/.exec(regex.source)
   const translated = toRe2(bounded ? new RegExp(`^${regex.source.slice(bounded[0].length)}`, regex.flags) : regex)
-  if ('refused' in translated) return refuse(place, translated.refused, 'write it for RE2, without lookaround and backreferences')
+  if ('refused' in translated) {
+    return refuse(place, translated.refused, 'write it for RE2, without lookaround and backreferences')
+  }
   const { pattern } = translated
   if (!bounded) return { pattern }
   const [, min, max, dot] = bounded
   const limits = { minLength: Number(min), maxLength: Number(max) }
   return dot
-    ? { pattern, minLength: Number(min), anyOf: [{ maxLength: Number(max) }, { maxLength: Number(max) + 1, pattern: '\\.$' }] }
+    ? {
+      pattern,
+      minLength: Number(min),
+      anyOf: [{ maxLength: Number(max) }, { maxLength: Number(max) + 1, pattern: '\\.$' }],
+    }
     : { pattern, ...limits }
 }
 
@@ -50,9 +59,11 @@ export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): Jso
     for (const [keyword, value] of Object.entries(part)) {
       const there = result[keyword]
       if (there === undefined || there === value) result[keyword] = value
-      else if (keyword.startsWith('min') && typeof value === 'number') result[keyword] = Math.max(there as number, value)
-      else if (keyword.startsWith('max') && typeof value === 'number') result[keyword] = Math.min(there as number, value)
-      else apart[keyword] = value
+      else if (keyword.startsWith('min') && typeof value === 'number') {
+        result[keyword] = Math.max(there as number, value)
+      } else if (keyword.startsWith('max') && typeof value === 'number') {
+        result[keyword] = Math.min(there as number, value)
+      } else apart[keyword] = value
     }
     if (Object.keys(apart).length > 0) rest.push(apart)
   }
@@ -61,11 +72,15 @@ export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): Jso
 
 function formatSchema(check: Check, place: Place): JsonSchema {
   const format = check.format ?? ''
-  if (REFUSED_FORMATS.has(format)) return refuse(place, `a string of format "${format}"`, 'say what you need with .regex()')
+  if (REFUSED_FORMATS.has(format)) {
+    return refuse(place, `a string of format "${format}"`, 'say what you need with .regex()')
+  }
   if (format === 'url') return urlSchema(check as UrlCheck, place)
   const own = OWN_FORMATS[format]
   if (own) return own
-  if (!check.pattern) return refuse(place, `a string of format "${format}" checked by a function`, 'say what you need with .regex()')
+  if (!check.pattern) {
+    return refuse(place, `a string of format "${format}" checked by a function`, 'say what you need with .regex()')
+  }
   const pattern = patternSchema(check.pattern, place)
   const known = SERVER_FORMATS[format]
   // The server's date-time has seconds and an offset.
@@ -74,7 +89,12 @@ function formatSchema(check: Check, place: Place): JsonSchema {
 }
 
 /** Formats that the server checks too; it takes everything that zod's pattern takes. */
-const SERVER_FORMATS: Readonly<Record<string, string>> = { datetime: 'date-time', date: 'date', uuid: 'uuid', ipv4: 'ipv4' }
+const SERVER_FORMATS: Readonly<Record<string, string>> = {
+  datetime: 'date-time',
+  date: 'date',
+  uuid: 'uuid',
+  ipv4: 'ipv4',
+}
 
 /** Formats that zod checks with more than its pattern, or with a pattern that RE2 can't say. */
 const OWN_FORMATS: Readonly<Record<string, JsonSchema>> = {
@@ -98,7 +118,10 @@ function urlSchema({ protocol, hostname, normalize }: UrlCheck, place: Place): J
   if (normalize) return refuse(place, 'a URL that is normalized when it is read', 'leave normalize out')
   const scheme = protocol ? inner(protocol, place) : '[A-Za-z][A-Za-z0-9+.-]*'
   if (!hostname) return { format: 'uri', pattern: `^(?:${scheme}):` }
-  return { format: 'uri', pattern: `^(?:${scheme})://(?:[^@/?#]*@)?(?:${inner(hostname, place)})(?::[0-9]*)?(?:[/?#]|$)` }
+  return {
+    format: 'uri',
+    pattern: `^(?:${scheme})://(?:[^@/?#]*@)?(?:${inner(hostname, place)})(?::[0-9]*)?(?:[/?#]|$)`,
+  }
 }
 
 /** An expression that matches a whole text, without its anchors, to be a part of another. */
@@ -106,7 +129,11 @@ function inner(regex: RegExp, place: Place): string {
   const { pattern } = patternSchema(regex, place) as { readonly pattern: string }
   const whole = /^\^([^]*)\$$/.exec(pattern)
   if (!whole || pattern.includes('|')) {
-    return refuse(place, `a URL whose part must match ${String(regex)}`, 'anchor it with ^ and $, without alternatives, or use .regex()')
+    return refuse(
+      place,
+      `a URL whose part must match ${String(regex)}`,
+      'anchor it with ^ and $, without alternatives, or use .regex()',
+    )
   }
   return whole[1]!
 }

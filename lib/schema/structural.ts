@@ -10,7 +10,7 @@ import { merge } from './merge.ts'
 import { prunedField } from './schema_changes.ts'
 import { numberSchema } from './numbers.ts'
 import { conjunction, limit, patternSchema, stringSchema } from './strings.ts'
-import { taggedUnion, type RuleScope } from './tagged_union.ts'
+import { type RuleScope, taggedUnion } from './tagged_union.ts'
 import { intOrString, nullable, valuesSchema } from './values.ts'
 import type { $ZodRecordDef, $ZodType, JSONSchemaMeta } from 'zod/v4/core'
 import type { JsonSchema } from '../core/resource.ts'
@@ -44,7 +44,9 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
     return refuse(place, 'recursive', 'limit its depth, or use z.unknown() for what may be nested')
   }
   const meta = metaOf(schema)
-  if (!meta) throw new TypeError(`Cannot define resource "${place.kind}": ${place.path} is not a schema of zod 4.1.13 or later`)
+  if (!meta) {
+    throw new TypeError(`Cannot define resource "${place.kind}": ${place.path} is not a schema of zod 4.1.13 or later`)
+  }
   const ruled = step.ruled || Array.isArray(meta[RULES])
   const def = definitionOf(schema)
   // z.custom() is its own check, and refused as a type.
@@ -55,35 +57,67 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
 /** The schema without what `.describe()` and `.meta()` said. */
 function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMeta): JsonSchema {
   const { place } = step
-  if ('coerce' in def && def.coerce) return refuse(place, 'coerced', 'the server stores what it was given; take the type as it is sent')
+  if ('coerce' in def && def.coerce) {
+    return refuse(place, 'coerced', 'the server stores what it was given; take the type as it is sent')
+  }
   switch (def.type) {
-    case 'string': return stringSchema(checksOf(schema), place)
-    case 'number': return numberSchema(checksOf(schema), place)
-    case 'boolean': return { type: 'boolean' }
-    case 'enum': case 'literal': return valuesSchema(schema._zod.values ?? [], place)
-    case 'template_literal': return { type: 'string', ...patternSchema(schema._zod.pattern!, place) }
-    case 'any': case 'unknown': return ANYTHING
-    case 'object': return objectSchema(def, step)
-    case 'array': return arraySchema(def.element, sizes(checksOf(schema), place), step)
-    case 'record': return recordSchema(def, step)
-    case 'union': return unionSchema(def, step)
-    case 'intersection': return intersectionSchema([def.left, def.right], step)
-    case 'nullable': return nullable(translate(def.innerType, step))
-    case 'optional': case 'nonoptional': case 'readonly': return translate(def.innerType, step)
-    case 'default': case 'prefault': return withDefault(translate(def.innerType, step), defaultOf(def, place), place)
-    case 'lazy': return translate(def.getter(), step)
+    case 'string':
+      return stringSchema(checksOf(schema), place)
+    case 'number':
+      return numberSchema(checksOf(schema), place)
+    case 'boolean':
+      return { type: 'boolean' }
+    case 'enum':
+    case 'literal':
+      return valuesSchema(schema._zod.values ?? [], place)
+    case 'template_literal':
+      return { type: 'string', ...patternSchema(schema._zod.pattern!, place) }
+    case 'any':
+    case 'unknown':
+      return ANYTHING
+    case 'object':
+      return objectSchema(def, step)
+    case 'array':
+      return arraySchema(def.element, sizes(checksOf(schema), place), step)
+    case 'record':
+      return recordSchema(def, step)
+    case 'union':
+      return unionSchema(def, step)
+    case 'intersection':
+      return intersectionSchema([def.left, def.right], step)
+    case 'nullable':
+      return nullable(translate(def.innerType, step))
+    case 'optional':
+    case 'nonoptional':
+    case 'readonly':
+      return translate(def.innerType, step)
+    case 'default':
+    case 'prefault':
+      return withDefault(translate(def.innerType, step), defaultOf(def, place), place)
+    case 'lazy':
+      return translate(def.getter(), step)
     case 'custom':
       // z.custom<T>() says nothing of its values; whoever adds this extension says that nothing need be said.
-      return meta['x-kubernetes-preserve-unknown-fields'] === true
-        ? ANYTHING
-        : refuse(place, 'checked by a function', 'add .meta({ \'x-kubernetes-preserve-unknown-fields\': true }) to leave it unchecked')
-    case 'date': return refuse(place, 'a Date', 'use z.iso.datetime(): instants are strings on the wire')
-    case 'bigint': return refuse(place, 'a bigint', 'use z.int(), or a string')
-    case 'pipe': case 'transform': return refuse(place, 'a transform', 'parse where it is used')
-    case 'catch': return refuse(place, 'a catch', 'use a default: the server refuses what is invalid')
-    case 'tuple': return refuse(place, 'a tuple', 'use an object, or an array of one type')
-    case 'null': return refuse(place, 'nothing but null', 'use .nullable() on a type')
-    default: return refuse(place, `a ${def.type}`, 'JSON has no such values')
+      return meta['x-kubernetes-preserve-unknown-fields'] === true ? ANYTHING : refuse(
+        place,
+        'checked by a function',
+        "add .meta({ 'x-kubernetes-preserve-unknown-fields': true }) to leave it unchecked",
+      )
+    case 'date':
+      return refuse(place, 'a Date', 'use z.iso.datetime(): instants are strings on the wire')
+    case 'bigint':
+      return refuse(place, 'a bigint', 'use z.int(), or a string')
+    case 'pipe':
+    case 'transform':
+      return refuse(place, 'a transform', 'parse where it is used')
+    case 'catch':
+      return refuse(place, 'a catch', 'use a default: the server refuses what is invalid')
+    case 'tuple':
+      return refuse(place, 'a tuple', 'use an object, or an array of one type')
+    case 'null':
+      return refuse(place, 'nothing but null', 'use .nullable() on a type')
+    default:
+      return refuse(place, `a ${def.type}`, 'JSON has no such values')
   }
 }
 
@@ -101,10 +135,18 @@ function outside(step: Step): Step {
 /** Checks that only a function knows are refused, unless CEL rules stand for them. */
 function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): void {
   for (const { check } of checks) {
-    if (check === 'custom' && !ruled) refuse(place, 'a refinement', `say it in CEL as well: .meta({ '${RULES}': [{ rule, message }] })`)
-    if (check === 'overwrite') refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')
-    if (check === 'property' || check === 'properties') refuse(place, 'checked for a property', 'state the property in z.object()')
-    if (check.startsWith('size_') || check.endsWith('_size')) refuse(place, 'limited in size', 'say it in CEL, with size(self)')
+    if (check === 'custom' && !ruled) {
+      refuse(place, 'a refinement', `say it in CEL as well: .meta({ '${RULES}': [{ rule, message }] })`)
+    }
+    if (check === 'overwrite') {
+      refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')
+    }
+    if (check === 'property' || check === 'properties') {
+      refuse(place, 'checked for a property', 'state the property in z.object()')
+    }
+    if (check.startsWith('size_') || check.endsWith('_size')) {
+      refuse(place, 'limited in size', 'say it in CEL, with size(self)')
+    }
   }
 }
 
@@ -118,7 +160,10 @@ function sizes(checks: readonly Check[], place: Place): readonly JsonSchema[] {
 
 function arraySchema(element: $ZodType, limits: readonly JsonSchema[], step: Step): JsonSchema {
   const { maxItems = Infinity } = conjunction({}, limits) as { readonly maxItems?: number }
-  return conjunction({ type: 'array', items: translate(element, { ...inside(step, '[]'), count: step.count * maxItems }) }, limits)
+  return conjunction({
+    type: 'array',
+    items: translate(element, { ...inside(step, '[]'), count: step.count * maxItems }),
+  }, limits)
 }
 
 function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step): JsonSchema {
@@ -128,7 +173,11 @@ function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step):
   const others = def.catchall && definitionOf(def.catchall).type
   if (def.catchall && others !== 'never' && others !== 'unknown' && others !== 'any') {
     if (fields.length > 0) {
-      refuse(step.place, 'an object with typed fields and a typed catchall', 'put the other fields into a record of their own')
+      refuse(
+        step.place,
+        'an object with typed fields and a typed catchall',
+        'put the other fields into a record of their own',
+      )
     }
     return { type: 'object', additionalProperties: translate(def.catchall, inside(step, '{}')) }
   }
@@ -158,14 +207,20 @@ function recordSchema(def: $ZodRecordDef, step: Step): JsonSchema {
   }
   if (type !== 'string') return refuse(place, `a record with keys of type ${type}`, 'keys are strings')
   if ((checksOf(keyType).length > 0 || mode === 'loose') && !step.ruled) {
-    refuse(place, 'a record whose keys are checked', `use z.string() for the keys, and CEL: .meta({ '${RULES}': [{ rule, message }] })`)
+    refuse(
+      place,
+      'a record whose keys are checked',
+      `use z.string() for the keys, and CEL: .meta({ '${RULES}': [{ rule, message }] })`,
+    )
   }
   return { type: 'object', additionalProperties: translate(def.valueType, inside(step, '{}')) }
 }
 
 function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): JsonSchema {
   const { place } = step
-  if (def.inclusive === false && !('discriminator' in def)) refuse(place, 'an exclusive union', 'use z.discriminatedUnion() or z.union()')
+  if (def.inclusive === false && !('discriminator' in def)) {
+    refuse(place, 'an exclusive union', 'use z.discriminatedUnion() or z.union()')
+  }
   const all = def.options.flatMap(alternativesOf)
   const types = all.map((option) => definitionOf(option).type)
   const options = all.filter((_, i) => types[i] !== 'null' && types[i] !== 'undefined')
@@ -181,7 +236,9 @@ function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): J
 /** The alternatives of a discriminated union that is an alternative itself, if nothing else is said of it. */
 function alternativesOf(option: $ZodType): readonly $ZodType[] {
   const def = definitionOf(option)
-  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option) ?? {}).length === 0 ? def.options.flatMap(alternativesOf) : [option]
+  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option) ?? {}).length === 0
+    ? def.options.flatMap(alternativesOf)
+    : [option]
 }
 
 /** Where a schema becomes one of several conditions, which no rule can be. */
@@ -221,7 +278,9 @@ function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSche
   // In Go, a JSON null in this place is the same as no default, and the server drops it.
   if (value === null) refuse(place, 'given the default null', 'use .nullish(), and read undefined as null')
   const unknown = prunedField(value, schema, place.path)
-  if (unknown) refuse(place, `given a default with the field ${unknown}, which its schema does not have`, 'leave it out')
+  if (unknown) {
+    refuse(place, `given a default with the field ${unknown}, which its schema does not have`, 'leave it out')
+  }
   return { ...schema, default: value }
 }
 
@@ -231,18 +290,23 @@ function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, p
   const text = JSON.stringify(value) as string | undefined
   const wire: unknown = text === undefined ? undefined : JSON.parse(text)
   if (text === undefined || !jsonEqual(wire, value)) return refuse(place, 'given a default that is not JSON')
-  if (!jsonEqual(wire, def.defaultValue)) return refuse(place, 'given a default that changes from call to call', 'set it when reconciling')
+  if (!jsonEqual(wire, def.defaultValue)) {
+    return refuse(place, 'given a default that changes from call to call', 'set it when reconciling')
+  }
   const [issue] = issuesOf(def.innerType, value)
   if (!issue) return wire
-  throw new TypeError(`Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue.message}`)
+  throw new TypeError(
+    `Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue.message}`,
+  )
 }
 
 function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonSchema {
   const said: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(meta)) {
     if (key === 'description' || key === 'title') said[key] = value
-    else if (key === RULES) said[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
-    else if (EXTENSION.test(key)) said[key] = value
+    else if (key === RULES) {
+      said[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
+    } else if (EXTENSION.test(key)) said[key] = value
     // The server would drop it without a word, and a rule with a misspelled name would never be enforced.
     else if (key.startsWith('x-kubernetes-')) refuse(place, `given "${key}"`, 'there is no such extension')
   }
@@ -250,4 +314,5 @@ function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonS
 }
 
 /** @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
-const EXTENSION = /^x-kubernetes-(?:preserve-unknown-fields|embedded-resource|int-or-string|list-type|list-map-keys|map-type)$/
+const EXTENSION =
+  /^x-kubernetes-(?:preserve-unknown-fields|embedded-resource|int-or-string|list-type|list-map-keys|map-type)$/

@@ -45,13 +45,21 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
     const rule = canBeRule ? ruleOf(tag, name, isRequired, when) : undefined
     if (rule && isAffordable(rule.cost, scope, always)) rules.push(rule.said)
     // Where both conditions fail, a server reports what the first lacks.
-    else validations.push({ anyOf: isRequired ? [{ required: [name] }, isNone(tag, when)] : [{ not: { required: [name] } }, { properties: { [tag]: { enum: when } } }] })
+    else {validations.push({
+        anyOf: isRequired
+          ? [{ required: [name] }, isNone(tag, when)]
+          : [{ not: { required: [name] } }, { properties: { [tag]: { enum: when } } }],
+      })}
   }
   for (const name of new Set([tag, ...alternatives.flatMap((fields) => Object.keys(fields))])) {
     const having = [...schemas.keys()].filter((at) => Object.hasOwn(alternatives[at]!, name))
     const found = having.map((at) => alternatives[at]![name]!)
     // Of numbers, some may be integers alone.
-    const { whole, apart } = split(name === tag ? found.map(({ type: _, ...words }) => words) : found, 'anyOf', below(place, name))
+    const { whole, apart } = split(
+      name === tag ? found.map(({ type: _, ...words }) => words) : found,
+      'anyOf',
+      below(place, name),
+    )
     properties[name] = name === tag ? { ...whole, ...valuesSchema(values.flat(), place) } : whole
     if (name === tag) continue
     apart.forEach((condition, i) => isEmpty(condition) || (conditions[having[i]!]![name] = condition))
@@ -62,10 +70,15 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
     const requiring = having.filter((at) => requiredBy[at]!.includes(name))
     if (requiring.length > 0 && requiring.length < schemas.length) demand(name, true, requiring)
   }
-  conditions.forEach((fields, at) => isEmpty(fields) || validations.push({ anyOf: [{ properties: fields }, isNone(tag, values[at]!)] }))
+  conditions.forEach((fields, at) =>
+    isEmpty(fields) || validations.push({ anyOf: [{ properties: fields }, isNone(tag, values[at]!)] })
+  )
   return {
-    type: 'object', properties, required: always,
-    ...(validations.length > 0 && { allOf: validations }), ...(rules.length > 0 && { 'x-kubernetes-validations': rules }),
+    type: 'object',
+    properties,
+    required: always,
+    ...(validations.length > 0 && { allOf: validations }),
+    ...(rules.length > 0 && { 'x-kubernetes-validations': rules }),
   }
 }
 
@@ -89,7 +102,8 @@ function tagOf(schemas: readonly JsonSchema[]): string | undefined {
   return requiredOf(schemas[0]!).find((name) => {
     const fields = schemas.map((schema) => (requiredOf(schema).includes(name) ? fieldsOf(schema)[name]! : {}))
     const values = fields.flatMap((field) => (field['enum'] ?? []) as Values)
-    return fields.every((field) => field['enum'] && isPlain(field)) && new Set(values).size === values.length && new Set(values.map((value) => typeof value)).size === 1
+    return fields.every((field) => field['enum'] && isPlain(field)) && new Set(values).size === values.length &&
+      new Set(values.map((value) => typeof value)).size === 1
   })
 }
 
@@ -107,11 +121,18 @@ function isAffordable(cost: number, { count, budget }: RuleScope, always: readon
   return true
 }
 
-function ruleOf(tag: string, name: string, isRequired: boolean, values: Values): { readonly said: object; readonly cost: number } | undefined {
+function ruleOf(
+  tag: string,
+  name: string,
+  isRequired: boolean,
+  values: Values,
+): { readonly said: object; readonly cost: number } | undefined {
   const [field, discriminator] = [name, tag].map(identifierOf)
   if (!field || !discriminator) return undefined
   const texts = values.map((value) => JSON.stringify(value))
-  const [not, is, or, verb, reason] = isRequired ? ['', '!=', '&&', 'required', 'Required'] : ['!', '==', '||', 'allowed only', 'Forbidden']
+  const [not, is, or, verb, reason] = isRequired
+    ? ['', '!=', '&&', 'required', 'Required']
+    : ['!', '==', '||', 'allowed only', 'Forbidden']
   return {
     said: {
       rule: `${not}has(self.${field}) || ${texts.map((text) => `self.${discriminator} ${is} ${text}`).join(` ${or} `)}`,
@@ -125,7 +146,8 @@ function ruleOf(tag: string, name: string, isRequired: boolean, values: Values):
 }
 
 /** Names that CEL escapes. */
-const RESERVED = /^(?:true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while)$/
+const RESERVED =
+  /^(?:true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while)$/
 
 /** A field's name in CEL. Names with other characters and with two underscores, which it escapes too, are not worth their words. */
 function identifierOf(name: string): string | undefined {

@@ -8,7 +8,10 @@ import { issuesOf } from './zod_tree.ts'
  * them from an earlier version. A status may be absent.
  */
 export function problemsOf(object: unknown, spec: $ZodType, status: $ZodType | undefined): readonly Problem[] {
-  const parts = (typeof object === 'object' && object !== null ? object : {}) as { readonly spec?: unknown; readonly status?: unknown }
+  const parts = (typeof object === 'object' && object !== null ? object : {}) as {
+    readonly spec?: unknown
+    readonly status?: unknown
+  }
   return [
     ...problemsAt('spec', spec, parts.spec),
     ...(status && parts.status !== undefined ? problemsAt('status', status, parts.status) : []),

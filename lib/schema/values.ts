@@ -36,7 +36,9 @@ function pastNull(schema: JsonSchema): JsonSchema {
 }
 
 function conditionOf(values: readonly unknown[]): JsonSchema {
-  if (typeof values[0] === 'string') return { pattern: `^(?:${values.map((value) => escape(String(value))).join('|')})$` }
+  if (typeof values[0] === 'string') {
+    return { pattern: `^(?:${values.map((value) => escape(String(value))).join('|')})$` }
+  }
   if (typeof values[0] === 'boolean') return { not: { enum: [!values[0]] } }
   return { anyOf: values.map((value) => ({ minimum: value, maximum: value })) }
 }
@@ -50,10 +52,14 @@ export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonS
   const types = schemas.map((schema) => schema['type'])
   if (schemas.length !== 2 || !types.includes('integer') || !types.includes('string')) return undefined
   const result: Record<string, unknown> = { 'x-kubernetes-int-or-string': true }
-  for (const { type, format, ...conditions } of schemas as readonly { readonly type: string; readonly format?: string }[]) {
+  for (
+    const { type, format, ...conditions } of schemas as readonly { readonly type: string; readonly format?: string }[]
+  ) {
     for (const [keyword, value] of Object.entries(conditions)) {
       // A limit applies to numbers and a length or pattern to strings, whoever else is there; the rest would apply to both.
-      if (!ONE_SIDED.has(keyword)) return refuse(place, `an integer or a string with ${keyword}`, 'say it with x-kubernetes-validations')
+      if (!ONE_SIDED.has(keyword)) {
+        return refuse(place, `an integer or a string with ${keyword}`, 'say it with x-kubernetes-validations')
+      }
       result[keyword] = value
     }
     if (type === 'integer' && format === 'int32') {
@@ -67,5 +73,12 @@ export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonS
 }
 
 const ONE_SIDED: ReadonlySet<string> = new Set([
-  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
 ])

@@ -34,7 +34,9 @@ export function checksOf(schema: $ZodType): readonly Check[] {
 
 /** What `.describe()` and `.meta()` said of a schema; undefined for what is not a schema of a zod that we know. */
 export function metaOf(schema: $ZodType | undefined): JSONSchemaMeta | undefined {
-  const { __zod_globalRegistry: registry } = globalThis as { readonly __zod_globalRegistry?: $ZodRegistry<JSONSchemaMeta> }
+  const { __zod_globalRegistry: registry } = globalThis as {
+    readonly __zod_globalRegistry?: $ZodRegistry<JSONSchemaMeta>
+  }
   return schema?._zod && registry ? registry.get(schema) ?? {} : undefined
 }
 

@@ -3,8 +3,17 @@
  * It watches every kind that can be deleted, those of CustomResourceDefinitions that come and go included.
  */
 import {
-  Cluster, Controller, KindSource,
-  type AnyResource, type Client, type Clock, type KubeObject, type Log, type ObjectKey, type Runnable, type Transport,
+  type AnyResource,
+  type Client,
+  type Clock,
+  Cluster,
+  Controller,
+  KindSource,
+  type KubeObject,
+  type Log,
+  type ObjectKey,
+  type Runnable,
+  type Transport,
 } from 'kubeloop'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
@@ -14,7 +23,7 @@ import { discoverKinds } from '../client/discovery.ts'
 import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
-import { ORPHAN, plan, stateOfOwner, type OwnerState } from './collectable.ts'
+import { ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
   readonly transport: Transport
@@ -24,7 +33,13 @@ export interface GarbageCollectorOptions {
   readonly random?: (() => number) | undefined
 }
 
-const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 
 /** Records of what happens rather than things that are: they own nothing, go by age, and come in crowds. */
 const IGNORED = new Set(['Event'])
@@ -77,14 +92,16 @@ export class GarbageCollector implements Runnable {
     const scope = abortScope(signal)
     const [crds] = this.#cluster.cache.declare(CRD)
     crds!.addHandler(() => this.#again.open())
-    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#followKinds(signal) }].map(async (part) => {
-      try {
-        await part.start(scope.signal)
-      } finally {
-        // The parts end together: each is useless without the others.
-        scope.abort(new DOMException('The garbage collector has ended', 'AbortError'))
-      }
-    })
+    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#followKinds(signal) }].map(
+      async (part) => {
+        try {
+          await part.start(scope.signal)
+        } finally {
+          // The parts end together: each is useless without the others.
+          scope.abort(new DOMException('The garbage collector has ended', 'AbortError'))
+        }
+      },
+    )
     await Promise.allSettled(parts)
     await Promise.allSettled(this.#beginning)
     scope[Symbol.dispose]()
@@ -134,8 +151,22 @@ export class GarbageCollector implements Runnable {
       if (this.#kinds.has(id)) continue
       this.#kinds.set(id, resource)
       const informers = this.#cluster.cache.declare(resource)
-      for (const informer of informers) informer.addHandler((delta) => this.#index(resource, delta.kind === 'updated' ? delta.old : undefined, delta.object, delta.kind === 'deleted'))
-      this.#watch(id, resource, new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }), signal)
+      for (const informer of informers) {
+        informer.addHandler((delta) =>
+          this.#index(
+            resource,
+            delta.kind === 'updated' ? delta.old : undefined,
+            delta.object,
+            delta.kind === 'deleted',
+          )
+        )
+      }
+      this.#watch(
+        id,
+        resource,
+        new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }),
+        signal,
+      )
     }
   }
 
@@ -187,7 +218,10 @@ export class GarbageCollector implements Runnable {
       case 'nothing':
         return
       case 'delete':
-        await this.#client.delete(resource, ref, { uid: object.metadata.uid, propagation: decided.foreground ? 'Foreground' : 'Background' })
+        await this.#client.delete(resource, ref, {
+          uid: object.metadata.uid,
+          propagation: decided.foreground ? 'Foreground' : 'Background',
+        })
         return
       case 'forgetOwners':
         await this.#edit(resource, ref, object.metadata.uid, (metadata) => {
@@ -215,9 +249,14 @@ export class GarbageCollector implements Runnable {
         metadata.ownerReferences = metadata.ownerReferences?.filter((reference) => reference.uid !== uid)
       })
     }
-    await this.#edit(resource, { namespace: owner.metadata.namespace ?? '', name: owner.metadata.name }, uid, (metadata) => {
-      metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== ORPHAN)
-    })
+    await this.#edit(
+      resource,
+      { namespace: owner.metadata.namespace ?? '', name: owner.metadata.name },
+      uid,
+      (metadata) => {
+        metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== ORPHAN)
+      },
+    )
   }
 
   /** An owner that the cache does not have is asked for: the cache may be behind, and a deletion cannot be undone. */
@@ -230,7 +269,9 @@ export class GarbageCollector implements Runnable {
     const where = resource.scope === 'Namespaced' ? namespace : undefined
     const cached = this.#read(resource, where, reference.name)
     if (cached?.metadata.uid === reference.uid) return stateOfOwner(cached, reference)
-    const live = (await this.#client.get(resource, { namespace: where ?? '', name: reference.name })) as KubeObject | undefined
+    const live = (await this.#client.get(resource, { namespace: where ?? '', name: reference.name })) as
+      | KubeObject
+      | undefined
     return stateOfOwner(live, reference)
   }
 
@@ -240,12 +281,19 @@ export class GarbageCollector implements Runnable {
     for (const key of this.#dependents.get(uid) ?? []) {
       const { resource, namespace, name } = this.#parse(key)
       const dependent = resource && this.#read(resource, namespace, name)
-      if (dependent?.metadata.ownerReferences?.some((reference) => reference.uid === uid && reference.blockOwnerDeletion)) count++
+      if (
+        dependent?.metadata.ownerReferences?.some((reference) => reference.uid === uid && reference.blockOwnerDeletion)
+      ) count++
     }
     return count
   }
 
-  async #edit(resource: AnyResource, ref: { namespace: string; name: string }, uid: string, change: (metadata: Draft) => void): Promise<void> {
+  async #edit(
+    resource: AnyResource,
+    ref: { namespace: string; name: string },
+    uid: string,
+    change: (metadata: Draft) => void,
+  ): Promise<void> {
     await this.#client.edit(resource, ref, (object: { metadata: Draft & { uid: string } }) => {
       if (object.metadata.uid === uid) change(object.metadata)
     })
@@ -272,8 +320,10 @@ interface Draft {
 }
 
 /** One key for objects of all kinds. It has no slash, which would make it a key with a namespace. */
-function keyFor(resource: AnyResource, { metadata }: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } }): string {
+function keyFor(
+  resource: AnyResource,
+  { metadata }: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } },
+): string {
   const namespace = resource.scope === 'Namespaced' ? (metadata.namespace ?? '') : ''
   return [resource.group, resource.kind, namespace, metadata.name].join('~')
 }
-

@@ -46,7 +46,9 @@ export class Activity {
     const idle: (() => boolean)[] = []
     this.#running.add(idle)
     // What has ended waits for nothing, whatever is left in its queues.
-    void part((each) => void idle.push(each)).catch((error: unknown) => this.fail(error)).finally(() => this.#running.delete(idle))
+    void part((each) => void idle.push(each)).catch((error: unknown) => this.fail(error)).finally(() =>
+      this.#running.delete(idle)
+    )
   }
 
   fail(error: unknown): void {
@@ -100,7 +102,9 @@ export class Activity {
       }
       if (turns > MAX_TURNS) {
         if (this.#isStopping) return
-        throw new Error(`Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it, or wait for something that never comes?`)
+        throw new Error(
+          `Cannot settle: after ${turns} turns of the event loop there is still work; does a reconcile change what causes it, or wait for something that never comes?`,
+        )
       }
       const seen = this.#seen
       await nextTurn()

@@ -46,7 +46,11 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
   const guardRunning = (): void => guard.watch([...running.values()].map((child) => child.pid))
 
   const start = async (program: Program): Promise<void> => {
-    const child = await startProcess({ command: program.command, args: program.args, output: workspace.path(`${program.name}.log`) })
+    const child = await startProcess({
+      command: program.command,
+      args: program.args,
+      output: workspace.path(`${program.name}.log`),
+    })
     if (stopping) {
       child.kill('SIGKILL')
       throw new Error(`Cannot start ${program.name}: the control plane was stopped meanwhile`)
@@ -94,13 +98,23 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
 }
 
 /** Asks until the program says yes, ends, or takes too long. The waiting is real: so is the program. */
-async function untilReady(program: Program, child: ChildProcess, workspace: Workspace, timeoutMs: number): Promise<void> {
+async function untilReady(
+  program: Program,
+  child: ChildProcess,
+  workspace: Workspace,
+  timeoutMs: number,
+): Promise<void> {
   let ended: string | undefined
   void child.ended.then(({ code, signal }) => (ended = `it ended with ${signal ?? `code ${code}`}`))
   const deadline = systemClock.monotonic() + timeoutMs
   while (!await program.ready()) {
-    const wrong = ended ?? (systemClock.monotonic() > deadline ? `it was not ready after ${timeoutMs / 1000} s` : undefined)
-    if (wrong) throw new Error(`Cannot start ${program.name}: ${wrong}; its last output:\n${workspace.tail(`${program.name}.log`, 20)}`)
+    const wrong = ended ??
+      (systemClock.monotonic() > deadline ? `it was not ready after ${timeoutMs / 1000} s` : undefined)
+    if (wrong) {
+      throw new Error(
+        `Cannot start ${program.name}: ${wrong}; its last output:\n${workspace.tail(`${program.name}.log`, 20)}`,
+      )
+    }
     await sleep(systemClock, PROBE_INTERVAL_MS)
   }
 }

@@ -56,9 +56,19 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
     commonName: 'kube-apiserver',
     usage: 'server',
     ipAddresses: ['127.0.0.1', '::1', '10.0.0.1'],
-    dnsNames: ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local'],
+    dnsNames: [
+      'localhost',
+      'kubernetes',
+      'kubernetes.default',
+      'kubernetes.default.svc',
+      'kubernetes.default.svc.cluster.local',
+    ],
   })
-  const admin = await authority.issue({ commonName: 'envtest-admin', organizations: ['system:masters'], usage: 'client' })
+  const admin = await authority.issue({
+    commonName: 'envtest-admin',
+    organizations: ['system:masters'],
+    usage: 'client',
+  })
   // No client uses it: service account tokens are signed with its key and checked with its certificate.
   const serviceAccounts = await authority.issue({ commonName: 'service-accounts', usage: 'client' })
   const token = crypto.randomUUID() + crypto.randomUUID()
@@ -75,7 +85,10 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
   }
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
   const server = `https://127.0.0.1:${apiPort}`
-  const programs = [etcd(options, etcdUrl, options.dataDir ?? workspace.path('etcd')), apiServer(options, etcdUrl, apiPort, files, admin)]
+  const programs = [
+    etcd(options, etcdUrl, options.dataDir ?? workspace.path('etcd')),
+    apiServer(options, etcdUrl, apiPort, files, admin),
+  ]
   if (options.controllers.length > 0) {
     const kubeconfig = workspace.write('manager.kubeconfig', kubeconfigOfFiles(server, files))
     programs.push(controllerManager(options, kubeconfig, managerPort, files))
@@ -115,7 +128,13 @@ function etcd({ paths, extraArgs }: ProgramOptions, url: string, data: string): 
   }
 }
 
-function apiServer(options: ProgramOptions, etcdUrl: string, port: number, files: Files, admin: IssuedCertificate): Program {
+function apiServer(
+  options: ProgramOptions,
+  etcdUrl: string,
+  port: number,
+  files: Files,
+  admin: IssuedCertificate,
+): Program {
   const tls = { ca: options.authority.ca, ...admin }
   return {
     name: 'kube-apiserver',
@@ -144,7 +163,8 @@ function apiServer(options: ProgramOptions, etcdUrl: string, port: number, files
     ],
     // The namespace `default` is made after /readyz says ok, and tests count on it.
     ready: async () =>
-      await probe(`https://127.0.0.1:${port}/readyz`, tls) && await probe(`https://127.0.0.1:${port}/api/v1/namespaces/default`, tls),
+      await probe(`https://127.0.0.1:${port}/readyz`, tls) &&
+      await probe(`https://127.0.0.1:${port}/api/v1/namespaces/default`, tls),
   }
 }
 

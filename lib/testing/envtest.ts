@@ -97,17 +97,23 @@ export async function startEnvtest(options: EnvtestOptions = {}): Promise<Envtes
   }
 }
 
-function findPrograms(assets: string | undefined, withControllerManager: boolean): ControlPlanePaths & { readonly kubectl: string } {
+function findPrograms(
+  assets: string | undefined,
+  withControllerManager: boolean,
+): ControlPlanePaths & { readonly kubectl: string } {
   const doing = 'Cannot start the control plane'
   if (!assets) {
-    const what = 'name the folder with etcd, kube-apiserver and kubectl in it (setup-envtest fetches them, or build them with Go)'
+    const what =
+      'name the folder with etcd, kube-apiserver and kubectl in it (setup-envtest fetches them, or build them with Go)'
     throw new Error(`${doing}: KUBEBUILDER_ASSETS is not set; ${what}`)
   }
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...(withControllerManager ? ['kube-controller-manager'] : [])]
   const { paths, missing } = findExecutables(assets, wanted)
   if (missing.length > 0) {
     throw new Error(
-      `${doing}: "${assets}" has no ${missing.join(', ')}; put the executables there or set KUBEBUILDER_ASSETS to another folder`,
+      `${doing}: "${assets}" has no ${
+        missing.join(', ')
+      }; put the executables there or set KUBEBUILDER_ASSETS to another folder`,
     )
   }
   return {
@@ -126,7 +132,10 @@ export function kubeconfigText(config: ClusterConfig): string {
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'envtest',
-      clusters: [{ name: 'envtest', cluster: { server: config.server, 'certificate-authority-data': encoded(config.ca) } }],
+      clusters: [{
+        name: 'envtest',
+        cluster: { server: config.server, 'certificate-authority-data': encoded(config.ca) },
+      }],
       users: [{
         name: 'envtest',
         user: {

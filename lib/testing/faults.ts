@@ -2,7 +2,7 @@
 import type { AnyResource, OtherCluster, Transport } from 'kubeloop'
 import type { Duration } from '../core/duration.ts'
 import { NetworkError } from 'kubeloop'
-import { sleep, type Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
@@ -43,7 +43,11 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'd
 
 /** `clusters`: the names of the operator's other clusters. */
 export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
-  const active: (Omit<Fault, 'cluster' | 'delay'> & { readonly cluster: string | null | undefined; readonly delayMs: number | undefined; left: number })[] = []
+  const active: (Omit<Fault, 'cluster' | 'delay'> & {
+    readonly cluster: string | null | undefined
+    readonly delayMs: number | undefined
+    left: number
+  })[] = []
   let delayed = 0
   return {
     get delayed() {
@@ -54,15 +58,25 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       const cluster = typeof where === 'object' ? (where?.name ?? null) : where
       const delayMs = delay === undefined ? undefined : toMs(delay)
       const cannot = 'Cannot add a fault'
-      if (status === undefined && delayMs === undefined && !cut) throw new TypeError(`${cannot}: it has no effect; give it a status, a delay or cut`)
-      if (verb !== undefined && !VERBS.includes(verb)) throw new TypeError(`${cannot} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
-      if (typeof cluster === 'string' && !clusters.includes(cluster)) throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has none of that name`)
-      if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599)) throw new RangeError(`${cannot}: status is ${status}, and must be a whole number from 200 to 599`)
+      if (status === undefined && delayMs === undefined && !cut) {
+        throw new TypeError(`${cannot}: it has no effect; give it a status, a delay or cut`)
+      }
+      if (verb !== undefined && !VERBS.includes(verb)) {
+        throw new TypeError(`${cannot} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
+      }
+      if (typeof cluster === 'string' && !clusters.includes(cluster)) {
+        throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has none of that name`)
+      }
+      if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599)) {
+        throw new RangeError(`${cannot}: status is ${status}, and must be a whole number from 200 to 599`)
+      }
       if (!(times >= 1)) throw new RangeError(`${cannot}: times is ${times}, and must be at least 1`)
       active.push({ ...fault, cluster, delayMs, left: times })
     },
     around: (inner, cluster) => async (request) => {
-      const at = active.findIndex((fault) => !fault.until?.aborted && (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request))
+      const at = active.findIndex((fault) =>
+        !fault.until?.aborted && (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request)
+      )
       const fault = active[at]
       if (!fault) return await inner(request)
       if (--fault.left < 1) active.splice(at, 1)
@@ -136,7 +150,13 @@ function isWatch({ method, path }: HttpRequest): boolean {
 }
 
 function refusal(code: number): HttpResponse {
-  const text = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `the test asked for status ${code}`, code })
+  const text = JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    message: `the test asked for status ${code}`,
+    code,
+  })
   const bytes = new TextEncoder().encode(text)
   return {
     status: code,

@@ -3,9 +3,9 @@
  *
  * @module
  */
-export { world, type World, type WorldOptions } from './world.ts'
+export { type World, world, type WorldOptions } from './world.ts'
 export type { FailingKey } from './replica_runs.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'
 export type { Fault } from './faults.ts'
-export { startEnvtest, type Envtest, type EnvtestOptions } from './envtest.ts'
+export { type Envtest, type EnvtestOptions, startEnvtest } from './envtest.ts'
 export type { ExtraArgs, ProgramName } from './control_plane_programs.ts'

@@ -4,7 +4,7 @@ import { parseKey } from '../core/objects.ts'
 import { withFields } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
-import { hotKeys, type HotKeys } from '../controller/hot_keys.ts'
+import { type HotKeys, hotKeys } from '../controller/hot_keys.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import type { FakeClock } from './fake_clock.ts'
 

@@ -1,8 +1,8 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
-import { Cluster, type Client, type Log, type Operator, type OtherCluster, type Parts, type Transport } from 'kubeloop'
+import { type Client, Cluster, type Log, type Operator, type OtherCluster, type Parts, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/storage/objects.ts'
-import { formatMs, toMs, type Duration } from '../core/duration.ts'
+import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
@@ -12,8 +12,8 @@ import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import { Activity, MAX_TURNS } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
-import { makeFaults, type Fault } from './faults.ts'
-import { ReplicaRuns, type FailingKey } from './replica_runs.ts'
+import { type Fault, makeFaults } from './faults.ts'
+import { type FailingKey, ReplicaRuns } from './replica_runs.ts'
 
 export interface WorldOptions {
   /** Created before the operator starts, in this order. Each has apiVersion, kind and metadata. */
@@ -131,7 +131,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const stopping = new AbortController()
   const halt = (): void => stopping.abort(new DOMException('The operator never comes to rest', 'AbortError'))
   const activity = new Activity(faults, halt)
-  const admin = (handle: Transport): Cluster => new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
+  const admin = (handle: Transport): Cluster =>
+    new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
   const open = (name: string | null): Opened => {
     const { handle } = new ApiServer({ clock, random })
     // Outside of what is counted: a request that a fault delays is not under way.
@@ -188,7 +189,11 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     for (let turns = 0; activity.isRunning; await nextTurn()) {
       if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
       else if (turns++ > MAX_TURNS) {
-        throw new Error(`Cannot stop operator "${name}": it has not ended ${formatMs(maxStopMs)} after its signal was aborted; does a task or a reconcile wait for something that never comes?`)
+        throw new Error(
+          `Cannot stop operator "${name}": it has not ended ${
+            formatMs(maxStopMs)
+          } after its signal was aborted; does a task or a reconcile wait for something that never comes?`,
+        )
       }
     }
   }
@@ -216,7 +221,11 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       }
     }
     if (missing.size === 0) return
-    throw new Error(`Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve ${[...missing].join(', ')}; give it their CustomResourceDefinitions: world(app, { objects: [definition] })`)
+    throw new Error(
+      `Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve ${
+        [...missing].join(', ')
+      }; give it their CustomResourceDefinitions: world(app, { objects: [definition] })`,
+    )
   }
   try {
     await activity.rest()
@@ -265,7 +274,11 @@ type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string
 async function create({ client, kinds }: Pick<Cluster, 'client' | 'kinds'>, object: AnyObject): Promise<void> {
   const { apiVersion, kind, metadata } = object
   const resource = await kinds.find({ apiVersion, kind })
-  if (!resource) throw new TypeError(`Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind} before the operator has installed its CRDs`)
+  if (!resource) {
+    throw new TypeError(
+      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind} before the operator has installed its CRDs`,
+    )
+  }
   await client.create(resource, object)
 }
 

@@ -14,10 +14,18 @@ function counting(): () => number {
 }
 
 async function send(
-  server: ApiServer, method: HttpRequest['method'], path: string, body?: unknown,
+  server: ApiServer,
+  method: HttpRequest['method'],
+  path: string,
+  body?: unknown,
 ): Promise<{ response: HttpResponse; json: never }> {
   const response = await server.handle(
-    { method, path, headers: { 'content-type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) },
+    {
+      method,
+      path,
+      headers: { 'content-type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    },
   )
   return { response, json: JSON.parse(await response.body.text()) as never }
 }
@@ -42,16 +50,31 @@ test('a saved state goes on where it was: objects, uids, versions and custom kin
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
   await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.com' },
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'foos.example.com' },
     spec: {
-      group: 'example.com', scope: 'Cluster', names: { plural: 'foos', kind: 'Foo' },
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'foos', kind: 'Foo' },
       versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
     },
   })
-  await send(before, 'POST', '/apis/example.com/v1/foos', { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'f' } })
+  await send(before, 'POST', '/apis/example.com/v1/foos', {
+    apiVersion: 'example.com/v1',
+    kind: 'Foo',
+    metadata: { name: 'f' },
+  })
   const state = JSON.parse(JSON.stringify(before.save())) as ReturnType<ApiServer['save']>
   const after = new ApiServer({ clock: new FakeClock(), state })
-  for (const path of [MAPS, '/apis/example.com/v1/foos', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', '/api/v1/namespaces']) {
+  for (
+    const path of [
+      MAPS,
+      '/apis/example.com/v1/foos',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      '/api/v1/namespaces',
+    ]
+  ) {
     assert.deepEqual((await send(after, 'GET', path)).json, (await send(before, 'GET', path)).json, path)
   }
   const next = (await send(after, 'POST', MAPS, map('b'))).json as { metadata: { resourceVersion: string } }
@@ -60,7 +83,8 @@ test('a saved state goes on where it was: objects, uids, versions and custom kin
 
 test('a state of another format is refused', () => {
   assert.throws(
-    () => new ApiServer({ state: { format: 'other' } as never }), /Cannot restore the API server: its state is of format "other"/,
+    () => new ApiServer({ state: { format: 'other' } as never }),
+    /Cannot restore the API server: its state is of format "other"/,
   )
 })
 
@@ -75,7 +99,10 @@ test('a watch from before a restart is told that it is too old', async () => {
 test('bookmarks come every minute to those who allow them, and a watch ends at its timeout', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })
-  const response = await server.handle({ method: 'GET', path: `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=150` })
+  const response = await server.handle({
+    method: 'GET',
+    path: `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=150`,
+  })
   const lines = lineBatches(response.body)
   await clock.advance(60_000)
   assert.match(
@@ -121,7 +148,9 @@ test('what throws before sending sends nothing', async () => {
 test('a key named __proto__ is a key', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const response = await server.handle({
-    method: 'POST', path: MAPS, headers: { 'content-type': 'application/json' },
+    method: 'POST',
+    path: MAPS,
+    headers: { 'content-type': 'application/json' },
     body: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":"x"}}',
   })
   assert.equal(response.status, 201)
@@ -132,10 +161,19 @@ test('a key named __proto__ is a key', async () => {
 test('a watch from before a change of the definition shows objects as the new definition reads them', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const crd = (properties: unknown): unknown => ({
-    apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.com' },
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'foos.example.com' },
     spec: {
-      group: 'example.com', scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo' },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } } }],
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'foos', kind: 'Foo' },
+      versions: [{
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+      }],
     },
   })
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -145,7 +183,10 @@ test('a watch from before a change of the definition shows objects as the new de
   const batches = lineBatches(watch.body)
   const { response, json } = await send(server, 'GET', `${crds}/foos.example.com`)
   assert.equal(response.status, 200)
-  await send(server, 'PUT', `${crds}/foos.example.com`, { ...(json as object), spec: (crd({ b: { type: 'array', items: { type: 'string' }, default: [] } }) as { spec: unknown }).spec })
+  await send(server, 'PUT', `${crds}/foos.example.com`, {
+    ...(json as object),
+    spec: (crd({ b: { type: 'array', items: { type: 'string' }, default: [] } }) as { spec: unknown }).spec,
+  })
   await send(server, 'POST', foos, { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: {} })
   const { value } = await batches.next()
   assert.deepEqual((JSON.parse((value as string[])[0]!) as { object: { spec: unknown } }).object.spec, { b: [] })

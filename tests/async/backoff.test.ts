@@ -13,11 +13,26 @@ test('jitter adds its share of the capped delay', () => {
 })
 
 test('a delay is never below the first, above the most and its jitter, nor not a number', () => {
-  const options = fc.record({ baseMs: fc.nat(10_000), maxMs: fc.nat(10_000_000), jitter: fc.double({ min: 0, max: 2, noNaN: true }) })
-  fc.assert(fc.property(fc.nat(100_000), options, fc.double({ min: 0, max: 0.999, noNaN: true }), (attempt, options, random) => {
-    const { baseMs, maxMs, jitter } = options
-    const delay = backoffMs(attempt, options, () => random)
-    assert.ok(delay >= Math.min(baseMs, maxMs) && delay <= Math.min(baseMs * 2 ** Math.min(attempt, 60), maxMs) * (1 + jitter), `${delay}`)
-    assert.ok(backoffMs(attempt + 1, options, () => 0) >= backoffMs(attempt, options, () => 0), 'it shrank')
-  }))
+  const options = fc.record({
+    baseMs: fc.nat(10_000),
+    maxMs: fc.nat(10_000_000),
+    jitter: fc.double({ min: 0, max: 2, noNaN: true }),
+  })
+  fc.assert(
+    fc.property(
+      fc.nat(100_000),
+      options,
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      (attempt, options, random) => {
+        const { baseMs, maxMs, jitter } = options
+        const delay = backoffMs(attempt, options, () => random)
+        assert.ok(
+          delay >= Math.min(baseMs, maxMs) &&
+            delay <= Math.min(baseMs * 2 ** Math.min(attempt, 60), maxMs) * (1 + jitter),
+          `${delay}`,
+        )
+        assert.ok(backoffMs(attempt + 1, options, () => 0) >= backoffMs(attempt, options, () => 0), 'it shrank')
+      },
+    ),
+  )
 })

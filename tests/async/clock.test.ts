@@ -40,7 +40,8 @@ test('what takes longer than its limit has its signal aborted, and what ends bef
   const clock = new FakeClock()
   const { controller: parent, listeners } = countedSignal()
   const late = (): Error => new Error('too late')
-  const hanging = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  const hanging = (signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   const limited = within(clock, 1000, late, hanging, parent.signal)
   const refused = assert.rejects(limited, /too late/)
   await clock.advance(999)

@@ -35,7 +35,10 @@ test('who comes later hears what another has yet to hear, and everything from th
   await channel.send(3)
   channel.close()
   assert.deepEqual(await late, [2, 3])
-  assert.deepEqual([await slow.next(), await slow.next(), await slow.next()], [{ done: false, value: 2 }, { done: false, value: 3 }, { done: true, value: undefined }])
+  assert.deepEqual([await slow.next(), await slow.next(), await slow.next()], [{ done: false, value: 2 }, {
+    done: false,
+    value: 3,
+  }, { done: true, value: undefined }])
 })
 
 test('a full channel makes senders wait, in their order, for the slowest listener', async () => {
@@ -87,13 +90,18 @@ test('who stops listening is answered at once, and holds nobody up', async () =>
   const iterator = channel[Symbol.asyncIterator]()
   const waiting = iterator.next()
   await iterator.return?.()
-  assert.deepEqual([await waiting, await iterator.next()], [{ done: true, value: undefined }, { done: true, value: undefined }])
+  assert.deepEqual([await waiting, await iterator.next()], [{ done: true, value: undefined }, {
+    done: true,
+    value: undefined,
+  }])
   await channel.send(1)
   assert.deepEqual(await read(channel, 1), [1])
 })
 
 test('a channel has a capacity', () => {
-  for (const capacity of [0, -1, 1.5, NaN]) assert.throws(() => new EventChannel(capacity), /its capacity is .*, and must be a whole number from 1 on/)
+  for (const capacity of [0, -1, 1.5, NaN]) {
+    assert.throws(() => new EventChannel(capacity), /its capacity is .*, and must be a whole number from 1 on/)
+  }
 })
 
 test('however listeners come, pause and read, each hears a stretch without gaps, and nothing is kept that all have heard', async () => {
@@ -102,33 +110,38 @@ test('however listeners come, pause and read, each hears a stretch without gaps,
     fc.record({ do: fc.constant('listen' as const) }),
     fc.record({ do: fc.constantFrom('read' as const, 'leave' as const), who: fc.nat(4) }),
   )
-  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (capacity, steps) => {
-    const channel = new EventChannel<number>(capacity)
-    const listeners: { iterator: AsyncIterator<number, undefined, void>; heard: number[] }[] = []
-    let sent = 0
-    const reads: Promise<unknown>[] = []
-    const sends: Promise<void>[] = []
-    const readOne = (listener: typeof listeners[number]): void =>
-      void reads.push(listener.iterator.next().then(({ done, value }) => void (done || listener.heard.push(value!))))
-    for (const each of steps) {
-      if (each.do === 'send') sends.push(channel.send(sent++).catch(() => {}))
-      else if (each.do === 'listen') listeners.push({ iterator: channel[Symbol.asyncIterator](), heard: [] })
-      else if (listeners.length > 0) {
-        const who = listeners[each.who % listeners.length]!
-        if (each.do === 'read') readOne(who)
-        else await who.iterator.return?.()
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (capacity, steps) => {
+      const channel = new EventChannel<number>(capacity)
+      const listeners: { iterator: AsyncIterator<number, undefined, void>; heard: number[] }[] = []
+      let sent = 0
+      const reads: Promise<unknown>[] = []
+      const sends: Promise<void>[] = []
+      const readOne = (listener: typeof listeners[number]): void =>
+        void reads.push(listener.iterator.next().then(({ done, value }) => void (done || listener.heard.push(value!))))
+      for (const each of steps) {
+        if (each.do === 'send') sends.push(channel.send(sent++).catch(() => {}))
+        else if (each.do === 'listen') listeners.push({ iterator: channel[Symbol.asyncIterator](), heard: [] })
+        else if (listeners.length > 0) {
+          const who = listeners[each.who % listeners.length]!
+          if (each.do === 'read') readOne(who)
+          else await who.iterator.return?.()
+        }
+        await nextTurn()
       }
+      // Everybody reads what is left, so that every sender gets its place.
+      const rest = read(channel)
+      for (const listener of listeners) for (let i = 0; i <= sent; i++) readOne(listener)
       await nextTurn()
-    }
-    // Everybody reads what is left, so that every sender gets its place.
-    const rest = read(channel)
-    for (const listener of listeners) for (let i = 0; i <= sent; i++) readOne(listener)
-    await nextTurn()
-    await Promise.all(sends)
-    channel.close()
-    await Promise.all(reads)
-    const all = [...listeners.map(({ heard }) => heard), await rest]
-    for (const heard of all) heard.forEach((item, i) => assert.ok(i === 0 || item === heard[i - 1]! + 1, `a gap: ${heard.join(' ')}`))
-    if (sent > 0) assert.equal(Math.max(...all.map((heard) => heard.at(-1) ?? -1)), sent - 1)
-  }), { numRuns: 60 })
+      await Promise.all(sends)
+      channel.close()
+      await Promise.all(reads)
+      const all = [...listeners.map(({ heard }) => heard), await rest]
+      for (const heard of all) {
+        heard.forEach((item, i) => assert.ok(i === 0 || item === heard[i - 1]! + 1, `a gap: ${heard.join(' ')}`))
+      }
+      if (sent > 0) assert.equal(Math.max(...all.map((heard) => heard.at(-1) ?? -1)), sent - 1)
+    }),
+    { numRuns: 60 },
+  )
 })

@@ -4,7 +4,10 @@ import fc from 'fast-check'
 import { Heap } from '../../lib/async/heap.ts'
 
 test('whatever is pushed and popped, the least leaves first and nothing is lost', () => {
-  const operation = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: -20, max: 20 }) }, { weight: 2, arbitrary: fc.constant('pop' as const) })
+  const operation = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: -20, max: 20 }) }, {
+    weight: 2,
+    arbitrary: fc.constant('pop' as const),
+  })
   fc.assert(fc.property(fc.array(operation, { maxLength: 300, size: 'max' }), (operations) => {
     const heap = new Heap<number>((a, b) => a < b)
     const model: number[] = []

@@ -21,7 +21,9 @@ async function batches(chunks: AsyncIterable<Uint8Array>): Promise<(readonly str
 }
 
 test('lines survive every way of cutting their bytes', async () => {
-  const line = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('\n', '¶').replaceAll('\ufeff', ''))
+  const line = fc.string({ unit: 'binary', maxLength: 12 }).map((text) =>
+    text.replaceAll('\n', '¶').replaceAll('\ufeff', '')
+  )
   const input = fc.tuple(fc.array(line, { maxLength: 8 }), fc.boolean(), fc.array(fc.nat(120), { maxLength: 12 }))
   await fc.assert(fc.asyncProperty(input, async ([lines, isEnded, cuts]) => {
     const bytes = encoder.encode(lines.join('\n') + (isEnded ? '\n' : ''))

@@ -15,10 +15,10 @@ import { appendFileSync, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { openLab, type Lab } from './lab.ts'
+import { type Lab, openLab } from './lab.ts'
 import { Report } from './report.ts'
 import { RUNTIMES } from './subjects.ts'
-import { DERIVED, worksFor, type Work } from './works.ts'
+import { DERIVED, type Work, worksFor } from './works.ts'
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,12 +34,18 @@ const works = chosen(worksFor(count('--n', options.n)), positionals)
 const rounds = options.rounds === undefined ? undefined : count('--rounds', options.rounds)
 const runtimes = options.runtimes.split(',')
 const missing = runtimes.filter((name) => !RUNTIMES[name])
-if (missing.length > 0) throw new Error(`Cannot run on "${missing.join(', ')}": there are ${Object.keys(RUNTIMES).join(', ')}`)
+if (missing.length > 0) {
+  throw new Error(`Cannot run on "${missing.join(', ')}": there are ${Object.keys(RUNTIMES).join(', ')}`)
+}
 
 const wanted = options.subjects?.split(',')
-if (wanted && !wanted.includes('kubeloop')) throw new Error(`Cannot take --subjects ${options.subjects}: "kubeloop" is what all are compared with`)
+if (wanted && !wanted.includes('kubeloop')) {
+  throw new Error(`Cannot take --subjects ${options.subjects}: "kubeloop" is what all are compared with`)
+}
 if (options.beside !== undefined && !existsSync(join(options.beside, 'tests/bench/works'))) {
-  throw new Error(`Cannot take --beside ${options.beside}: it has no tests/bench/works, so it is no checkout of kubeloop`)
+  throw new Error(
+    `Cannot take --beside ${options.beside}: it has no tests/bench/works, so it is no checkout of kubeloop`,
+  )
 }
 const lab = openLab(runtimes, options.beside === undefined ? undefined : resolve(options.beside))
 const report = new Report()
@@ -57,13 +63,17 @@ try {
 for (const derived of DERIVED) report.derive(derived)
 const server = process.env['KUBEBUILDER_ASSETS'] ? 'kube-apiserver' : 'the embedded one'
 const minutes = (performance.now() / 60_000).toFixed(1)
-console.log(`medians of alternating rounds; the API server is ${server}; ${minutes} minutes\n\n${report.table('kubeloop')}`)
+console.log(
+  `medians of alternating rounds; the API server is ${server}; ${minutes} minutes\n\n${report.table('kubeloop')}`,
+)
 const out = process.env['BENCH_OUT']
 if (out) appendFileSync(out, report.lines())
 
 async function run(work: Work, lab: Lab): Promise<void> {
   const places = [...lab.runtimes, 'go']
-  const subjects = (await work.subjects(lab)).filter(({ name }) => wanted?.includes(name) ?? true).toSorted((a, b) => places.indexOf(a.runtime) - places.indexOf(b.runtime))
+  const subjects = (await work.subjects(lab)).filter(({ name }) => wanted?.includes(name) ?? true).toSorted((a, b) =>
+    places.indexOf(a.runtime) - places.indexOf(b.runtime)
+  )
   const all = rounds ?? work.rounds
   for (let round = 0; round < all; round++) {
     const printed = work.atOnce ? await Promise.all(subjects.map(({ measure }) => measure())) : undefined

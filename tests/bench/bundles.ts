@@ -26,8 +26,14 @@ export async function makeBundles(folder: string): Promise<Bundles> {
   const mod = await esbuild([join(dist, 'mod.js'), '--minify'])
   const bundle = async (source: string, file: string): Promise<string> => {
     const text = await esbuild([
-      join(import.meta.dirname, source), '--bundle', '--minify', '--format=esm', '--platform=node', '--target=es2023',
-      `--alias:kubeloop=${join(dist, 'mod.js')}`, '--external:prom-client',
+      join(import.meta.dirname, source),
+      '--bundle',
+      '--minify',
+      '--format=esm',
+      '--platform=node',
+      '--target=es2023',
+      `--alias:kubeloop=${join(dist, 'mod.js')}`,
+      '--external:prom-client',
     ])
     const path = join(folder, file)
     // A pod has it at a fixed place, which this machine need not have.
@@ -43,7 +49,10 @@ export async function makeBundles(folder: string): Promise<Bundles> {
 /** zod is found from here, also by a package that is built elsewhere. */
 async function esbuild(args: readonly string[]): Promise<string> {
   const env = { ...process.env, NODE_PATH: join(ROOT, 'node_modules') }
-  const { stdout } = await promisify(execFile)(join(ROOT, 'node_modules/.bin/esbuild'), args, { env, maxBuffer: 2 ** 26 })
+  const { stdout } = await promisify(execFile)(join(ROOT, 'node_modules/.bin/esbuild'), args, {
+    env,
+    maxBuffer: 2 ** 26,
+  })
   return stdout
 }
 

@@ -21,7 +21,13 @@ const ROUNDS = 4
 const objects = Array.from({ length: COUNT }, (_, i): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: `pod-${i}`, namespace: 'default', uid: `uid-${i}`, resourceVersion: `${i}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+  metadata: {
+    name: `pod-${i}`,
+    namespace: 'default',
+    uid: `uid-${i}`,
+    resourceVersion: `${i}`,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
 }))
 
 for (const concurrency of [1, 10]) {
@@ -32,7 +38,11 @@ for (const concurrency of [1, 10]) {
     const micro = (ms: number): string => `${(ms * 1000 / COUNT).toFixed(2)} µs`
     const perSecond = Math.round(COUNT / (enqueueMs + workMs) * 1000).toLocaleString('en')
     const what = `concurrency ${concurrency}${isMeasured ? ', measured' : ''}`
-    console.log(`${what}: event to queue ${micro(enqueueMs)}, queue to outcome ${micro(workMs)}, ${perSecond} keys/s (best of ${ROUNDS})`)
+    console.log(
+      `${what}: event to queue ${micro(enqueueMs)}, queue to outcome ${
+        micro(workMs)
+      }, ${perSecond} keys/s (best of ${ROUNDS})`,
+    )
   }
 }
 
@@ -43,7 +53,9 @@ async function once(concurrency: number, isMeasured: boolean): Promise<{ enqueue
     isSynced: true,
     ended: new Promise<void>(() => {}),
     synced: () => Promise.resolve(),
-    addHandler: (handler: (delta: Delta) => void) => ((tell = handler), { synced: () => Promise.resolve(), remove() {} }),
+    addHandler: (
+      handler: (delta: Delta) => void,
+    ) => ((tell = handler), { synced: () => Promise.resolve(), remove() {} }),
   } as unknown as Informer
   const stop = new AbortController()
   const finished = Promise.withResolvers<void>()

@@ -91,7 +91,9 @@ function block(type: string, objects: number): Block {
   const starts: number[] = [], numbers: number[][] = [], lines: Buffer[] = []
   let at = 0
   for (let i = 0; i < objects; i++) {
-    const line = Buffer.from(`${JSON.stringify({ type, object: servedFoo(i, String(FIRST_GENERATION + i), FIRST_GENERATION + i) })}\n`)
+    const line = Buffer.from(
+      `${JSON.stringify({ type, object: servedFoo(i, String(FIRST_GENERATION + i), FIRST_GENERATION + i) })}\n`,
+    )
     const digits = String(FIRST_GENERATION + i)
     const first = line.indexOf(digits)
     starts.push(at)
@@ -104,7 +106,12 @@ function block(type: string, objects: number): Block {
 }
 
 /** The changes from one number to the next, each line with its number. */
-async function send(response: ServerResponse, { bytes, starts, numbers }: Block, from: number, to: number): Promise<void> {
+async function send(
+  response: ServerResponse,
+  { bytes, starts, numbers }: Block,
+  from: number,
+  to: number,
+): Promise<void> {
   const objects = numbers.length
   for (let change = from; change < to;) {
     const first = change % objects

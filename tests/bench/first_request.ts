@@ -31,11 +31,20 @@ export async function openFirstRequests(serviceAccount: string): Promise<FirstRe
           measured = { ms: performance.now() - began, mib: residentMib(child.pid!) }
           child.kill('SIGKILL')
         }
-        for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+        for (const stream of [child.stdout, child.stderr]) {
+          stream.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+        }
         child.on('error', reject)
         child.on('close', (code) => {
-          if (measured) resolve(measured)
-          else reject(new Error(`Cannot measure ${program} ${args.join(' ')}: it ended with ${code} before its first request\n${printed}`))
+          if (measured) {
+            resolve(measured)
+          } else {reject(
+              new Error(
+                `Cannot measure ${program} ${
+                  args.join(' ')
+                }: it ended with ${code} before its first request\n${printed}`,
+              ),
+            )}
         })
       }),
     close,

@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makeBundles, type Bundles } from './bundles.ts'
+import { type Bundles, makeBundles } from './bundles.ts'
 import { openFeed } from './feed.ts'
-import { openFirstRequests, type FirstRequests } from './first_request.ts'
+import { type FirstRequests, openFirstRequests } from './first_request.ts'
 import { openStage, type Stage } from './stage.ts'
 
 /** What is compared with, where this checkout has it beside it. */
@@ -60,7 +60,10 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     goQueues: once(() => {
       if (!hasGo()) return without('the Go queues are')
       const program = join(folder, 'queue_go')
-      execFileSync('go', ['build', '-o', program, '.'], { cwd: join(import.meta.dirname, 'queue_go'), stdio: 'inherit' })
+      execFileSync('go', ['build', '-o', program, '.'], {
+        cwd: join(import.meta.dirname, 'queue_go'),
+        stdio: 'inherit',
+      })
       return program
     }),
     async close() {

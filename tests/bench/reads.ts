@@ -16,14 +16,17 @@ import type { Reader } from '../../lib/client/client.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
-import { pod, POD } from '../cache/scripted_server.ts'
+import { POD, pod } from '../cache/scripted_server.ts'
 
-const { values: options } = parseArgs({ options: { n: { type: 'string', default: '10000' }, rounds: { type: 'string', default: '5' } } })
+const { values: options } = parseArgs({
+  options: { n: { type: 'string', default: '10000' }, rounds: { type: 'string', default: '5' } },
+})
 const n = Number(options.n)
 const Pod = POD as Resource<KubeObject>
 const byTeam = defineIndex(Pod, ({ metadata }) => metadata.labels?.['team'])
 
-const object = (at: number, version: number): KubeObject => pod(`pod-${at}`, String(version), { labels: { team: `team-${at % 1000}` } })
+const object = (at: number, version: number): KubeObject =>
+  pod(`pod-${at}`, String(version), { labels: { team: `team-${at % 1000}` } })
 
 function stores(pending: number): { readonly bare: StoreReader; readonly own: OwnWrites } {
   const store = new Store()
@@ -40,9 +43,14 @@ function stores(pending: number): { readonly bare: StoreReader; readonly own: Ow
 
 /** A reader as operators have it, whose informer reads from here. */
 function readerOf(store: () => StoreReader): CachedReader {
-  const informer = { namespace: undefined, isSynced: true, index: () => undefined, get reader() {
-    return store()
-  } }
+  const informer = {
+    namespace: undefined,
+    isSynced: true,
+    index: () => undefined,
+    get reader() {
+      return store()
+    },
+  }
   return new CachedReader({ readableOf: () => [informer] } as unknown as Cache, {} as Reader)
 }
 
@@ -74,6 +82,8 @@ for (const [name, [times, read]] of Object.entries(READS)) {
   }
   const floor = best.get('bare store')!
   for (const [contender, ms] of best) {
-    console.log(`${name.padEnd(7)} ${contender.padEnd(16)} ${(ms * 1000).toFixed(2).padStart(9)} µs  ×${(ms / floor).toFixed(2)}`)
+    console.log(
+      `${name.padEnd(7)} ${contender.padEnd(16)} ${(ms * 1000).toFixed(2).padStart(9)} µs  ×${(ms / floor).toFixed(2)}`,
+    )
   }
 }

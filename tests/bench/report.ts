@@ -20,7 +20,9 @@ export class Report {
   readonly #series = new Map<string, Rounds>()
 
   note(of: Series, value: number): void {
-    if (!Number.isFinite(value)) throw new TypeError(`Cannot report ${of.work} of ${of.subject} on ${of.runtime}: it is ${value}`)
+    if (!Number.isFinite(value)) {
+      throw new TypeError(`Cannot report ${of.work} of ${of.subject} on ${of.runtime}: it is ${value}`)
+    }
     const id = idOf(of)
     const series = this.#series.get(id) ?? { of, values: [] }
     this.#series.set(id, series)
@@ -62,7 +64,9 @@ export class Report {
 
   #median({ work, subject }: Pick<Series, 'work' | 'subject'>, runtime?: string): number | undefined {
     for (const { of, values } of this.#series.values()) {
-      if (of.work === work && of.subject === subject && (runtime === undefined || of.runtime === runtime)) return spread(values)[0]
+      if (of.work === work && of.subject === subject && (runtime === undefined || of.runtime === runtime)) {
+        return spread(values)[0]
+      }
     }
     return undefined
   }

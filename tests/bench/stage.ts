@@ -56,7 +56,9 @@ export async function openStage(): Promise<Stage> {
       await inParallel(more, 24, async (namespace) => {
         await cluster.client.create(Namespace, { metadata: { name: namespace } })
         const data = { text: 'x'.repeat(1000) }
-        for (let i = 0; i < 10; i++) await cluster.client.create(ConfigMap, { metadata: { namespace, name: `map-${i}` }, data })
+        for (let i = 0; i < 10; i++) {
+          await cluster.client.create(ConfigMap, { metadata: { namespace, name: `map-${i}` }, data })
+        }
       })
       spaces = Math.max(spaces, namespaces)
     },
@@ -71,16 +73,26 @@ export async function openStage(): Promise<Stage> {
 async function real() {
   const envtest = await startEnvtest()
   const close = () => envtest.stop()
-  return { name: 'kube-apiserver', config: envtest.tokenConfig, kubeconfig: envtest.kubeconfig(envtest.tokenConfig), close }
+  return {
+    name: 'kube-apiserver',
+    config: envtest.tokenConfig,
+    kubeconfig: envtest.kubeconfig(envtest.tokenConfig),
+    close,
+  }
 }
 
 async function embedded() {
   const api = await serve(new ApiServer())
   const config: ClusterConfig = { server: api.url, token: api.token, ca: api.ca }
   const kubeconfig = JSON.stringify({
-    apiVersion: 'v1', kind: 'Config', 'current-context': 'bench',
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'bench',
     contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
-    clusters: [{ name: 'bench', cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') } }],
+    clusters: [{
+      name: 'bench',
+      cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') },
+    }],
     users: [{ name: 'bench', user: { token: api.token } }],
   })
   return { name: 'embedded API', config, kubeconfig, close: () => api.close() }
@@ -103,9 +115,14 @@ async function inParallel<T>(items: readonly T[], most: number, work: (item: T) 
 const DEFINITION = {
   metadata: { name: 'foos.bench.example.com' },
   spec: {
-    group: 'bench.example.com', scope: 'Namespaced', names: { kind: 'Foo', plural: 'foos', singular: 'foo', listKind: 'FooList' },
+    group: 'bench.example.com',
+    scope: 'Namespaced',
+    names: { kind: 'Foo', plural: 'foos', singular: 'foo', listKind: 'FooList' },
     versions: [{
-      name: 'v1', served: true, storage: true, subresources: { status: {} },
+      name: 'v1',
+      served: true,
+      storage: true,
+      subresources: { status: {} },
       schema: {
         openAPIV3Schema: {
           type: 'object',

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { SHARED, type Lab } from './lab.ts'
+import { type Lab, SHARED } from './lab.ts'
 
 export type Printed = Readonly<Record<string, number | undefined>>
 
@@ -50,7 +50,9 @@ export function syncFloors(lab: Lab, clusterFile: string): Subject[] {
 
 function onRuntimes({ runtimes }: Lab, name: string, file: string, args: readonly (string | number)[]): Subject[] {
   return runtimes.map((runtime) => ({
-    name, runtime, measure: child([...commandOf(runtime), ...RUNTIMES[runtime]!.gc, file, ...args.map(String)]),
+    name,
+    runtime,
+    measure: child([...commandOf(runtime), ...RUNTIMES[runtime]!.gc, file, ...args.map(String)]),
   }))
 }
 
@@ -72,7 +74,9 @@ export function goQueues(lab: Lab, workload: string, n: number): Subject[] {
   }
   const queues = lab.goQueues()
   if (queues === undefined) return []
-  return ['workqueue', 'priorityqueue'].map((name) => goSubject(name, [queues, '-queue', name, '-workload', workload, '-n', String(n)]))
+  return ['workqueue', 'priorityqueue'].map((name) =>
+    goSubject(name, [queues, '-queue', name, '-workload', workload, '-n', String(n)])
+  )
 }
 
 function goSubject(name: string, command: readonly string[]): Subject {

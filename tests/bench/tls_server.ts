@@ -21,9 +21,10 @@ export async function serveTls(listener: RequestListener): Promise<TlsServer> {
   return {
     port: (server.address() as AddressInfo).port,
     ca: authority.ca,
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }

@@ -1,6 +1,6 @@
 /** The works: what is compared, how often, and which figures it gives. */
 import { FED, type Lab } from './lab.ts'
-import { commandOf, floors, goQueues, managers, ours, syncFloors, type Printed, type Subject } from './subjects.ts'
+import { commandOf, floors, goQueues, managers, ours, type Printed, type Subject, syncFloors } from './subjects.ts'
 
 export interface Work {
   readonly name: string
@@ -56,7 +56,9 @@ export function worksFor(n: number): readonly Work[] {
   return [
     sync('', n, 9),
     {
-      name: 'reconcile-1', rounds: 5, n,
+      name: 'reconcile-1',
+      rounds: 5,
+      n,
       subjects: async (lab) => {
         const { clusterFile, kubeconfig } = await filled(lab, n)
         return [
@@ -68,7 +70,9 @@ export function worksFor(n: number): readonly Work[] {
       figures: [perSecond('reconcile-1', 'objects/s')],
     },
     {
-      name: 'reconcile-10-status', rounds: 5, n,
+      name: 'reconcile-10-status',
+      rounds: 5,
+      n,
       subjects: async (lab) => {
         const { clusterFile, kubeconfig } = await filled(lab, n)
         return [
@@ -83,16 +87,24 @@ export function worksFor(n: number): readonly Work[] {
     // A thousand end before the runtimes have compiled all that a request and an event pass through; an operator runs on.
     { ...latency('latency-warm', WARM_LATENCIES), extra: true },
     {
-      name: 'informers-200', rounds: 5, n: INFORMERS,
+      name: 'informers-200',
+      rounds: 5,
+      n: INFORMERS,
       subjects: async (lab) => {
         const stage = await lab.stage()
         await stage.spread(INFORMERS)
-        return [...ours(lab, 'watches.ts', [stage.clusterFile, INFORMERS]), ...floors(lab, 'watches.ts', [stage.clusterFile, INFORMERS])]
+        return [
+          ...ours(lab, 'watches.ts', [stage.clusterFile, INFORMERS]),
+          ...floors(lab, 'watches.ts', [stage.clusterFile, INFORMERS]),
+        ]
       },
       figures: [{ name: 'informers-200', unit: 'ms', value: ({ ms }) => ms }],
     },
     {
-      name: 'idle-cpu', rounds: 5, n: WATCHES, atOnce: true,
+      name: 'idle-cpu',
+      rounds: 5,
+      n: WATCHES,
+      atOnce: true,
       subjects: async (lab) => {
         const args = [await lab.feedFile(), WATCHES, IDLE_SECONDS]
         return [...ours(lab, 'watches.ts', args), ...floors(lab, 'watches.ts', args)]
@@ -100,7 +112,9 @@ export function worksFor(n: number): readonly Work[] {
       figures: [{ name: 'idle-cpu', unit: 'ms/minute', value: ({ cpuMs }) => cpuMs }],
     },
     {
-      name: 'watch-events', rounds: 5, n: EVENTS,
+      name: 'watch-events',
+      rounds: 5,
+      n: EVENTS,
       subjects: async (lab) => {
         const args = [await lab.feedFile(), FED, EVENTS]
         return [...ours(lab, 'watch_events.ts', args), ...floors(lab, 'watch_events.ts', args)]
@@ -108,7 +122,9 @@ export function worksFor(n: number): readonly Work[] {
       figures: [perSecond('watch-events', 'events/s')],
     },
     {
-      name: 'churn', rounds: 5, n: CHURN.all,
+      name: 'churn',
+      rounds: 5,
+      n: CHURN.all,
       subjects: async (lab) => ours(lab, 'churn.ts', [await lab.feedFile(), FED, CHURN.first, CHURN.all]),
       figures: [
         { name: 'churn-first', unit: 'MiB', value: ({ firstMib }) => firstMib },
@@ -118,7 +134,9 @@ export function worksFor(n: number): readonly Work[] {
       ],
     },
     {
-      name: 'applied-memory', rounds: 3, n: APPLIED,
+      name: 'applied-memory',
+      rounds: 3,
+      n: APPLIED,
       subjects: async (lab) => ours(lab, 'applied_memory.ts', [APPLIED]),
       figures: [
         { name: 'applied-memory', unit: 'MiB', value: ({ appliedMib }) => appliedMib },
@@ -128,7 +146,9 @@ export function worksFor(n: number): readonly Work[] {
     queue('queue', 'twice', KEYS),
     {
       // As many turns in all, so that both are compiled alike.
-      name: 'queue-10k', rounds: 5, n: FEW_KEYS,
+      name: 'queue-10k',
+      rounds: 5,
+      n: FEW_KEYS,
       subjects: async (lab) => {
         const args = ['twice', FEW_KEYS, KEYS / FEW_KEYS]
         return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args)]
@@ -138,13 +158,16 @@ export function worksFor(n: number): readonly Work[] {
     { ...queue('queue-burst', 'burst', KEYS), extra: true },
     { ...queue('queue-steady', 'steady', KEYS), extra: true },
     {
-      name: 'startup', rounds: 9, n: 1,
+      name: 'startup',
+      rounds: 9,
+      n: 1,
       subjects: async (lab) => {
         const [{ operator, floor }, first] = [await lab.bundles(), await lab.firstRequests()]
-        const starts = (name: string, file: string): Subject[] => lab.runtimes.map((runtime) => {
-          const command = [...commandOf(runtime), file]
-          return { name, runtime, measure: async () => ({ ...await first.measure(command) }) }
-        })
+        const starts = (name: string, file: string): Subject[] =>
+          lab.runtimes.map((runtime) => {
+            const command = [...commandOf(runtime), file]
+            return { name, runtime, measure: async () => ({ ...await first.measure(command) }) }
+          })
         return [...starts('kubeloop', operator), ...starts('floor', floor)]
       },
       figures: [
@@ -153,7 +176,9 @@ export function worksFor(n: number): readonly Work[] {
       ],
     },
     {
-      name: 'bundle', rounds: 1, n: 1,
+      name: 'bundle',
+      rounds: 1,
+      n: 1,
       subjects: async (lab) => {
         const { kb } = await lab.bundles()
         return [
@@ -167,7 +192,10 @@ export function worksFor(n: number): readonly Work[] {
       ],
     },
     {
-      name: 'stall', rounds: 1, n, extra: true,
+      name: 'stall',
+      rounds: 1,
+      n,
+      extra: true,
       subjects: async (lab) => ours(lab, 'stall.ts', [(await filled(lab, n)).clusterFile, n, LEADERS]),
       figures: [
         { name: 'stall', unit: 'ms', value: ({ stallMs }) => stallMs },
@@ -189,12 +217,18 @@ export const DERIVED: readonly Derived[] = [
   overFloor('startup-over-mib', 'startup-mib', 'MiB'),
   ...['kubeloop', 'floor', 'cr-typed', 'cr-unstructured'].map((subject): Derived => ({
     // How many times as long one of many objects takes as one of few.
-    name: 'sync-growth', subject, unit: '×', from: [{ figure: 'sync', subject }, { figure: 'sync-100k', subject }],
+    name: 'sync-growth',
+    subject,
+    unit: '×',
+    from: [{ figure: 'sync', subject }, { figure: 'sync-100k', subject }],
     combine: (few, many, fewN, manyN) => (many / manyN) / (few / fewN),
   })),
   ...['kubeloop', 'floor'].map((subject): Derived => ({
     // How many times as long one of a million keys takes as one of ten thousand.
-    name: 'queue-growth', subject, unit: '×', from: [{ figure: 'queue-10k', subject }, { figure: 'queue', subject }],
+    name: 'queue-growth',
+    subject,
+    unit: '×',
+    from: [{ figure: 'queue-10k', subject }, { figure: 'queue', subject }],
     combine: (few, many) => few / many,
   })),
 ]
@@ -206,15 +240,29 @@ function overFloor(name: string, figure: string, unit: string): Derived {
 
 function sync(suffix: string, n: number, rounds: number): Work {
   return {
-    name: `sync${suffix}`, rounds, n,
+    name: `sync${suffix}`,
+    rounds,
+    n,
     subjects: async (lab) => {
       const { clusterFile, kubeconfig } = await filled(lab, n)
-      return [...ours(lab, 'sync.ts', [clusterFile]), ...syncFloors(lab, clusterFile), ...managers(lab, kubeconfig, ['-mode', 'sync'])]
+      return [
+        ...ours(lab, 'sync.ts', [clusterFile]),
+        ...syncFloors(lab, clusterFile),
+        ...managers(lab, kubeconfig, ['-mode', 'sync']),
+      ]
     },
     figures: [
       { name: `sync${suffix}`, unit: 'ms', value: ({ ms }) => ms },
-      { name: `heap${suffix}`, unit: 'MiB', value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'] },
-      { name: `peak${suffix}`, unit: 'MiB', value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'] },
+      {
+        name: `heap${suffix}`,
+        unit: 'MiB',
+        value: (printed) => printed['heapMib'] ?? printed['heap_growth_mib'] ?? printed['heap_mib'],
+      },
+      {
+        name: `peak${suffix}`,
+        unit: 'MiB',
+        value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'],
+      },
       { name: `index${suffix}`, unit: 'ms', value: ({ indexMs }) => indexMs },
       { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
     ],
@@ -223,7 +271,9 @@ function sync(suffix: string, n: number, rounds: number): Work {
 
 function latency(name: string, n: number): Work {
   return {
-    name, rounds: 5, n,
+    name,
+    rounds: 5,
+    n,
     subjects: async (lab) => {
       const { clusterFile, kubeconfig } = await filled(lab, 0)
       return [
@@ -241,7 +291,9 @@ function latency(name: string, n: number): Work {
 
 function queue(name: string, workload: string, n: number): Work {
   return {
-    name, rounds: 5, n,
+    name,
+    rounds: 5,
+    n,
     subjects: async (lab) => {
       const args = [workload, n]
       return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args), ...goQueues(lab, workload, n)]

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
@@ -76,7 +86,9 @@ test('every entry loads from its built file and exports what its source does', a
     const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
     assert.deepEqual(Object.keys(built).sort(), Object.keys(original).sort(), name)
     assert.ok(Object.keys(built).length > 0, `${name} exports nothing`)
-    for (const [key, value] of Object.entries(built)) assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
+    for (const [key, value] of Object.entries(built)) {
+      assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
+    }
   }
 })
 
@@ -101,7 +113,10 @@ test('an error that comes out of one entry is an instance of the class in anothe
   const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
   const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
   const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
-  const app = operator({ name: 'idle' }).add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+  const app = operator({ name: 'idle' }).add(
+    'wait',
+    ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+  )
   const w = await world(app)
   await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
   await w.stop()
@@ -117,10 +132,14 @@ test('mod.js imports no package, and the files beside it only for what few need'
   )
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
-  for (const name of ['yaml', 'client-node']) assert.equal(text.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
+  for (const name of ['yaml', 'client-node']) {
+    assert.equal(text.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
+  }
   // A bundler takes the others along. If one imported mod.js, all of mod.js would be kept.
   const importsOf = (file: string): string[] =>
-    factsOf(file).imports.map(({ how, specifier }) => `${how} ${specifier ?? '(computed)'}`).filter((each) => !each.includes(' node:'))
+    factsOf(file).imports.map(({ how, specifier }) => `${how} ${specifier ?? '(computed)'}`).filter((each) =>
+      !each.includes(' node:')
+    )
   for (const name of ['yaml', ...Object.keys(LOADED_LATER)]) {
     const others = name === 'metrics' ? ['dynamic prom-client'] : name === 'client-node' ? ['dynamic (computed)'] : []
     assert.deepEqual(importsOf(`${name}.js`), others, name)
@@ -129,7 +148,13 @@ test('mod.js imports no package, and the files beside it only for what few need'
 })
 
 test('what an operator is bundled into does not carry the parser of unusual kubeconfigs along', async () => {
-  const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--bundle', '--format=esm', '--platform=node', '--packages=external'])
+  const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
+    join(DIST, 'mod.js'),
+    '--bundle',
+    '--format=esm',
+    '--platform=node',
+    '--packages=external',
+  ])
   assert.match(bundled, /class \w*ApiError\b|ApiError = class/)
   assert.doesNotMatch(bundled, /YAMLException/)
   assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
@@ -142,23 +167,37 @@ test('mod.js and kinds.js have all of their declarations in one file each, which
   for (const name of ['mod', 'kinds']) assert.deepEqual(factsOf(`${name}.d.ts`).imports, [], name)
   // What is missing would be `any`, and with skipLibCheck no compiler says so.
   for (const name of Object.keys(ENTRIES)) {
-    const beside = factsOf(`${name}.d.ts`).imports.flatMap(({ specifier }) => (specifier?.startsWith('.') ? [specifier] : []))
+    const beside = factsOf(`${name}.d.ts`).imports.flatMap((
+      { specifier },
+    ) => (specifier?.startsWith('.') ? [specifier] : []))
     assert.deepEqual(beside.filter((each) => each !== './mod.js'), [], name)
   }
-  assert.deepEqual(readdirSync(DIST).filter((file) => file.endsWith('.d.ts')).toSorted(), Object.keys(ENTRIES).map((name) => `${name}.d.ts`).toSorted())
+  assert.deepEqual(
+    readdirSync(DIST).filter((file) => file.endsWith('.d.ts')).toSorted(),
+    Object.keys(ENTRIES).map((name) => `${name}.d.ts`).toSorted(),
+  )
   // A class in two declarations would be two types.
   assert.doesNotMatch(readFileSync(join(DIST, 'kinds.d.ts'), 'utf8'), /^(?:export |declare )*(?:abstract )?class /m)
 })
 
 /** A folder with copies of mod.js and kinds.js, with their declarations and the files given, where zod is found. */
-async function withCopies(files: Readonly<Record<string, string>>, body: (folder: string) => Promise<void>): Promise<void> {
+async function withCopies(
+  files: Readonly<Record<string, string>>,
+  body: (folder: string) => Promise<void>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copies-'))
   try {
     mkdirSync(join(folder, 'node_modules/@types'), { recursive: true })
-    for (const name of ['zod', '@types/node', 'undici-types']) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
-    for (const name of ['mod.js', 'mod.d.ts', 'kinds.js', 'kinds.d.ts']) copyFileSync(join(DIST, name), join(folder, name))
+    for (const name of ['zod', '@types/node', 'undici-types']) {
+      symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+    }
+    for (const name of ['mod.js', 'mod.d.ts', 'kinds.js', 'kinds.d.ts']) {
+      copyFileSync(join(DIST, name), join(folder, name))
+    }
     const project = JSON.stringify({ type: 'module', dependencies: { zod: '^4' } })
-    for (const [name, text] of Object.entries({ 'package.json': project, ...files })) writeFileSync(join(folder, name), text)
+    for (const [name, text] of Object.entries({ 'package.json': project, ...files })) {
+      writeFileSync(join(folder, name), text)
+    }
     await body(folder)
   } finally {
     rmSync(folder, { recursive: true })
@@ -171,43 +210,69 @@ const COPIED = CONSUMER.replace(/^.*\b(?:apiserver|testing|kubeloop\/schema)\b.*
 const MAPPED = `${COPIED}console.log('read', Foo.plural, Deployment.plural)\n`
 const BESIDE = MAPPED.replace("'kubeloop'", "'./mod.js'").replace("'kubeloop/kinds'", "'./kinds.js'")
 
-test('copies of mod.js and kinds.js beside an operator have their types: Node with tsc, Bun', { timeout: 120_000 }, async () => {
-  const tsconfig = JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] })
-  await withCopies({ 'operator.ts': BESIDE, 'tsconfig.json': tsconfig }, async (folder) => {
-    await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: folder })
-    for (const runtime of ['node', 'bun']) {
-      assert.match(await mustRun(join(ROOT, 'node_modules/.bin', runtime), ['operator.ts'], { cwd: folder }), /^read foos deployments$/m, runtime)
-    }
-  })
-})
-
-test('copies of mod.js and kinds.js have their types in Deno, beside an operator with npm:zod@4 and from an import map', { timeout: 120_000 }, async () => {
-  const imports = { kubeloop: './mod.js', 'kubeloop/kinds': './kinds.js', zod: 'npm:zod@4' }
-  const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    beside: { 'operator.ts': BESIDE.replace("'zod'", "'npm:zod@4'") },
-    mapped: { 'operator.ts': MAPPED, 'deno.json': JSON.stringify({ imports }) },
-  }
-  for (const [name, files] of Object.entries(cases)) {
-    await withCopies(files, async (folder) => {
-      const deno = (...args: string[]): Promise<string> => mustRun(join(ROOT, 'node_modules/.bin/deno'), args, { cwd: folder })
-      await deno('check', 'operator.ts')
-      assert.match(await deno('run', '--no-prompt', 'operator.ts'), /^read foos deployments$/m, name)
+test(
+  'copies of mod.js and kinds.js beside an operator have their types: Node with tsc, Bun',
+  { timeout: 120_000 },
+  async () => {
+    const tsconfig = JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] })
+    await withCopies({ 'operator.ts': BESIDE, 'tsconfig.json': tsconfig }, async (folder) => {
+      await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
+        cwd: folder,
+      })
+      for (const runtime of ['node', 'bun']) {
+        assert.match(
+          await mustRun(join(ROOT, 'node_modules/.bin', runtime), ['operator.ts'], { cwd: folder }),
+          /^read foos deployments$/m,
+          runtime,
+        )
+      }
     })
-  }
-})
+  },
+)
+
+test(
+  'copies of mod.js and kinds.js have their types in Deno, beside an operator with npm:zod@4 and from an import map',
+  { timeout: 120_000 },
+  async () => {
+    const imports = { kubeloop: './mod.js', 'kubeloop/kinds': './kinds.js', zod: 'npm:zod@4' }
+    const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+      beside: { 'operator.ts': BESIDE.replace("'zod'", "'npm:zod@4'") },
+      mapped: { 'operator.ts': MAPPED, 'deno.json': JSON.stringify({ imports }) },
+    }
+    for (const [name, files] of Object.entries(cases)) {
+      await withCopies(files, async (folder) => {
+        const deno = (...args: string[]): Promise<string> =>
+          mustRun(join(ROOT, 'node_modules/.bin/deno'), args, { cwd: folder })
+        await deno('check', 'operator.ts')
+        assert.match(await deno('run', '--no-prompt', 'operator.ts'), /^read foos deployments$/m, name)
+      })
+    }
+  },
+)
 
 /** Runs a script beside a mod.js that was copied there, with the files and the packages given. Returns what it prints. */
-async function beside(files: Readonly<Record<string, string>>, script: string, packages: readonly string[] = ['zod']): Promise<string> {
+async function beside(
+  files: Readonly<Record<string, string>>,
+  script: string,
+  packages: readonly string[] = ['zod'],
+): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copied-'))
   try {
     mkdirSync(join(folder, 'node_modules'))
     for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
     const mod = readFileSync(join(DIST, 'mod.js'), 'utf8')
-    const project = JSON.stringify({ type: 'module', dependencies: Object.fromEntries(packages.map((name) => [name, '*'])) })
-    for (const [name, text] of Object.entries({ 'mod.js': mod, 'run.mjs': script, 'package.json': project, ...files })) {
+    const project = JSON.stringify({
+      type: 'module',
+      dependencies: Object.fromEntries(packages.map((name) => [name, '*'])),
+    })
+    for (
+      const [name, text] of Object.entries({ 'mod.js': mod, 'run.mjs': script, 'package.json': project, ...files })
+    ) {
       writeFileSync(join(folder, name), text)
     }
-    return (await mustRun(process.execPath, 'Deno' in globalThis ? ['run', '-A', 'run.mjs'] : ['run.mjs'], { cwd: folder })).trim()
+    return (await mustRun(process.execPath, 'Deno' in globalThis ? ['run', '-A', 'run.mjs'] : ['run.mjs'], {
+      cwd: folder,
+    })).trim()
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -250,7 +315,10 @@ test('a mod.js that was copied alone reads an ordinary kubeconfig, and says what
     'Cannot read ./config: line 5 is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ' +
       'convert it: kubectl config view --raw -o json --kubeconfig=./config > config.json',
   )
-  assert.equal(await beside({ config: UNUSUAL, 'yaml.js': readFileSync(join(DIST, 'yaml.js'), 'utf8') }, READ_KUBECONFIG), 'https://a:6443')
+  assert.equal(
+    await beside({ config: UNUSUAL, 'yaml.js': readFileSync(join(DIST, 'yaml.js'), 'utf8') }, READ_KUBECONFIG),
+    'https://a:6443',
+  )
 })
 
 test('a binary that Bun compiled reads a kubeconfig in flow style, and names the line of one that it cannot read', async () => {
@@ -258,10 +326,15 @@ test('a binary that Bun compiled reads a kubeconfig in flow style, and names the
   try {
     const files = { 'run.mjs': READ_KUBECONFIG.replace('./mod.js', join(DIST, 'mod.js')), config: FLOW }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-    await mustRun(join(ROOT, 'node_modules/.bin/bun'), ['build', '--compile', 'run.mjs', '--outfile', 'run'], { cwd: folder })
+    await mustRun(join(ROOT, 'node_modules/.bin/bun'), ['build', '--compile', 'run.mjs', '--outfile', 'run'], {
+      cwd: folder,
+    })
     assert.equal((await mustRun(join(folder, 'run'), [], { cwd: folder })).trim(), 'https://a:6443')
     writeFileSync(join(folder, 'config'), UNUSUAL)
-    assert.match(await mustRun(join(folder, 'run'), [], { cwd: folder }), /^Cannot read \.\/config: line 5 is not YAML as tools write it, and yaml\.js, .* kubectl config view/)
+    assert.match(
+      await mustRun(join(folder, 'run'), [], { cwd: folder }),
+      /^Cannot read \.\/config: line 5 is not YAML as tools write it, and yaml\.js, .* kubectl config view/,
+    )
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -282,7 +355,10 @@ test('an operator whose metrics are on needs metrics.js and prom-client, and say
     await beside({}, MEASURE),
     /^Cannot serve metrics: metrics\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js, or the bundle it is in \(/,
   )
-  assert.match(await beside({ 'metrics.js': metrics }, MEASURE), /^Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/)
+  assert.match(
+    await beside({ 'metrics.js': metrics }, MEASURE),
+    /^Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/,
+  )
   assert.match(await beside({ 'metrics.js': metrics }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
@@ -291,7 +367,12 @@ test('an operator that is bundled into one file has what measures in it', async 
   try {
     writeFileSync(join(folder, 'operator.mjs'), MEASURE.replace('./mod.js', join(DIST, 'mod.js')))
     const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
-      join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', '--external:zod', '--external:prom-client',
+      join(folder, 'operator.mjs'),
+      '--bundle',
+      '--format=esm',
+      '--platform=node',
+      '--external:zod',
+      '--external:prom-client',
     ])
     assert.doesNotMatch(bundled, /import\([^)]*metrics/)
     assert.match(await beside({ 'mod.js': '' }, bundled), /^Cannot serve metrics: prom-client cannot be loaded/)
@@ -309,8 +390,13 @@ const PLUGIN = JSON.stringify({
     name: 'u',
     user: {
       exec: {
-        apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never', command: 'sh',
-        args: ['-c', `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"secret"}}'`],
+        apiVersion: 'client.authentication.k8s.io/v1',
+        interactiveMode: 'Never',
+        command: 'sh',
+        args: [
+          '-c',
+          `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"secret"}}'`,
+        ],
       },
     },
   }],
@@ -322,11 +408,16 @@ test('a mod.js that was copied alone says what a kubeconfig with a credential pl
     await beside({ config: PLUGIN }, READ_TOKEN),
     /^Cannot run a credential plugin \(users\["u"\]\.user\.exec in \.\/config\): exec-plugin\.js cannot be loaded; copy it from kubeloop's folder/,
   )
-  assert.equal(await beside({ config: PLUGIN, 'exec-plugin.js': readFileSync(join(DIST, 'exec-plugin.js'), 'utf8') }, READ_TOKEN), 'secret')
+  assert.equal(
+    await beside({ config: PLUGIN, 'exec-plugin.js': readFileSync(join(DIST, 'exec-plugin.js'), 'utf8') }, READ_TOKEN),
+    'secret',
+  )
 })
 
 test('other entries import nothing but kubeloop, zod and node modules', () => {
-  for (const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js' && each !== 'cli.js')) {
+  for (
+    const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js' && each !== 'cli.js')
+  ) {
     const outside = factsOf(file).imports.map(({ specifier }) => specifier ?? '(computed)').filter((each) =>
       !/^(node:|\.\/|kubeloop(\/\w+)?$|zod\/v4\/core$|\(computed\)$)/.test(each)
     )
@@ -344,7 +435,10 @@ const LARGEST_KB = 90
 test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])
   // By Node: Deno's gzip makes it half a KB larger.
-  const bytes = await mustRun(join(ROOT, 'node_modules/.bin/node'), ['-p', 'zlib.gzipSync(fs.readFileSync(0), { level: 9 }).length'], { input: minified })
+  const bytes = await mustRun(join(ROOT, 'node_modules/.bin/node'), [
+    '-p',
+    'zlib.gzipSync(fs.readFileSync(0), { level: 9 }).length',
+  ], { input: minified })
   const kb = Number(bytes) / 1024
   console.log(`mod.js: ${kb.toFixed(1)} KB minified and gzipped`)
   assert.ok(kb <= LARGEST_KB, `${kb.toFixed(1)} KB`)
@@ -355,16 +449,21 @@ test('the launcher is a script with a shebang that an old Node can parse', () =>
   assert.match(text, /^#!\/usr\/bin\/env node\n/)
   assert.match(text, /\.\/cli_main\.js/)
   // Static imports would be resolved, and fail, before the launcher could say what is wrong.
-  assert.deepEqual(factsOf('cli.js').imports.filter(({ how, specifier }) => how === 'static' && !specifier?.startsWith('node:')), [])
+  assert.deepEqual(
+    factsOf('cli.js').imports.filter(({ how, specifier }) => how === 'static' && !specifier?.startsWith('node:')),
+    [],
+  )
 })
 
 /** A Node from before 22.19, if this machine has one besides the project's. */
-const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules')).map((folder) =>
-  join(folder, 'node')
-)
+const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules')).map((
+  folder,
+) => join(folder, 'node'))
   .find((path) => {
     if (!existsSync(path)) return false
-    const [major = 0, minor = 0] = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.split('.').map(Number)
+    const [major = 0, minor = 0] = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.split(
+      '.',
+    ).map(Number)
     return major < 22 || (major === 22 && minor < 19)
   })
 
@@ -375,57 +474,76 @@ test('an old Node is told what is needed', { skip: oldNode ? false : 'no Node be
   assert.doesNotMatch(stderr + stdout, /SyntaxError|ERR_/)
 })
 
-test('the package installs from its tarball, loads, runs its command and type-checks', { timeout: 120_000 }, async () => {
-  const project = mkdtempSync(join(tmpdir(), 'kubeloop-consumer-'))
-  try {
-    const [packed] = JSON.parse(await mustRun('npm', ['pack', DIST, '--json', '--pack-destination', project])) as {
-      filename: string
-      files: { path: string }[]
-    }[]
-    assert.ok(packed)
-    const files = packed.files.map((each) => each.path)
-    for (
-      const name of ['LICENSE', 'README.md', 'docs/getting-started.md', 'package.json', 'cli.js', 'mod.js', 'mod.d.ts', 'kinds.d.ts', 'testing.d.ts', 'apiserver.d.ts', 'metrics.d.ts', 'client-node.d.ts']
-    ) assert.ok(files.includes(name), name)
-    assert.deepEqual(
-      files.filter((name) => /\.ts$/.test(name) && !name.endsWith('.d.ts')),
-      [],
-      'sources, which no runtime loads from node_modules',
-    )
-    writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    await mustRun('npm', [
-      'install',
-      `./${packed.filename}`,
-      '--offline',
-      '--legacy-peer-deps',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-    ], { cwd: project })
-    // Peers and types come from here: no registry is asked.
-    mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
-    for (const name of ['zod', '@types/node', 'undici-types']) {
-      symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+test(
+  'the package installs from its tarball, loads, runs its command and type-checks',
+  { timeout: 120_000 },
+  async () => {
+    const project = mkdtempSync(join(tmpdir(), 'kubeloop-consumer-'))
+    try {
+      const [packed] = JSON.parse(await mustRun('npm', ['pack', DIST, '--json', '--pack-destination', project])) as {
+        filename: string
+        files: { path: string }[]
+      }[]
+      assert.ok(packed)
+      const files = packed.files.map((each) => each.path)
+      for (
+        const name of [
+          'LICENSE',
+          'README.md',
+          'docs/getting-started.md',
+          'package.json',
+          'cli.js',
+          'mod.js',
+          'mod.d.ts',
+          'kinds.d.ts',
+          'testing.d.ts',
+          'apiserver.d.ts',
+          'metrics.d.ts',
+          'client-node.d.ts',
+        ]
+      ) assert.ok(files.includes(name), name)
+      assert.deepEqual(
+        files.filter((name) => /\.ts$/.test(name) && !name.endsWith('.d.ts')),
+        [],
+        'sources, which no runtime loads from node_modules',
+      )
+      writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+      await mustRun('npm', [
+        'install',
+        `./${packed.filename}`,
+        '--offline',
+        '--legacy-peer-deps',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+      ], { cwd: project })
+      // Peers and types come from here: no registry is asked.
+      mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
+      for (const name of ['zod', '@types/node', 'undici-types']) {
+        symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+      }
+
+      writeFileSync(join(project, 'load.mjs'), LOADER)
+      const args = 'Deno' in globalThis ? ['run', '-A', 'load.mjs'] : ['load.mjs']
+      assert.equal((await mustRun(process.execPath, args, { cwd: project })).trim(), 'loaded')
+      assert.match(
+        await mustRun(join(ROOT, 'node_modules/.bin/node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
+        /kubeloop/,
+      )
+
+      writeFileSync(
+        join(project, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] }),
+      )
+      writeFileSync(join(project, 'operator.ts'), CONSUMER)
+      await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
+        cwd: project,
+      })
+    } finally {
+      rmSync(project, { recursive: true })
     }
-
-    writeFileSync(join(project, 'load.mjs'), LOADER)
-    const args = 'Deno' in globalThis ? ['run', '-A', 'load.mjs'] : ['load.mjs']
-    assert.equal((await mustRun(process.execPath, args, { cwd: project })).trim(), 'loaded')
-    assert.match(
-      await mustRun(join(ROOT, 'node_modules/.bin/node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
-      /kubeloop/,
-    )
-
-    writeFileSync(
-      join(project, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] }),
-    )
-    writeFileSync(join(project, 'operator.ts'), CONSUMER)
-    await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: project })
-  } finally {
-    rmSync(project, { recursive: true })
-  }
-})
+  },
+)
 
 const LOADER = `
 const entries = await Promise.all(['kubeloop', 'kubeloop/kinds', 'kubeloop/testing', 'kubeloop/apiserver', 'kubeloop/metrics', 'kubeloop/client-node'].map((name) => import(name)))

@@ -13,7 +13,7 @@ import type { Informer } from '../../lib/cache/informer.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { BY_NAMESPACE, type Store } from '../../lib/cache/store.ts'
-import { keptLog, list, NODE, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { keptLog, list, NODE, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const Pod = POD as Resource<KubeObject>
 const Node = NODE as Resource<KubeObject>
@@ -23,7 +23,13 @@ const names = (objects: readonly KubeObject[]): string[] => objects.map(({ metad
 function caching(more: Partial<CacheDependencies> = {}) {
   const server = new ScriptedServer()
   const clock = new FakeClock()
-  const cache = new Cache({ api: new Api({ transport: server.transport }), clock, log: keptLog().log, random: () => 0, ...more })
+  const cache = new Cache({
+    api: new Api({ transport: server.transport }),
+    clock,
+    log: keptLog().log,
+    random: () => 0,
+    ...more,
+  })
   const live: string[] = []
   const asked = <T>(what: string, answer: T): Promise<T> => (live.push(what), Promise.resolve(answer))
   const reader = new CachedReader(cache, {
@@ -32,7 +38,16 @@ function caching(more: Partial<CacheDependencies> = {}) {
     lookup: (index, key) => asked(`lookup ${index.resource.plural} ${key}`, []),
   } as Reader)
   const { controller, listeners } = countedSignal()
-  return { server, clock, cache, reader, live: () => live.splice(0), signal: controller.signal, listeners, stop: () => controller.abort(new Error('the test is over')) }
+  return {
+    server,
+    clock,
+    cache,
+    reader,
+    live: () => live.splice(0),
+    signal: controller.signal,
+    listeners,
+    stop: () => controller.abort(new Error('the test is over')),
+  }
 }
 
 test('a kind has one informer, whoever declares it', () => {
@@ -47,19 +62,31 @@ test('a kind cannot be watched in two ways at once: later options must be the sa
   cache.declare(POD, { labels: { a: 'b' }, strip })
   assert.equal(cache.declare(POD).length, 1)
   cache.declare(POD, { labels: { a: 'b' }, strip })
-  assert.throws(() => cache.declare(POD, { labels: { a: 'c' } }), /Cannot cache pods twice: it was declared with labels {"a":"b"}, a strip function, now with labels {"a":"c"}, and a kind is watched once/)
+  assert.throws(
+    () => cache.declare(POD, { labels: { a: 'c' } }),
+    /Cannot cache pods twice: it was declared with labels {"a":"b"}, a strip function, now with labels {"a":"c"}, and a kind is watched once/,
+  )
 })
 
 test('each option alone makes a declaration another one', () => {
-  const declarations: readonly CacheOptions[] = [{ labels: 'a' }, { fields: 'a=b' }, { namespaces: ['a'] }, { strip() {} }, { read: 'live' }]
+  const declarations: readonly CacheOptions[] = [{ labels: 'a' }, { fields: 'a=b' }, { namespaces: ['a'] }, {
+    strip() {},
+  }, { read: 'live' }]
   for (const options of declarations) {
     const { cache } = caching()
     cache.declare(POD)
-    assert.throws(() => cache.declare(POD, options), /^Error: Cannot cache pods twice: it was declared with nothing in particular, now with /, Object.keys(options)[0])
+    assert.throws(
+      () => cache.declare(POD, options),
+      /^Error: Cannot cache pods twice: it was declared with nothing in particular, now with /,
+      Object.keys(options)[0],
+    )
     const other = caching().cache
     other.declare(POD, options)
     other.declare(POD, options)
-    assert.throws(() => other.declare(POD, { labels: 'z', ...options, ...('labels' in options && { labels: 'z' }) }), /Cannot cache pods twice/)
+    assert.throws(
+      () => other.declare(POD, { labels: 'z', ...options, ...('labels' in options && { labels: 'z' }) }),
+      /Cannot cache pods twice/,
+    )
   }
 })
 
@@ -95,7 +122,9 @@ function deafServer() {
   const transport: Transport = ({ path }) =>
     path.includes('watch=true')
       ? Promise.resolve(refusal(422, 'Invalid')({ method: 'GET', path }))
-      : new Promise((resolve) => answers.set(/v1\/(\w+)/.exec(path)![1]!, () => resolve(list('5')({ method: 'GET', path }))))
+      : new Promise((resolve) =>
+        answers.set(/v1\/(\w+)/.exec(path)![1]!, () => resolve(list('5')({ method: 'GET', path })))
+      )
   return { transport, answer: (plural: string) => answers.get(plural)!(), asked: () => [...answers.keys()] }
 }
 
@@ -181,7 +210,11 @@ test('a removed kind is not watched any more; who waits for its sync goes on; it
 
 test('reads of what is cached do not ask the server; those of the rest do', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
-  const items = [pod('a', '1', { labels: { team: 'red' } }), pod('b', '2', { namespace: 'other', labels: { team: 'red' } }), pod('c', '3', { labels: { team: 'blue' } })]
+  const items = [
+    pod('a', '1', { labels: { team: 'red' } }),
+    pod('b', '2', { namespace: 'other', labels: { team: 'red' } }),
+    pod('c', '3', { labels: { team: 'blue' } }),
+  ]
   server.lists.push(list('5', items))
   cache.declare(POD)
   const running = cache.start(signal)
@@ -209,7 +242,11 @@ test('a cache that cannot know is not asked: before its first list, and for name
   // Of the server's, those that the cache will have.
   const lists = ['list pods {"namespace":"mine"}', 'list pods {"namespace":"ours"}']
   assert.deepEqual(live(), ['get pods {"namespace":"mine","name":"a"}', ...lists, ...lists])
-  server.lists.push(list('5', [pod('a', '1', { namespace: 'mine', labels: { team: 'red' } })]), refusal(503, 'ServiceUnavailable'), list('6', [pod('b', '2', { namespace: 'ours' })]))
+  server.lists.push(
+    list('5', [pod('a', '1', { namespace: 'mine', labels: { team: 'red' } })]),
+    refusal(503, 'ServiceUnavailable'),
+    list('6', [pod('b', '2', { namespace: 'ours' })]),
+  )
   const running = cache.start(signal)
   await clock.advance(0)
   // One of the two is synced: it answers for itself alone.
@@ -228,12 +265,19 @@ test('a cache that cannot know is not asked: before its first list, and for name
 
 test('a kind may have namespaces of its own, instead of the common ones; none means all', () => {
   const { cache } = caching({ namespaces: ['common'] })
-  const namespaces = (informers: readonly { namespace: string | undefined }[]): unknown[] => informers.map(({ namespace }) => namespace)
+  const namespaces = (informers: readonly { namespace: string | undefined }[]): unknown[] =>
+    informers.map(({ namespace }) => namespace)
   assert.deepEqual(namespaces(cache.declare(POD, { namespaces: ['b', 'a', 'b'] })), ['b', 'a'])
   assert.equal(cache.declare(POD, { namespaces: ['a', 'b'] }).length, 2)
   assert.equal(cache.declare(POD).length, 2)
-  assert.throws(() => cache.declare(POD, { namespaces: ['a'] }), /Cannot cache pods twice: it was declared with namespaces \["b","a","b"\], now with namespaces \["a"\]/)
-  assert.throws(() => cache.declare(NODE, { namespaces: ['a'] }), /Cannot cache nodes in namespaces: it is cluster-scoped/)
+  assert.throws(
+    () => cache.declare(POD, { namespaces: ['a'] }),
+    /Cannot cache pods twice: it was declared with namespaces \["b","a","b"\], now with namespaces \["a"\]/,
+  )
+  assert.throws(
+    () => cache.declare(NODE, { namespaces: ['a'] }),
+    /Cannot cache nodes in namespaces: it is cluster-scoped/,
+  )
   assert.deepEqual(namespaces(cache.declare(NODE)), [undefined])
   const { cache: other } = caching({ namespaces: ['common'] })
   assert.throws(() => other.declare(POD, { namespaces: ['', 'a'] }), /Cannot cache pods in a namespace without a name/)
@@ -247,7 +291,10 @@ test('selectors and namespaces go with the requests', async () => {
   const running = cache.start(signal)
   await clock.advance(0)
   const asked = server.requests.map(({ path }) => path)
-  assert.deepEqual(asked.map((path) => path.split('?')[0]), ['x', 'y', 'x', 'y'].map((each) => `/api/v1/namespaces/${each}/pods`))
+  assert.deepEqual(
+    asked.map((path) => path.split('?')[0]),
+    ['x', 'y', 'x', 'y'].map((each) => `/api/v1/namespaces/${each}/pods`),
+  )
   for (const path of asked) assert.match(path, /\?labelSelector=app%3Da&fieldSelector=spec\.nodeName%3Dn&/)
   stop()
   await running
@@ -263,13 +310,25 @@ const selections = (requests: readonly { path: string }[]): string[] =>
 
 test('a namespace may have a selection of its own; * is all that are not named', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching({ labels: 'common', namespaces: ['nowhere'] })
-  server.lists.push(list('5', [pod('a', '1', { namespace: 'system' })]), list('6', [pod('b', '2', { namespace: 'prod' })]), list('7', [pod('c', '3', { namespace: 'other' })]))
-  const namespaces = { system: { labels: { app: 'a' }, fields: 'spec.nodeName=n' }, '*': { fields: 'status.phase=Running' }, prod: { strip: (each: KubeObject) => void delete (each as { spec?: unknown }).spec } }
+  server.lists.push(
+    list('5', [pod('a', '1', { namespace: 'system' })]),
+    list('6', [pod('b', '2', { namespace: 'prod' })]),
+    list('7', [pod('c', '3', { namespace: 'other' })]),
+  )
+  const namespaces = {
+    system: { labels: { app: 'a' }, fields: 'spec.nodeName=n' },
+    '*': { fields: 'status.phase=Running' },
+    prod: { strip: (each: KubeObject) => void delete (each as { spec?: unknown }).spec },
+  }
   const informers = cache.declare(POD, { labels: 'kind', namespaces })
   assert.deepEqual(informers.map(({ namespace }) => namespace), ['system', undefined, 'prod'])
   const running = cache.start(signal)
   await clock.advance(0)
-  assert.deepEqual(selections(server.requests), ['system app=a spec.nodeName=n', '* kind status.phase=Running,metadata.namespace!=system,metadata.namespace!=prod', 'prod kind'])
+  assert.deepEqual(selections(server.requests), [
+    'system app=a spec.nodeName=n',
+    '* kind status.phase=Running,metadata.namespace!=system,metadata.namespace!=prod',
+    'prod kind',
+  ])
   assert.deepEqual(names(await reader.list(Pod)).toSorted(), ['a', 'b', 'c'])
   stop()
   await running
@@ -279,7 +338,11 @@ test('a namespace may have a selection of its own; * is all that are not named',
 test('a namespace is read from what watches it, and the others from what watches them', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching()
   // Of three lists the second, all other namespaces, is not in yet.
-  server.lists.push(list('5', [pod('a', '1', { namespace: 'system' })]), refusal(503, 'ServiceUnavailable'), list('6', [pod('b', '2', { namespace: 'other' })]))
+  server.lists.push(
+    list('5', [pod('a', '1', { namespace: 'system' })]),
+    refusal(503, 'ServiceUnavailable'),
+    list('6', [pod('b', '2', { namespace: 'other' })]),
+  )
   cache.declare(POD, { namespaces: { system: { labels: 'app=a' }, '': {} } })
   const running = cache.start(signal)
   await clock.advance(0)
@@ -291,7 +354,10 @@ test('a namespace is read from what watches it, and the others from what watches
   await reader.list(Pod)
   await reader.lookup(byTeam, 'red')
   // Before the first list is in, no more is read from the server than the cache will have.
-  const both = ['list pods {"namespace":"system","labels":"app=a"}', 'list pods {"fields":"metadata.namespace!=system"}']
+  const both = [
+    'list pods {"namespace":"system","labels":"app=a"}',
+    'list pods {"fields":"metadata.namespace!=system"}',
+  ]
   assert.deepEqual(live(), ['get pods {"namespace":"other","name":"b"}', ...both, ...both])
   await clock.advance(800)
   assert.equal((await reader.get(Pod, { namespace: 'other', name: 'b' }))?.metadata.name, 'b')
@@ -309,7 +375,9 @@ test('a namespace that no selection names is read from the server', async () => 
   const running = cache.start(signal)
   await cache.synced(signal)
   await reader.get(Pod, { namespace: 'other', name: 'b' })
-  assert.deepEqual([live(), await reader.get(Pod, { namespace: 'system', name: 'b' })], [['get pods {"namespace":"other","name":"b"}'], undefined])
+  assert.deepEqual([live(), await reader.get(Pod, { namespace: 'system', name: 'b' })], [[
+    'get pods {"namespace":"other","name":"b"}',
+  ], undefined])
   stop()
   await running
 })
@@ -349,7 +417,11 @@ test('a write is told to the informers of the kind and of its metadata, to its e
     const begin = informer.beginWrite.bind(informer)
     informer.beginWrite = (target) => {
       const write = begin(target)!
-      return { answered: write.answered, deleted: (answer) => (ends.push('deleted'), write.deleted(answer)), end: () => (ends.push('end'), write.end()) }
+      return {
+        answered: write.answered,
+        deleted: (answer) => (ends.push('deleted'), write.deleted(answer)),
+        end: () => (ends.push('end'), write.end()),
+      }
     }
     return ends
   })
@@ -382,7 +454,11 @@ test('a kind of which the first list is missing in a namespace is named with it,
 
 test('a namespace beside a cluster-scoped kind means nothing, to a cache as to a server', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
-  server.lists.push(list('5', [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } } as KubeObject]))
+  server.lists.push(
+    list('5', [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } } as KubeObject,
+    ]),
+  )
   cache.declare(NODE)
   const running = cache.start(signal)
   await cache.synced(signal)
@@ -393,7 +469,11 @@ test('a namespace beside a cluster-scoped kind means nothing, to a cache as to a
 })
 
 test('what a declaration does not say is what the cache says, each option by itself', async () => {
-  const asked = async (common: Partial<CacheDependencies>, options: CacheOptions | undefined, resource = POD): Promise<string[]> => {
+  const asked = async (
+    common: Partial<CacheDependencies>,
+    options: CacheOptions | undefined,
+    resource = POD,
+  ): Promise<string[]> => {
     const { cache, server, clock, signal, stop } = caching(common)
     for (let i = 0; i < 4; i++) server.lists.push(list('5'))
     cache.declare(resource, options)
@@ -409,7 +489,9 @@ test('what a declaration does not say is what the cache says, each option by its
   assert.deepEqual(await asked(common, { labels: 'own' }), ['a own spec.a=b', `* own ${rest}`])
   assert.deepEqual(await asked(common, { labels: '' }), ['a  spec.a=b', `*  ${rest}`])
   assert.deepEqual(await asked(common, { namespaces: ['a', 'b'] }), ['a common-a spec.a=b', 'b common spec.a=b'])
-  assert.deepEqual(await asked(common, { namespaces: { a: { fields: 'spec.c=d' } }, labels: 'own' }), ['a own spec.c=d'])
+  assert.deepEqual(await asked(common, { namespaces: { a: { fields: 'spec.c=d' } }, labels: 'own' }), [
+    'a own spec.c=d',
+  ])
   assert.deepEqual(await asked(common, { namespaces: [] }), ['* common spec.a=b'])
   assert.deepEqual(await asked({ ...common, namespaces: {} }, { namespaces: {} }), ['* common spec.a=b'])
   assert.deepEqual(await asked(common, undefined, NODE), ['* common spec.a=b'])
@@ -441,21 +523,32 @@ test('selections by namespace agree when they say the same', () => {
   const informers = cache.declare(POD, { namespaces: { a: { labels: { x: 'y' } }, '*': { strip } } })
   assert.equal(cache.declare(POD, { namespaces: { '': { strip }, a: { labels: { x: 'y' } } } }), informers)
   assert.equal(cache.declare(POD), informers)
-  for (const namespaces of [['a'], {}, { a: {}, '*': { strip } }, { a: { labels: { x: 'y' } } }, { a: { labels: { x: 'y' } }, '*': { strip: () => {} } }, { a: { labels: { x: 'y' } }, b: { strip } }]) {
+  for (
+    const namespaces of [['a'], {}, { a: {}, '*': { strip } }, { a: { labels: { x: 'y' } } }, {
+      a: { labels: { x: 'y' } },
+      '*': { strip: () => {} },
+    }, { a: { labels: { x: 'y' } }, b: { strip } }]
+  ) {
     assert.throws(() => cache.declare(POD, { namespaces }), /Cannot cache pods twice/, JSON.stringify(namespaces))
   }
   assert.throws(() => cache.declare(POD, { labels: 'a' }), /Cannot cache pods twice/)
-  assert.throws(() => cache.declare(POD, { namespaces: { a: { labels: { x: 'y' }, fields: 'metadata.name=a' }, '*': { strip } } }), /Cannot cache pods twice/)
+  assert.throws(
+    () => cache.declare(POD, { namespaces: { a: { labels: { x: 'y' }, fields: 'metadata.name=a' }, '*': { strip } } }),
+    /Cannot cache pods twice/,
+  )
   const { cache: other } = caching()
   const plain = other.declare(POD, { namespaces: ['a', 'b'] })
   assert.equal(other.declare(POD, { namespaces: { b: {}, a: {} } }), plain)
 })
 
 test('namespaces and selectors that cannot be are refused where they are declared', () => {
-  const refused = (options: CacheOptions, why: RegExp, resource = POD): void => assert.throws(() => caching().cache.declare(resource, options), why)
+  const refused = (options: CacheOptions, why: RegExp, resource = POD): void =>
+    assert.throws(() => caching().cache.declare(resource, options), why)
   refused({ namespaces: { '': {}, '*': {} } }, /Cannot cache pods in "" and "\*": both are all other namespaces/)
   refused({ namespaces: ['*'] }, /Cannot cache pods in the namespace "\*": .*; all of them are \[\]/)
-  for (const name of ['kube-system/pods', 'A', 'a.b', '-a', 'x'.repeat(64)]) refused({ namespaces: { [name]: {} } }, new RegExp(`in the namespace "${name}": a name has at most 63 lower-case`))
+  for (const name of ['kube-system/pods', 'A', 'a.b', '-a', 'x'.repeat(64)]) {
+    refused({ namespaces: { [name]: {} } }, new RegExp(`in the namespace "${name}": a name has at most 63 lower-case`))
+  }
   refused({ namespaces: { a: {} } }, /Cannot cache nodes in namespaces: it is cluster-scoped/, NODE)
   refused({ labels: 'a in b' }, /a in b/)
   refused({ namespaces: { a: { labels: { 'a b': 'c' } } } }, /Cannot select by the label "a b"/)
@@ -470,7 +563,10 @@ test('the metadata of a kind is watched beside the kind, and read from its own i
   const running = cache.start(signal)
   await cache.synced(signal)
   const ref = { namespace: 'default', name: 'a' }
-  assert.deepEqual([Object.keys((await reader.get(Pod, ref))!).includes('spec'), Object.keys((await reader.get(Meta, ref))!).includes('spec')], [true, false])
+  assert.deepEqual([
+    Object.keys((await reader.get(Pod, ref))!).includes('spec'),
+    Object.keys((await reader.get(Meta, ref))!).includes('spec'),
+  ], [true, false])
   cache.remove(Meta)
   await reader.list(Meta)
   assert.deepEqual([names(await reader.list(Pod)), live()], [['a'], ['list pods {}']])
@@ -483,7 +579,10 @@ test('an index is built before its first use where that is asked for, of a kind 
   let calls = 0
   const counted = defineIndex(Pod, ({ metadata }) => (calls++, metadata.labels?.['team']))
   assert.throws(() => cache.index(counted), /Cannot index pods: the cache does not have it; declare it first/)
-  server.lists.push(list('5', [pod('a', '1', { labels: { team: 'red' } })]), list('5', [pod('b', '2', { namespace: 'other', labels: { team: 'red' } })]))
+  server.lists.push(
+    list('5', [pod('a', '1', { labels: { team: 'red' } })]),
+    list('5', [pod('b', '2', { namespace: 'other', labels: { team: 'red' } })]),
+  )
   cache.declare(POD)
   cache.index(counted)
   const running = cache.start(signal)
@@ -500,7 +599,11 @@ test('ten who declare one kind cause one list and one watch', async () => {
   const { cache, server, clock, signal, stop } = caching()
   server.lists.push(list('5', [pod('a', '1')]))
   const heard: string[] = []
-  for (let i = 0; i < 10; i++) for (const informer of cache.declare({ ...POD })) informer.addHandler(({ object }) => heard.push(object.metadata.name))
+  for (let i = 0; i < 10; i++) {
+    for (const informer of cache.declare({ ...POD })) {
+      informer.addHandler(({ object }) => heard.push(object.metadata.name))
+    }
+  }
   const running = cache.start(signal)
   await clock.advance(0)
   assert.deepEqual([server.took(), heard.length], [['list', 'watch 5'], 10])
@@ -511,15 +614,26 @@ test('ten who declare one kind cause one list and one watch', async () => {
 test('the objects of one namespace are found without a look at the others, in the order of all, changes and labels counted', async () => {
   const { cache, server, clock, reader, live, signal, stop } = caching()
   let looks = 0
-  const counted = (name: string, namespace: string, version: string, labels?: Record<string, string>): KubeObject => pod(name, version, { namespace, ...(labels && { labels }) })
+  const counted = (name: string, namespace: string, version: string, labels?: Record<string, string>): KubeObject =>
+    pod(name, version, { namespace, ...(labels && { labels }) })
   const stream = new Stream()
-  server.lists.push(list('5', [counted('c', 'two', '1'), counted('a', 'one', '2', { x: 'y' }), counted('d', 'two', '3', { x: 'y' }), counted('b', 'two', '4')]))
+  server.lists.push(
+    list('5', [
+      counted('c', 'two', '1'),
+      counted('a', 'one', '2', { x: 'y' }),
+      counted('d', 'two', '3', { x: 'y' }),
+      counted('b', 'two', '4'),
+    ]),
+  )
   server.watches.push(stream.answer)
   const [informer] = cache.declare(POD)
   void cache.start(signal)
   await clock.advance(0)
-  const inNamespace = async (namespace: string, labels?: string): Promise<string[]> => names(await reader.list(Pod, { namespace, ...(labels && { labels }) }))
-  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('none')], [['c', 'd', 'b'], ['a'], []])
+  const inNamespace = async (namespace: string, labels?: string): Promise<string[]> =>
+    names(await reader.list(Pod, { namespace, ...(labels && { labels }) }))
+  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('none')], [['c', 'd', 'b'], [
+    'a',
+  ], []])
   assert.deepEqual(await inNamespace('two', 'x=y'), ['d'])
   stream.send('MODIFIED', counted('c', 'two', '6'))
   stream.send('DELETED', counted('d', 'two', '7'))
@@ -527,7 +641,9 @@ test('the objects of one namespace are found without a look at the others, in th
   await clock.advance(0)
   assert.deepEqual(await inNamespace('two'), ['c', 'b', 'e'])
   const values = informer!.store.values.bind(informer!.store)
-  Object.assign(informer!.store, { values: (namespace?: string) => (namespace === undefined && looks++, values(namespace)) })
+  Object.assign(informer!.store, {
+    values: (namespace?: string) => (namespace === undefined && looks++, values(namespace)),
+  })
   await inNamespace('two')
   assert.equal(looks, 0)
   // What reads from the overlay of own writes has the same order, and what is not there yet last.
@@ -536,7 +652,11 @@ test('the objects of one namespace are found without a look at the others, in th
   own.answered(counted('f', 'two', '10'))
   own.answered(counted('g', 'one', '11'))
   own.end()
-  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('two', 'own=yes')], [['c', 'b', 'e', 'f'], ['a', 'g'], ['c']])
+  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('two', 'own=yes')], [
+    ['c', 'b', 'e', 'f'],
+    ['a', 'g'],
+    ['c'],
+  ])
   assert.deepEqual(live(), [])
   stop()
 })

@@ -9,7 +9,7 @@ import { ConfigMap, Namespace, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { recorder, type Recorder } from '../client/transports.ts'
+import { type Recorder, recorder } from '../client/transports.ts'
 
 const byTeam = defineIndex(ConfigMap, ({ data }) => data?.['team'])
 const secretsByType = defineIndex(Secret, ({ type }) => type)
@@ -30,17 +30,30 @@ async function bench(declare: (cluster: Cluster) => void): Promise<Bench> {
   const admin = new Cluster({ name: 'admin', transport: network.transport, clock }).client
   for (const namespace of ['one', 'two', 'three']) {
     await admin.create(Namespace, { metadata: { name: namespace } })
-    for (const name of ['a', 'b']) await admin.create(ConfigMap, { metadata: { namespace, name, labels: name === 'a' ? { kept: '', in: namespace } : {} }, data: { team: 't' } })
+    for (const name of ['a', 'b']) {
+      await admin.create(ConfigMap, {
+        metadata: { namespace, name, labels: name === 'a' ? { kept: '', in: namespace } : {} },
+        data: { team: 't' },
+      })
+    }
   }
   const warnings: string[] = []
-  const log: Log = { debug() {}, info() {}, warn: (message) => warnings.push(message), error: (message) => assert.fail(message) }
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn: (message) => warnings.push(message),
+    error: (message) => assert.fail(message),
+  }
   const cluster = new Cluster({ name: 'mine', transport: network.transport, clock, log })
   declare(cluster)
   const stopping = new AbortController()
   let running: Promise<void> | undefined
   network.take()
   return {
-    network, cluster, client: cluster.client, warnings,
+    network,
+    cluster,
+    client: cluster.client,
+    warnings,
     sync: async () => {
       running = cluster.start(stopping.signal)
       await cluster.ready(stopping.signal)
@@ -57,7 +70,9 @@ const names = (objects: readonly { metadata: { namespace?: string | undefined; n
   objects.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`).sort().join(' ')
 
 test('a list that goes to the server is of the objects that the cache is of', async () => {
-  const b = await bench(({ cache }) => void cache.declare(ConfigMap, { labels: { kept: '' }, namespaces: ['one', 'two'] }))
+  const b = await bench(({ cache }) =>
+    void cache.declare(ConfigMap, { labels: { kept: '' }, namespaces: ['one', 'two'] })
+  )
   // Before the first list is in, with it, and by a field that the cache does not know.
   const lists = async (fields?: string): Promise<string[]> => {
     const given = fields ? { fields } : {}
@@ -119,10 +134,15 @@ test('a kind that is read live is watched, and read from the server; its writes 
   const desired = { metadata: ref, data: { team: 'u' } }
   for (let time = 0; time < 2; time++) await b.client.apply(ConfigMap, desired)
   assert.deepEqual(b.network.take(), [
-    'GET /api/v1/namespaces/one/configmaps/a', 'GET /api/v1/configmaps', ...Array.from({ length: 2 }, () => 'PATCH /api/v1/namespaces/one/configmaps/a'),
+    'GET /api/v1/namespaces/one/configmaps/a',
+    'GET /api/v1/configmaps',
+    ...Array.from({ length: 2 }, () => 'PATCH /api/v1/namespaces/one/configmaps/a'),
   ])
   assert.equal(new CachedReader(b.cluster.cache, b.client.live).watches(ConfigMap), false)
-  assert.throws(() => b.cluster.cache.declare(ConfigMap, { labels: 'kept' }), /it was declared with labels "kept", read "live", now with labels "kept"/)
+  assert.throws(
+    () => b.cluster.cache.declare(ConfigMap, { labels: 'kept' }),
+    /it was declared with labels "kept", read "live", now with labels "kept"/,
+  )
   assert.equal(b.cluster.cache.declare(ConfigMap)[0], informer)
   await b.stop()
 })

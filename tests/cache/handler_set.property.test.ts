@@ -6,7 +6,7 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { HandlerSet, type Membership } from '../../lib/cache/handler_set.ts'
-import { byKey, Store, type Delta } from '../../lib/cache/store.ts'
+import { byKey, type Delta, Store } from '../../lib/cache/store.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { pod } from './scripted_server.ts'
 
@@ -16,7 +16,13 @@ const which = fc.nat({ max: 5 })
 const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('apply' as const), state }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), state }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('list' as const), states: fc.uniqueArray(state, { selector: (each) => each.name }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('list' as const),
+      states: fc.uniqueArray(state, { selector: (each) => each.name }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('add' as const), resyncs: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), which }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('resync' as const) }) },
@@ -44,7 +50,9 @@ class Listener {
       if (known) this.problems.push(`${name} was added twice`)
       if (delta.initial && !this.due?.delete(idOf(delta.object))) this.problems.push(`${name} was no initial add`)
     } else if (known?.metadata.uid !== uid) this.problems.push(`${name} was ${delta.kind} and not known`)
-    if (delta.kind === 'updated' && delta.old !== known) this.problems.push(`${name} was not updated from what was told last`)
+    if (delta.kind === 'updated' && delta.old !== known) {
+      this.problems.push(`${name} was not updated from what was told last`)
+    }
     if (delta.kind === 'deleted') this.known.delete(name)
     else this.known.set(name, delta.object)
   }
@@ -54,54 +62,73 @@ const idOf = ({ metadata: { name, uid, resourceVersion } }: KubeObject): string 
 const idsOf = (objects: Iterable<KubeObject>): Set<string> => new Set(Array.from(objects, idOf))
 
 test('whatever comes between its turns, a handler is told of each change once and in order, and is synced with the last initial add', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(operation, { maxLength: 60, size: 'max' }), fc.constantFrom(0, 3, 10), async (operations, lookMs) => {
-    const clock = new SlowClock(lookMs)
-    const store = new Store()
-    const set = new HandlerSet({ name: 'pods', store, clock, random: () => 0.5, log: silentLog })
-    set.begin()
-    const listeners: Listener[] = []
-    let listed: Promise<void> | undefined
-    let isToldToAll = false
-    let version = 0
-    const make = ({ name, uid }: { name: string; uid: string }): KubeObject => pod(name, `${++version}`, { uid })
-    const checkSynced = (): void => {
-      for (const { due, membership, isRemoved, problems } of listeners) {
-        assert.deepEqual(problems, [])
-        if (!isRemoved) assert.equal(membership.synced.isOpen, due?.size === 0, 'synced')
-      }
-    }
-    for (const each of operations) {
-      // Events come after a first list only.
-      if (each.do === 'apply' && listed) set.tell(store.apply(make(each.state)))
-      if (each.do === 'delete' && listed) set.tell(store.delete(make({ ...each.state, uid: store.get(`default/${each.state.name}`)?.metadata.uid ?? '1' })))
-      if (each.do === 'list') {
-        const deltas = store.replace(byKey(each.states.map(make)), !listed)
-        for (const listener of listeners) listener.due ??= idsOf(store.values())
-        const told = set.tellList(deltas)
-        listed ??= told.then(() => void (isToldToAll = true))
-      }
-      if (each.do === 'add') {
-        const listener = new Listener(listed && store.values())
-        listener.membership = set.add(listener.handler, each.resyncs ? { resyncMs: 1000 } : {})
-        listeners.push(listener)
-      }
-      if (each.do === 'remove') {
-        const listener = listeners[each.which]
-        listener?.membership.remove()
-        if (listener) listener.isRemoved = true
-      }
-      if (each.do === 'resync') await clock.fake.advance(1000)
-      if (each.do === 'turn') await nextTurn()
-      checkSynced()
-    }
-    // The rest takes no time: with a slow clock each change takes a turn, and there are as many as handlers times objects times lists.
-    clock.lookMs = 0
-    for (let turn = 0; turn < 400; turn++) await nextTurn()
-    checkSynced()
-    assert.equal(isToldToAll, listed !== undefined)
-    for (const { known, isRemoved } of listeners) if (!isRemoved) assert.deepEqual(idsOf(known.values()), idsOf(store.values()))
-    set.end()
-    assert.equal(clock.fake.pending, 0)
-    for (const { membership } of listeners) assert.ok(membership.removed.isOpen)
-  }), { numRuns: 150 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(operation, { maxLength: 60, size: 'max' }),
+      fc.constantFrom(0, 3, 10),
+      async (operations, lookMs) => {
+        const clock = new SlowClock(lookMs)
+        const store = new Store()
+        const set = new HandlerSet({
+          name: 'pods',
+          store,
+          clock,
+          random: () => 0.5,
+          log: silentLog,
+        })
+        set.begin()
+        const listeners: Listener[] = []
+        let listed: Promise<void> | undefined
+        let isToldToAll = false
+        let version = 0
+        const make = ({ name, uid }: { name: string; uid: string }): KubeObject => pod(name, `${++version}`, { uid })
+        const checkSynced = (): void => {
+          for (const { due, membership, isRemoved, problems } of listeners) {
+            assert.deepEqual(problems, [])
+            if (!isRemoved) assert.equal(membership.synced.isOpen, due?.size === 0, 'synced')
+          }
+        }
+        for (const each of operations) {
+          // Events come after a first list only.
+          if (each.do === 'apply' && listed) set.tell(store.apply(make(each.state)))
+          if (each.do === 'delete' && listed) {
+            set.tell(
+              store.delete(make({ ...each.state, uid: store.get(`default/${each.state.name}`)?.metadata.uid ?? '1' })),
+            )
+          }
+          if (each.do === 'list') {
+            const deltas = store.replace(byKey(each.states.map(make)), !listed)
+            for (const listener of listeners) listener.due ??= idsOf(store.values())
+            const told = set.tellList(deltas)
+            listed ??= told.then(() => void (isToldToAll = true))
+          }
+          if (each.do === 'add') {
+            const listener = new Listener(listed && store.values())
+            listener.membership = set.add(listener.handler, each.resyncs ? { resyncMs: 1000 } : {})
+            listeners.push(listener)
+          }
+          if (each.do === 'remove') {
+            const listener = listeners[each.which]
+            listener?.membership.remove()
+            if (listener) listener.isRemoved = true
+          }
+          if (each.do === 'resync') await clock.fake.advance(1000)
+          if (each.do === 'turn') await nextTurn()
+          checkSynced()
+        }
+        // The rest takes no time: with a slow clock each change takes a turn, and there are as many as handlers times objects times lists.
+        clock.lookMs = 0
+        for (let turn = 0; turn < 400; turn++) await nextTurn()
+        checkSynced()
+        assert.equal(isToldToAll, listed !== undefined)
+        for (const { known, isRemoved } of listeners) {
+          if (!isRemoved) assert.deepEqual(idsOf(known.values()), idsOf(store.values()))
+        }
+        set.end()
+        assert.equal(clock.fake.pending, 0)
+        for (const { membership } of listeners) assert.ok(membership.removed.isOpen)
+      },
+    ),
+    { numRuns: 150 },
+  )
 })

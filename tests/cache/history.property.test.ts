@@ -41,7 +41,10 @@ class Listener {
       this.#check(version > newest, `"${name}" went from ${newest} to ${version}`)
     } else {
       this.#check(known?.metadata.uid === uid, `"${name}" was deleted and not known`)
-      this.#check(delta.stale ? delta.object === known : version > newest, `"${name}" was deleted in another state than its last`)
+      this.#check(
+        delta.stale ? delta.object === known : version > newest,
+        `"${name}" was deleted in another state than its last`,
+      )
     }
     this.#versions.set(uid, Math.max(newest, version))
     if (delta.kind === 'deleted') this.#known.delete(name)
@@ -74,7 +77,14 @@ async function replay(seed: number, figures: Figures): Promise<void> {
   const server = new RandomServer(random, clock)
   // In every other history an object takes so long that lists, events and handlers take turns in the middle of one another.
   const slow = new SlowClock(seed % 2 === 0 ? 0 : random.pick([2, 5, 10]), clock)
-  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock: slow, log: silentLog, random: random.next, freeze: true })
+  const informer = new Informer({
+    api: new Api({ transport: server.transport }),
+    resource: POD,
+    clock: slow,
+    log: silentLog,
+    random: random.next,
+    freeze: true,
+  })
   const listeners = [new Listener(), new Listener()] as const
   informer.addHandler(listeners[0].handler)
   const controller = new AbortController()
@@ -87,7 +97,7 @@ async function replay(seed: number, figures: Figures): Promise<void> {
     if (slow.lookMs > 0 && random.chance(0.3)) void informer.index(byTeam)
   }
   const turns = async (): Promise<void> => {
-    if (slow.lookMs > 0) for (let turn = 0; turn < 30; turn++) await nextTurn()
+    if (slow.lookMs > 0) { for (let turn = 0; turn < 30; turn++) await nextTurn() }
   }
   await turns()
   server.calm()
@@ -114,7 +124,11 @@ async function replay(seed: number, figures: Figures): Promise<void> {
   assert.deepEqual(versionsOf(informer.store.values()), expected, 'the store')
   for (const listener of listeners) assert.deepEqual([listener.problems, listener.state], [[], expected], 'a handler')
   for (const team of ['red', 'blue']) {
-    assert.deepEqual(names(informer.store.lookup(byTeam, team)), names([...server.objects.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)), 'the index')
+    assert.deepEqual(
+      names(informer.store.lookup(byTeam, team)),
+      names([...server.objects.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)),
+      'the index',
+    )
   }
   assert.ok(server.requests - before <= 2, `a storm: ${server.requests - before} requests while all was well`)
   assert.ok(Number(informer.lastSeen) <= server.version && informer.failure === undefined)
@@ -139,6 +153,10 @@ test(`whatever happens between (${seeds} histories), at rest the store is what t
   }
   if (seeds > 500) {
     const hours = Math.round(figures.simulatedMs / 3_600_000)
-    console.log(`${seeds} histories, ${hours} h of server life, ${figures.requests} requests, ${figures.heard} changes heard, in ${Math.round(performance.now() - began)} ms`)
+    console.log(
+      `${seeds} histories, ${hours} h of server life, ${figures.requests} requests, ${figures.heard} changes heard, in ${
+        Math.round(performance.now() - began)
+      } ms`,
+    )
   }
 })

@@ -11,17 +11,28 @@ import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
-import { failing, keptLog, list, pod, POD, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { failing, keptLog, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const never = new AbortController().signal
 
 function informing(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
   const clock = new FakeClock()
   const { lines, log } = keptLog()
-  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock, log, random: () => 0, ...more })
+  const informer = new Informer({
+    api: new Api({ transport: server.transport }),
+    resource: POD,
+    clock,
+    log,
+    random: () => 0,
+    ...more,
+  })
   const signal = countedSignal()
   return {
-    clock, lines, informer, signal: signal.controller.signal, listeners: signal.listeners,
+    clock,
+    lines,
+    informer,
+    signal: signal.controller.signal,
+    listeners: signal.listeners,
     stop: (): void => signal.controller.abort(new Error('the test is over')),
     start: async (): Promise<void> => {
       const ended = informer.start(signal.controller.signal)
@@ -31,7 +42,10 @@ function informing(server: ScriptedServer, more: Partial<InformerOptions> = {}) 
   }
 }
 
-const told = (heard: string[]) => (delta: Delta): void => void heard.push(`${delta.kind} ${delta.object.metadata.name}${delta.kind === 'added' && delta.initial ? ' initial' : ''}`)
+const told = (heard: string[]) => (delta: Delta): void =>
+  void heard.push(
+    `${delta.kind} ${delta.object.metadata.name}${delta.kind === 'added' && delta.initial ? ' initial' : ''}`,
+  )
 
 test('the store is written before a handler is told, all of a list before the first', async () => {
   const server = new ScriptedServer()
@@ -40,7 +54,11 @@ test('the store is written before a handler is told, all of a list before the fi
   server.watches.push(stream.answer)
   const i = informing(server)
   const seen: string[] = []
-  i.informer.addHandler(({ kind, object: { metadata } }) => seen.push(`${kind} ${metadata.name}: ${[...i.informer.store.values()].map((each) => each.metadata.resourceVersion)}`))
+  i.informer.addHandler(({ kind, object: { metadata } }) =>
+    seen.push(
+      `${kind} ${metadata.name}: ${[...i.informer.store.values()].map((each) => each.metadata.resourceVersion)}`,
+    )
+  )
   await i.start()
   stream.send('MODIFIED', pod('b', '6'))
   stream.send('DELETED', pod('a', '7'))
@@ -61,14 +79,25 @@ test('items of a list have apiVersion and kind, as those of a watch', async () =
 
 test('only what the first list brings is initial; a second list tells of the difference', async () => {
   const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]), list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]))
+  server.lists.push(
+    list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]),
+    list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]),
+  )
   server.watches.push(refusal(410, 'Expired'))
   const i = informing(server)
   const heard: string[] = []
   i.informer.addHandler(told(heard))
   await i.start()
   await i.clock.advance(800)
-  assert.deepEqual(heard, ['added a initial', 'added b initial', 'added c initial', 'deleted a', 'deleted c', 'added c', 'added d'])
+  assert.deepEqual(heard, [
+    'added a initial',
+    'added b initial',
+    'added c initial',
+    'deleted a',
+    'deleted c',
+    'added c',
+    'added d',
+  ])
   i.stop()
 })
 
@@ -212,7 +241,11 @@ test('managedFields go, what strip takes goes, and what is frozen throws when ch
   await i.clock.advance(0)
   for (const name of ['a', 'b']) {
     const kept = i.informer.store.get(`default/${name}`)!
-    assert.deepEqual(['managedFields' in kept.metadata, 'spec' in kept, Object.isFrozen(kept.metadata)], [false, false, true])
+    assert.deepEqual(['managedFields' in kept.metadata, 'spec' in kept, Object.isFrozen(kept.metadata)], [
+      false,
+      false,
+      true,
+    ])
     assert.throws(() => ((kept.metadata as { name: string }).name = 'x'), TypeError)
   }
   i.stop()
@@ -224,7 +257,10 @@ test('a strip function that throws keeps the store as it was, and is named', asy
   const i = informing(server, { strip: ({ metadata }) => void (metadata.name === 'bad' && assert.fail('mine')) })
   await i.start()
   assert.deepEqual([i.informer.store.size, i.informer.isSynced], [0, false])
-  assert.match(i.lines.at(-1) ?? '', /^warn Cannot keep Pod "default\/bad": its strip function threw: mine; next try in 800 ms$/)
+  assert.match(
+    i.lines.at(-1) ?? '',
+    /^warn Cannot keep Pod "default\/bad": its strip function threw: mine; next try in 800 ms$/,
+  )
   await i.clock.advance(800)
   assert.equal(i.informer.store.size, 1)
   i.stop()
@@ -277,7 +313,10 @@ test('a resync tells the handler that asked for it, and no other, of every objec
   const i = informing(server)
   const [often, rarely, never] = [[], [], []] as [string[], string[], string[]]
   i.informer.addHandler(told(often), { resyncMs: 10_000 })
-  const registration = i.informer.addHandler((delta) => void (delta.kind === 'updated' && delta.old === delta.object && rarely.push(delta.object.metadata.name)), { resyncMs: 20_000 })
+  const registration = i.informer.addHandler(
+    (delta) => void (delta.kind === 'updated' && delta.old === delta.object && rarely.push(delta.object.metadata.name)),
+    { resyncMs: 20_000 },
+  )
   i.informer.addHandler(told(never))
   await i.start()
   server.took()
@@ -287,14 +326,21 @@ test('a resync tells the handler that asked for it, and no other, of every objec
   assert.deepEqual(often.splice(0), ['updated a', 'updated b'])
   stream.send('DELETED', pod('a', '6'))
   await i.clock.advance(9000)
-  assert.deepEqual([often.splice(0), rarely, never.splice(0)], [['deleted a', 'updated b'], ['b'], ['added a initial', 'added b initial', 'deleted a']])
+  assert.deepEqual([often.splice(0), rarely, never.splice(0)], [['deleted a', 'updated b'], ['b'], [
+    'added a initial',
+    'added b initial',
+    'deleted a',
+  ]])
   registration.remove()
   await i.clock.advance(100_000)
   assert.deepEqual([rarely, server.took(), i.clock.pending], [['b'], [], 2])
   i.stop()
   await i.clock.advance(0)
   assert.equal(i.clock.pending, 0)
-  assert.throws(() => informing(server).informer.addHandler(() => {}, { resyncMs: 999 }), /Cannot resync a handler of pods every 999 ms: the shortest period is 1 s/)
+  assert.throws(
+    () => informing(server).informer.addHandler(() => {}, { resyncMs: 999 }),
+    /Cannot resync a handler of pods every 999 ms: the shortest period is 1 s/,
+  )
 })
 
 test('a handler that is removed in the middle of a resync hears no more, and what it deletes meanwhile is not replayed', async () => {
@@ -316,7 +362,11 @@ test('a handler that is removed in the middle of a resync hears no more, and wha
 test('of a kind whose metadata alone is wanted, that is asked for and kept, whatever the server sends; it keeps its own name', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
-  const partial = ({ metadata }: { metadata: object }): object => ({ apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata })
+  const partial = ({ metadata }: { metadata: object }): object => ({
+    apiVersion: 'meta.k8s.io/v1',
+    kind: 'PartialObjectMetadata',
+    metadata,
+  })
   server.lists.push(list('5', [pod('a', '1', { spec: { big: [1] } })]))
   server.watches.push(stream.answer)
   const i = informing(server, { resource: metadataOf(POD) })
@@ -329,7 +379,10 @@ test('of a kind whose metadata alone is wanted, that is asked for and kept, what
     assert.deepEqual([apiVersion, kind, Object.keys(rest)], ['v1', 'Pod', ['metadata']])
   }
   const accepts = server.requests.map(({ headers }) => headers?.['accept'])
-  assert.deepEqual(accepts, ['List', ''].map((as) => `application/json;as=PartialObjectMetadata${as};g=meta.k8s.io;v=v1,application/json`))
+  assert.deepEqual(
+    accepts,
+    ['List', ''].map((as) => `application/json;as=PartialObjectMetadata${as};g=meta.k8s.io;v=v1,application/json`),
+  )
   i.stop()
 })
 
@@ -338,7 +391,9 @@ test('the last version that was seen is known, of lists, events and bookmarks, b
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]))
   server.watches.push(stream.answer)
-  const i = informing(server, { strip: ({ metadata }) => void delete (metadata as { resourceVersion?: string }).resourceVersion })
+  const i = informing(server, {
+    strip: ({ metadata }) => void delete (metadata as { resourceVersion?: string }).resourceVersion,
+  })
   const seen: (string | undefined)[] = [i.informer.lastSeen]
   i.informer.addHandler(() => seen.push(i.informer.lastSeen))
   await i.start()
@@ -354,7 +409,8 @@ function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
   const clock = new SlowClock(0)
   const i = informing(server, { clock, ...more })
   return {
-    ...i, clock,
+    ...i,
+    clock,
     /** From now on it takes so long. */
     slowDown: () => void (clock.lookMs = 10),
     start: async (): Promise<void> => {
@@ -492,14 +548,23 @@ test('a relist while initial adds are told comes after them, as the difference',
   await i.clock.fake.advance(2000)
   await i.turns()
   await i.turns()
-  assert.deepEqual(heard, [...many.map(({ metadata }) => `added ${metadata.name} initial`), 'deleted p5', 'updated p4', 'added p9'])
+  assert.deepEqual(heard, [
+    ...many.map(({ metadata }) => `added ${metadata.name} initial`),
+    'deleted p5',
+    'updated p4',
+    'added p9',
+  ])
   i.stop()
 })
 
 test('a list that takes long is in the store at once, and a stop before that leaves it out', async () => {
   const server = new ScriptedServer()
   const more = Array.from({ length: 400 }, (_, at) => pod(`q${at}`, `${at + 10}`))
-  server.lists.push(list('9', many), list('500', more), list('900', Array.from({ length: 400 }, (_, at) => pod(`r${at}`, `${at + 500}`))))
+  server.lists.push(
+    list('9', many),
+    list('500', more),
+    list('900', Array.from({ length: 400 }, (_, at) => pod(`r${at}`, `${at + 500}`))),
+  )
   const [first, second] = [new Stream(), new Stream()]
   server.watches.push(first.answer, second.answer)
   let kept = 0
@@ -569,7 +634,9 @@ test('a handler that is told of a change reads it, and not an own write that is 
   }
   const read = (): string | undefined => i.informer.reader.get('default/a')?.metadata.resourceVersion
   const seen: string[] = []
-  i.informer.addHandler(({ object: { metadata } }) => seen.push(`${metadata.name} ${metadata.resourceVersion}: ${read()}`))
+  i.informer.addHandler(({ object: { metadata } }) =>
+    seen.push(`${metadata.name} ${metadata.resourceVersion}: ${read()}`)
+  )
   write('6')
   assert.equal(read(), '6')
   seen.length = 0
@@ -581,7 +648,9 @@ test('a handler that is told of a change reads it, and not an own write that is 
   other.answered(pod('gone', '8', { uid: 'gone' }))
   other.end()
   assert.equal(i.informer.reader.get('default/gone')?.metadata.name, 'gone')
-  i.informer.addHandler(({ object: { metadata } }) => seen.push(`${metadata.name}: ${i.informer.reader.get('default/gone')?.metadata.name}`))
+  i.informer.addHandler(({ object: { metadata } }) =>
+    seen.push(`${metadata.name}: ${i.informer.reader.get('default/gone')?.metadata.name}`)
+  )
   seen.length = 0
   stream.error(410, 'Expired')
   await i.clock.advance(800)
@@ -591,14 +660,20 @@ test('a handler that is told of a change reads it, and not an own write that is 
 
 test('what Deno does not permit ends it, and who waits for it hears why', async () => {
   const server = new ScriptedServer()
-  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', { phase: 'connect', code: 'NotCapable' })
+  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
+    phase: 'connect',
+    code: 'NotCapable',
+  })
   for (const stage of ['lists', 'watches'] as const) {
     if (stage === 'watches') server.lists.push(list('5', [pod('a', '1')]))
     server[stage].push(failing(cause))
     const i = informing(server)
     const run = i.informer.start(i.signal)
     const synced = i.informer.synced(never)
-    const expected = { message: 'Cannot watch pods: cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', cause }
+    const expected = {
+      message: 'Cannot watch pods: cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1',
+      cause,
+    }
     await Promise.all([assert.rejects(run, expected), stage === 'lists' ? assert.rejects(synced, expected) : synced])
     await i.informer.ended
     assert.equal(i.clock.pending, 0)
@@ -609,7 +684,13 @@ test('a watch that was refused for long, while its server was down, is soon open
   const server = new ScriptedServer()
   const down = new NetworkError('refused', { phase: 'connect' })
   server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(failing(down), failing(down), failing(down), failing(down), refusal(503, 'storage is (re)initializing'))
+  server.watches.push(
+    failing(down),
+    failing(down),
+    failing(down),
+    failing(down),
+    refusal(503, 'storage is (re)initializing'),
+  )
   const i = informing(server)
   await i.start()
   await i.clock.advance(800 + 1600 + 3200 + 6400)

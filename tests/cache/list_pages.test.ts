@@ -7,17 +7,25 @@ import { listPages, type ListPagesOptions } from '../../lib/cache/list_pages.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { list, pod, POD, refusal, ScriptedServer, type Answer } from './scripted_server.ts'
+import { type Answer, list, POD, pod, refusal, ScriptedServer } from './scripted_server.ts'
 
 function listing(server: ScriptedServer, more: Partial<ListPagesOptions> = {}, clock: SlowClock = new SlowClock(0)) {
   const { controller, listeners } = countedSignal()
   const state: { names?: string[]; error?: unknown } = {}
-  listPages({ api: new Api({ transport: server.transport }), target: { resource: POD }, clock, prepare: () => {}, ...more }, controller.signal).then(
+  listPages({
+    api: new Api({ transport: server.transport }),
+    target: { resource: POD },
+    clock,
+    prepare: () => {},
+    ...more,
+  }, controller.signal).then(
     ({ objects }) => void (state.names = Array.from(objects.values(), ({ metadata }) => metadata.name)),
     (error: unknown) => void (state.error = error),
   )
   return {
-    clock, state, stop: () => controller.abort(new Error('enough')),
+    clock,
+    state,
+    stop: () => controller.abort(new Error('enough')),
     limits: () => server.requests.map(({ path }) => Number(new URLSearchParams(path.split('?')[1]).get('limit'))),
     end(): void {
       controller.abort()
@@ -35,9 +43,13 @@ const after = (ms: number, clock: SlowClock, answer: Answer): Answer => async (r
 test('what only the pages before an expired one had is not in the list; a later expiry, too, begins anew', async () => {
   const server = new ScriptedServer()
   server.lists.push(
-    list('5', [pod('gone', '1'), pod('a', '2')], 'two'), list('5', [pod('gone too', '3')], 'three'), refusal(410, 'Expired'),
+    list('5', [pod('gone', '1'), pod('a', '2')], 'two'),
+    list('5', [pod('gone too', '3')], 'three'),
+    refusal(410, 'Expired'),
     // A server that gives pages also to those who ask for everything.
-    list('8', [pod('a', '2'), pod('gone meanwhile', '6')], 'more'), refusal(410, 'Expired'), list('9', [pod('b', '7'), pod('a', '2')]),
+    list('8', [pod('a', '2'), pod('gone meanwhile', '6')], 'more'),
+    refusal(410, 'Expired'),
+    list('9', [pod('b', '7'), pod('a', '2')]),
   )
   const l = listing(server)
   await l.clock.fake.advance(0)
@@ -89,7 +101,9 @@ test('of pages that come at the same time one is parsed in a turn, when that tak
   const lists = ['a', 'b', 'c'].map((name) => {
     const server = new ScriptedServer()
     server.lists.push(list('5', [1, 2, 3].map((i) => pod(`${name}${i}`, '1'))))
-    return listing(server, { prepare: ({ metadata }: KubeObject) => void (metadata.name.endsWith('1') && began.push(metadata.name)) }, clock)
+    return listing(server, {
+      prepare: ({ metadata }: KubeObject) => void (metadata.name.endsWith('1') && began.push(metadata.name)),
+    }, clock)
   })
   clock.lookMs = 10
   await Promise.resolve()
@@ -116,8 +130,16 @@ test('an abort between the objects of a page ends the list', async () => {
 
 test('the next page is as large as can be parsed in a moment, by the size of the objects in the last one', async () => {
   const server = new ScriptedServer()
-  const of = (kb: number, count: number, next?: string): Answer => list('5', Array.from({ length: count }, (_, i) => pod(`p${i}`, '1', { spec: 'x'.repeat(kb * 1024) })), next)
-  server.lists.push(of(0, 20, 'two'), of(100, 20, 'three'), of(1500, 2, 'four'), of(1, 1, 'five'), of(0, 0, 'six'), of(1, 1))
+  const of = (kb: number, count: number, next?: string): Answer =>
+    list('5', Array.from({ length: count }, (_, i) => pod(`p${i}`, '1', { spec: 'x'.repeat(kb * 1024) })), next)
+  server.lists.push(
+    of(0, 20, 'two'),
+    of(100, 20, 'three'),
+    of(1500, 2, 'four'),
+    of(1, 1, 'five'),
+    of(0, 0, 'six'),
+    of(1, 1),
+  )
   const l = listing(server)
   await l.clock.fake.advance(0)
   assert.ok(l.state.names)

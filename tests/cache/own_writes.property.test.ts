@@ -11,7 +11,7 @@ import type { WriteInFlight } from '../../lib/client/write_observer.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
 import { byKey, Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/cache/watch_line.ts'
-import { pod, POD } from './scripted_server.ts'
+import { POD, pod } from './scripted_server.ts'
 
 const KEYS = ['default/a', 'default/b']
 const OPERATIONS = ['create', 'update', 'delete', 'hold', 'release', 'toggle'] as const
@@ -27,7 +27,11 @@ interface Moment {
 class Server {
   revision = 5
   readonly history = new Map<string, Moment[]>(KEYS.map((key) => [key, [{ revision: 0, object: undefined }]]))
-  readonly events: { readonly revision: number; readonly before: KubeObject | undefined; readonly after: KubeObject | undefined }[] = []
+  readonly events: {
+    readonly revision: number
+    readonly before: KubeObject | undefined
+    readonly after: KubeObject | undefined
+  }[] = []
   #uids = 0
 
   now(key: string): KubeObject | undefined {
@@ -42,7 +46,8 @@ class Server {
     const { finalizers = [], labels, name, uid } = before.metadata
     const changed = (metadata: object): KubeObject => ({ ...before, metadata: { ...before.metadata, ...metadata } })
     switch (operation) {
-      case 'update': return { object: this.#become(key, before, changed({})) }
+      case 'update':
+        return { object: this.#become(key, before, changed({})) }
       case 'toggle': {
         const next = labels?.['on'] === 'yes' ? 'no' : 'yes'
         return { object: this.#become(key, before, changed({ labels: { on: next } })) }
@@ -86,7 +91,11 @@ interface Request {
   readonly key: string
   readonly inFlight: WriteInFlight
   /** Undefined until the server has carried it out. */
-  done?: { readonly answer: ReturnType<Server['do']>; readonly deleted: KubeObject | undefined; readonly revision: number }
+  done?: {
+    readonly answer: ReturnType<Server['do']>
+    readonly deleted: KubeObject | undefined
+    readonly revision: number
+  }
 }
 
 class Model {
@@ -105,7 +114,13 @@ class Model {
 
   constructor(labels: string | undefined) {
     this.selects = (object) => (labels === undefined || object?.metadata.labels?.['on'] === 'yes' ? object : undefined)
-    this.own = new OwnWrites({ resource: POD, labels, store: this.store, clock: { monotonic: () => 0 }, prepare: Object.freeze })
+    this.own = new OwnWrites({
+      resource: POD,
+      labels,
+      store: this.store,
+      clock: { monotonic: () => 0 },
+      prepare: Object.freeze,
+    })
   }
 
   begin(operation: Operation, key: string): void {
@@ -117,7 +132,11 @@ class Model {
     if (!request || request.done) return
     const before = this.server.now(request.key)
     const answer = this.server.do(request.operation, request.key)
-    request.done = { answer, deleted: this.server.now(request.key) ? undefined : before, revision: this.server.revision }
+    request.done = {
+      answer,
+      deleted: this.server.now(request.key) ? undefined : before,
+      revision: this.server.revision,
+    }
   }
 
   answer(request: Request | undefined): void {
@@ -142,8 +161,9 @@ class Model {
     const resourceVersion = String(next.revision)
     let event: WatchEvent
     if (after) event = { kind: 'applied', object: structuredClone(after) }
-    else if (before) event = { kind: 'deleted', object: { ...before, metadata: { ...before.metadata, resourceVersion } } }
-    else return
+    else if (before) {
+      event = { kind: 'deleted', object: { ...before, metadata: { ...before.metadata, resourceVersion } } }
+    } else return
     if (event.kind === 'applied') this.store.apply(event.object)
     else this.store.delete(event.object)
     this.own.applied(event, resourceVersion)
@@ -179,8 +199,15 @@ class Model {
       const history = this.server.history.get(key)!
       const since = history.filter((_, at) => (history[at + 1]?.revision ?? Infinity) > floor)
       const allowed = since.map(({ object }) => id(this.selects(object)))
-      assert.ok(allowed.includes(shown), `${key} is read as ${shown}, and was ${allowed.join(', ')} since our write at ${floor}`)
-      assert.equal(id([...reader.values()].find((object) => `default/${object.metadata.name}` === key)), shown, 'listed as it is got')
+      assert.ok(
+        allowed.includes(shown),
+        `${key} is read as ${shown}, and was ${allowed.join(', ')} since our write at ${floor}`,
+      )
+      assert.equal(
+        id([...reader.values()].find((object) => `default/${object.metadata.name}` === key)),
+        shown,
+        'listed as it is got',
+      )
       assert.equal(id(reader.lookup(byName, key.split('/')[1]!)[0]), shown, 'looked up as it is got')
     }
     assert.equal(reader.size, [...reader.values()].length)
@@ -236,23 +263,26 @@ const steps = fc.oneof(
 for (const labels of [undefined, 'on=yes']) {
   const also = labels ? ', objects leave and enter the selection' : ''
   test(`writes, answers and events come in any order${also}: no read is older than what we wrote, at rest all equal the server`, () => {
-    fc.assert(fc.property(fc.array(steps, { maxLength: 60, size: 'max' }), fc.boolean(), (all, synced) => {
-      const model = new Model(labels)
-      if (synced) {
-        model.beginList()
-        model.endList()
-      }
-      for (const { run } of all) {
-        run(model)
-        model.check()
-      }
-      model.quiet()
-      // Where nothing is known of what was deleted, the second list is the one that was begun after the answer.
-      for (let list = 0; list < 2; list++) {
-        model.beginList()
-        model.endList()
-      }
-      assert.equal(model.own.reader, model.store, 'nothing is remembered when the watch has caught up')
-    }), { numRuns: Number(process.env['KUBELOOP_RUNS'] ?? 1500) })
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 60, size: 'max' }), fc.boolean(), (all, synced) => {
+        const model = new Model(labels)
+        if (synced) {
+          model.beginList()
+          model.endList()
+        }
+        for (const { run } of all) {
+          run(model)
+          model.check()
+        }
+        model.quiet()
+        // Where nothing is known of what was deleted, the second list is the one that was begun after the answer.
+        for (let list = 0; list < 2; list++) {
+          model.beginList()
+          model.endList()
+        }
+        assert.equal(model.own.reader, model.store, 'nothing is remembered when the watch has caught up')
+      }),
+      { numRuns: Number(process.env['KUBELOOP_RUNS'] ?? 1500) },
+    )
   })
 }

@@ -14,7 +14,7 @@ import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { delayedWatches } from './delayed_watch.ts'
-import { keptLog, list, pod, POD, ScriptedServer, Stream } from './scripted_server.ts'
+import { keptLog, list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 
 const never = new AbortController().signal
 const A = { namespace: 'default', name: 'a' }
@@ -30,7 +30,14 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
   const server = new ApiServer({ clock })
   const requests: HttpRequest[] = []
   const counted: Transport = (request) => (requests.push(request), server.handle(request))
-  const cluster = new Cluster({ name: 'test', transport: delayedWatches(counted, clock, LAG_MS), clock, random: () => 0, freeze: true, ...more })
+  const cluster = new Cluster({
+    name: 'test',
+    transport: delayedWatches(counted, clock, LAG_MS),
+    clock,
+    random: () => 0,
+    freeze: true,
+    ...more,
+  })
   cluster.cache.declare(ConfigMap, options)
   cluster.cache.declare(Deployment)
   const heard: string[] = []
@@ -38,7 +45,11 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
     informer.addHandler((delta) => {
       if (delta.object.metadata.name === 'kube-root-ca.crt') return
       const value = (object: KubeObject): string => `${(object as { data?: { value?: string } }).data?.value}`
-      heard.push(delta.kind === 'updated' ? `${value(delta.old)}→${value(delta.object)}` : `${delta.kind} ${value(delta.object)}`)
+      heard.push(
+        delta.kind === 'updated'
+          ? `${value(delta.old)}→${value(delta.object)}`
+          : `${delta.kind} ${value(delta.object)}`,
+      )
     })
   }
   const stop = new AbortController()
@@ -47,7 +58,11 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
   await cluster.ready(never)
   requests.length = 0
   return {
-    clock, cluster, client: cluster.client, heard, requests,
+    clock,
+    cluster,
+    client: cluster.client,
+    heard,
+    requests,
     others: new Cluster({ name: 'others', transport: server.handle, clock, random: () => 0 }).client,
     value: async () => (await cluster.client.get(ConfigMap, A))?.data?.['value'],
     names: async (labels?: string) => {
@@ -80,7 +95,7 @@ test('what was created, changed and deleted is read as that at once; handlers he
   await w.client.apply(ConfigMap, map('5'))
   assert.equal(await w.value(), '5')
   assert.deepEqual(w.heard, [])
-  assert.equal(w.requests.filter(({ method }) => method === 'GET').length, 0, 'all reads were the cache\'s')
+  assert.equal(w.requests.filter(({ method }) => method === 'GET').length, 0, "all reads were the cache's")
   await w.catchUp()
   assert.deepEqual(w.heard, ['added 1', '1→2', '2→3', '3→4', 'deleted 4', 'added 5'])
   assert.deepEqual([await w.value(), w.isCaughtUp()], ['5', true])
@@ -144,7 +159,10 @@ test('a write that is refused changes no reads', async () => {
   await using w = await lagging()
   const first = await w.client.create(ConfigMap, map('1'))
   await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
-  await assert.rejects(w.client.update(ConfigMap, { ...first, data: { value: '2' } }), (error) => isReason(error, 'Conflict'))
+  await assert.rejects(
+    w.client.update(ConfigMap, { ...first, data: { value: '2' } }),
+    (error) => isReason(error, 'Conflict'),
+  )
   assert.equal(await w.value(), '1')
 })
 
@@ -153,15 +171,20 @@ test('own writes are stripped and frozen as what the watch brings is, and the an
   const answer = await w.client.create(ConfigMap, map('1'))
   assert.equal(answer.data?.['value'], '1')
   const read = (await w.client.get(ConfigMap, A))!
-  assert.deepEqual([read.data, 'managedFields' in read.metadata, Object.isFrozen(read), Object.isFrozen(read.metadata)], [undefined, false, true, true])
+  assert.deepEqual(
+    [read.data, 'managedFields' in read.metadata, Object.isFrozen(read), Object.isFrozen(read.metadata)],
+    [undefined, false, true, true],
+  )
   await w.catchUp()
   assert.deepEqual(await w.client.get(ConfigMap, A), read)
 })
 
 test('a strip function that throws fails no write', async () => {
-  await using w = await lagging({ strip: ({ metadata }) => {
-    if (metadata.name === 'a') throw new Error('not this one')
-  } })
+  await using w = await lagging({
+    strip: ({ metadata }) => {
+      if (metadata.name === 'a') throw new Error('not this one')
+    },
+  })
   assert.equal((await w.client.create(ConfigMap, map('1'))).data?.['value'], '1')
 })
 
@@ -195,7 +218,12 @@ test('each of several namespaces takes its own', async () => {
   await w.client.create(ConfigMap, map('1'))
   await w.client.create(ConfigMap, { metadata: { namespace: 'other', name: 'a' }, data: { value: 'other' } })
   assert.equal(await w.value(), '1')
-  assert.deepEqual(w.cluster.cache.informersOf(ConfigMap)!.map(({ reader }) => [...reader.values()].map(({ metadata }) => metadata.namespace).filter((each) => each !== 'kube-system').at(-1)), ['default', 'other'])
+  assert.deepEqual(
+    w.cluster.cache.informersOf(ConfigMap)!.map(({ reader }) =>
+      [...reader.values()].map(({ metadata }) => metadata.namespace).filter((each) => each !== 'kube-system').at(-1)
+    ),
+    ['default', 'other'],
+  )
 })
 
 test('of an informer of metadata, the metadata of what was written is read', async () => {
@@ -222,7 +250,10 @@ test('writes through the live, the bound and the fenced client are read, too', a
 
 test('a status that goes there and back is written both times, and an unchanged one is not', async () => {
   await using w = await lagging()
-  const spec = { selector: { matchLabels: { app: 'x' } }, template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } }
+  const spec = {
+    selector: { matchLabels: { app: 'x' } },
+    template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+  }
   await w.client.create(Deployment, { metadata: A, spec })
   const set = async (replicas: number): Promise<number> => {
     const before = w.requests.length
@@ -252,7 +283,13 @@ test('an apply is remembered against what was written since: sent after another 
 test('edits in a row never conflict with each other', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('0'))
-  for (let n = 1; n <= 20; n++) await w.client.edit(ConfigMap, A, (draft) => void (draft.data = { value: String(Number(draft.data?.['value']) + 1) }))
+  for (let n = 1; n <= 20; n++) {
+    await w.client.edit(
+      ConfigMap,
+      A,
+      (draft) => void (draft.data = { value: String(Number(draft.data?.['value']) + 1) }),
+    )
+  }
   assert.equal(await w.value(), '20')
   assert.deepEqual(w.requests.map(({ method }) => method), ['POST', ...Array<string>(20).fill('PUT')])
 })
@@ -263,16 +300,29 @@ test('a list that is older than an own write does not undo it, and handlers hear
   server.lists.push(list('5', [pod('a', '3')]), list('8', [pod('a', '7')]))
   server.watches.push(first.answer, second.answer)
   const clock = new FakeClock()
-  const informer = new Informer({ api: new Api({ transport: server.transport }), resource: POD, clock, log: keptLog().log, random: () => 0 })
+  const informer = new Informer({
+    api: new Api({ transport: server.transport }),
+    resource: POD,
+    clock,
+    log: keptLog().log,
+    random: () => 0,
+  })
   const heard: string[] = []
-  informer.addHandler((delta) => void heard.push(`${delta.kind}${delta.kind === 'updated' ? ` ${delta.old.metadata.resourceVersion}` : ''} ${delta.object.metadata.resourceVersion}`))
+  informer.addHandler((delta) =>
+    void heard.push(
+      `${delta.kind}${
+        delta.kind === 'updated' ? ` ${delta.old.metadata.resourceVersion}` : ''
+      } ${delta.object.metadata.resourceVersion}`,
+    )
+  )
   const stop = new AbortController()
   const ended = informer.start(stop.signal)
   await clock.advance(0)
   const write = informer.beginWrite({ resource: POD, ...A })!
   write.answered(pod('a', '10'))
   write.end()
-  const versions = (): unknown[] => [informer.store, informer.reader].map((store) => store.get('default/a')?.metadata.resourceVersion)
+  const versions = (): unknown[] =>
+    [informer.store, informer.reader].map((store) => store.get('default/a')?.metadata.resourceVersion)
   assert.deepEqual(versions(), ['3', '10'])
   first.error(410, 'Expired')
   await clock.advance(1000)
@@ -320,12 +370,19 @@ test('a Pod within its grace period and a Namespace with finalizers in its spec 
     }
   }
   const metadata = { name: 'a', uid: 'u', resourceVersion: '10', deletionTimestamp: '2026-01-01T00:00:00Z' }
-  const terminating = (more: object) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, namespace: 'default', ...more } })
+  const terminating = (more: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...metadata, namespace: 'default', ...more },
+  })
   const deletePod = begun(Pod)
   assert.equal(deletePod(terminating({ deletionGracePeriodSeconds: 30 })), 1)
   assert.equal(deletePod(terminating({ deletionGracePeriodSeconds: 0 })), 0)
   const deleteNamespace = begun(Namespace)
-  assert.equal(deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: ['kubernetes'] } }), 1)
+  assert.equal(
+    deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: ['kubernetes'] } }),
+    1,
+  )
   assert.equal(deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: [] } }), 0)
 })
 

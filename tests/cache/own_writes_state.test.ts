@@ -12,7 +12,8 @@ const MINUTE = 60_000
 function knowing(stored?: string, seen?: string) {
   const store = new Map<string, KubeObject>()
   const own = new OwnWritesState<KubeObject>((key) => store.get(key))
-  const put = (text: string | undefined): void => void (text === undefined ? store.delete(KEY) : store.set(KEY, at(text)))
+  const put = (text: string | undefined): void =>
+    void (text === undefined ? store.delete(KEY) : store.set(KEY, at(text)))
   put(stored)
   if (seen !== undefined) own.listed(seen, 0)
   return {
@@ -65,7 +66,12 @@ const AFTER_ANSWER: readonly (readonly [string, (k: Known) => void, string | und
   ['an answer about a successor', (k) => k.answered('b@13'), 'b@13', 1],
   ['its deletion', (k) => k.own.gone(k.own.begin(KEY), 'a', 0), undefined, 2],
   ['its deletion, answered without a uid', (k) => k.own.gone(k.own.begin(KEY), undefined, 0), undefined, 2],
-  ['its deletion and an older list of its predecessor', (k) => (k.own.gone(k.own.begin(KEY), 'a', 0), k.listed('9', 'z@9')), undefined, 2],
+  [
+    'its deletion and an older list of its predecessor',
+    (k) => (k.own.gone(k.own.begin(KEY), 'a', 0), k.listed('9', 'z@9')),
+    undefined,
+    2,
+  ],
   ['the end of the informer', (k) => k.own.clear(), 'a@5', 0],
 ]
 
@@ -112,7 +118,13 @@ test("another's deletion at 11 that is seen before the answer at 10 leaves nothi
 })
 
 test('an answer that the watch, a bookmark or a list was faster than says nothing', () => {
-  for (const faster of [(k: Known) => k.applied('a@10'), (k: Known) => k.own.bookmark('10', 0), (k: Known) => k.listed('10', 'a@10')]) {
+  for (
+    const faster of [
+      (k: Known) => k.applied('a@10'),
+      (k: Known) => k.own.bookmark('10', 0),
+      (k: Known) => k.listed('10', 'a@10'),
+    ]
+  ) {
     const k = knowing('a@5', '8')
     faster(k)
     k.answered('a@10')

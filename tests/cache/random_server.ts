@@ -107,7 +107,11 @@ export class RandomServer {
     const what = random.next()
     if (what < 0.8) this.write()
     else if (what < 0.86) this.#compact()
-    else if (what < 0.9) for (const connection of this.#connections) this.#close(connection, () => connection.stream.end())
+    else if (what < 0.9) {
+      for (const connection of this.#connections) {
+        this.#close(connection, () => connection.stream.end())
+      }
+    }
     if (!this.#faulty || random.chance(0.7)) this.pump()
   }
 
@@ -143,7 +147,11 @@ export class RandomServer {
     }
     const isNew = again || !old
     const uid = isNew ? `uid-${++this.#uids}` : old.metadata.uid
-    const object = pod(name, this.#next(), { uid, labels: { team: random.pick(['red', 'blue']) }, spec: { text: 'zwölf €😀'.repeat(random.int(4)) } })
+    const object = pod(name, this.#next(), {
+      uid,
+      labels: { team: random.pick(['red', 'blue']) },
+      spec: { text: 'zwölf €😀'.repeat(random.int(4)) },
+    })
     this.objects.set(key, object)
     this.#record(isNew ? 'ADDED' : 'MODIFIED', object)
   }
@@ -171,7 +179,11 @@ export class RandomServer {
     const snapshot = this.#snapshots.get(version)
     if (!snapshot) return await refusal(410, 'Expired')(request)
     const until = query.has('limit') ? from + 1 + this.#random.int(4) : snapshot.length
-    return await list(String(version), structuredClone(snapshot.slice(from, until)), until < snapshot.length ? `${version}:${until}` : undefined)(request)
+    return await list(
+      String(version),
+      structuredClone(snapshot.slice(from, until)),
+      until < snapshot.length ? `${version}:${until}` : undefined,
+    )(request)
   }
 
   async #watch(request: HttpRequest, query: URLSearchParams): Promise<HttpResponse> {
@@ -179,7 +191,16 @@ export class RandomServer {
     if (whole && this.#mode === 'refuses') return await refusal(422, 'Invalid')(request)
     const from = whole ? this.#version : Number(query.get('resourceVersion'))
     const stream = new Stream()
-    const connection: Connection = { stream, fate: this.#fate(), initial: whole ? [...this.objects.values()] : [], at: from, sentBytes: 0, held: new Uint8Array(), sentLines: 0, dead: false }
+    const connection: Connection = {
+      stream,
+      fate: this.#fate(),
+      initial: whole ? [...this.objects.values()] : [],
+      at: from,
+      sentBytes: 0,
+      held: new Uint8Array(),
+      sentLines: 0,
+      dead: false,
+    }
     if (from < this.#compacted) {
       if (this.#random.chance(0.5)) return await refusal(410, 'Expired')(request)
       stream.error(410, 'Expired')
@@ -190,7 +211,10 @@ export class RandomServer {
     if (whole) this.#begin(connection)
     else this.#catchUp(connection)
     this.#bookmarkLater(connection)
-    const undo = this.#clock.after(Number(query.get('timeoutSeconds')) * 1000, () => connection.dead || this.#close(connection, () => stream.end()))
+    const undo = this.#clock.after(
+      Number(query.get('timeoutSeconds')) * 1000,
+      () => connection.dead || this.#close(connection, () => stream.end()),
+    )
     request.signal?.addEventListener('abort', undo, { once: true })
     return await stream.answer(request)
   }
@@ -239,7 +263,11 @@ export class RandomServer {
   }
 
   #bookmark(connection: Connection, annotations?: object): void {
-    this.#send(connection, 'BOOKMARK', { kind: 'Pod', apiVersion: 'v1', metadata: { resourceVersion: String(connection.at), annotations } })
+    this.#send(connection, 'BOOKMARK', {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: String(connection.at), annotations },
+    })
   }
 
   #send(connection: Connection, type: string, object: object): void {
@@ -249,7 +277,9 @@ export class RandomServer {
     if (fate.kind === 'garbled' && fate.atLine === connection.sentLines) {
       const part = encode(`${line.slice(0, this.#random.int(line.length - 1) + 1)}\n`)
       this.#flush(connection)
-      stream.bytes(this.#random.pick([part, Uint8Array.of(0xff, 0x0a), encode('{"type":"NEWS","object":{}}\n'), encode('[]\n')]))
+      stream.bytes(
+        this.#random.pick([part, Uint8Array.of(0xff, 0x0a), encode('{"type":"NEWS","object":{}}\n'), encode('[]\n')]),
+      )
     }
     connection.sentLines++
     const bytes = encode(`${line}\n`)
@@ -294,6 +324,9 @@ function encode(text: string): Uint8Array {
 
 /** What a server has, by key: uid and version. */
 export function versionsOf(objects: Iterable<KubeObject>): Record<string, string> {
-  const entries = Array.from(objects, (object) => [formatKey(keyOf(object)), `${object.metadata.uid} ${object.metadata.resourceVersion}`] as const)
+  const entries = Array.from(
+    objects,
+    (object) => [formatKey(keyOf(object)), `${object.metadata.uid} ${object.metadata.resourceVersion}`] as const,
+  )
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -7,7 +7,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { ConfigMap, Namespace, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { httpTransport, type ClosableTransport } from '../../lib/runtime/net/transport.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { delayedWatches } from './delayed_watch.ts'
 
@@ -46,7 +46,9 @@ async function caching(namespace: string, wrap: (inner: Transport) => Transport)
   await cluster.ready(never)
   let marks = 0
   return {
-    client: cluster.client, others, informer: informer!,
+    client: cluster.client,
+    others,
+    informer: informer!,
     /** Until the watch has brought all that was written before. */
     catchUp: async () => {
       const name = `mark-${++marks}`
@@ -61,54 +63,74 @@ async function caching(namespace: string, wrap: (inner: Transport) => Transport)
   }
 }
 
-test('with a watch that is two seconds late, reads after 300 writes are what was written', { skip, timeout: 60_000 }, async () => {
-  const namespace = 'late'
-  await using w = await caching(namespace, (inner) => delayedWatches(inner, systemClock, 2000))
-  const a = { namespace, name: 'a' }
-  const value = async (): Promise<unknown> => (await w.client.get(ConfigMap, a))?.data?.['value']
-  for (let round = 0; round < 50; round++) {
-    await w.client.create(ConfigMap, { metadata: { ...a, finalizers: ['example.dev/f'] }, data: { value: `${round} created` } })
-    assert.equal(await value(), `${round} created`)
-    await w.client.edit(ConfigMap, a, (draft) => void (draft.data = { value: `${round} edited` }))
-    assert.equal(await value(), `${round} edited`)
-    await w.client.patch(ConfigMap, a, { merge: { data: { value: `${round} patched` } } })
-    assert.equal(await value(), `${round} patched`)
-    await w.client.apply(ConfigMap, { metadata: a, data: { value: `${round} applied` } })
-    assert.equal(await value(), `${round} applied`)
-    await w.client.delete(ConfigMap, a)
-    assert.ok((await w.client.get(ConfigMap, a))?.metadata.deletionTimestamp, 'it waits for its finalizer')
-    await w.client.edit(ConfigMap, a, (draft) => void (draft.metadata.finalizers = []))
+test(
+  'with a watch that is two seconds late, reads after 300 writes are what was written',
+  { skip, timeout: 60_000 },
+  async () => {
+    const namespace = 'late'
+    await using w = await caching(namespace, (inner) => delayedWatches(inner, systemClock, 2000))
+    const a = { namespace, name: 'a' }
+    const value = async (): Promise<unknown> => (await w.client.get(ConfigMap, a))?.data?.['value']
+    for (let round = 0; round < 50; round++) {
+      await w.client.create(ConfigMap, {
+        metadata: { ...a, finalizers: ['example.dev/f'] },
+        data: { value: `${round} created` },
+      })
+      assert.equal(await value(), `${round} created`)
+      await w.client.edit(ConfigMap, a, (draft) => void (draft.data = { value: `${round} edited` }))
+      assert.equal(await value(), `${round} edited`)
+      await w.client.patch(ConfigMap, a, { merge: { data: { value: `${round} patched` } } })
+      assert.equal(await value(), `${round} patched`)
+      await w.client.apply(ConfigMap, { metadata: a, data: { value: `${round} applied` } })
+      assert.equal(await value(), `${round} applied`)
+      await w.client.delete(ConfigMap, a)
+      assert.ok((await w.client.get(ConfigMap, a))?.metadata.deletionTimestamp, 'it waits for its finalizer')
+      await w.client.edit(ConfigMap, a, (draft) => void (draft.metadata.finalizers = []))
+      assert.equal(await value(), undefined)
+    }
+    await w.catchUp()
     assert.equal(await value(), undefined)
-  }
-  await w.catchUp()
-  assert.equal(await value(), undefined)
-  assert.equal(w.informer.reader, w.informer.store, 'nothing is remembered')
-})
+    assert.equal(w.informer.reader, w.informer.store, 'nothing is remembered')
+  },
+)
 
-test('a kind whose deletion is answered with the object itself is gone at once, too', { skip, timeout: 60_000 }, async () => {
-  const namespace = 'accounts'
-  await using w = await caching(namespace, (inner) => delayedWatches(inner, systemClock, 1000))
-  const a = { namespace, name: 'a' }
-  const first = await w.client.create(ServiceAccount, { metadata: a })
-  assert.equal((await w.client.get(ServiceAccount, a))?.metadata.uid, first.metadata.uid)
-  await w.client.delete(ServiceAccount, a)
-  assert.equal(await w.client.get(ServiceAccount, a), undefined)
-  const second = await w.client.create(ServiceAccount, { metadata: a })
-  assert.equal((await w.client.get(ServiceAccount, a))?.metadata.uid, second.metadata.uid)
-})
+test(
+  'a kind whose deletion is answered with the object itself is gone at once, too',
+  { skip, timeout: 60_000 },
+  async () => {
+    const namespace = 'accounts'
+    await using w = await caching(namespace, (inner) => delayedWatches(inner, systemClock, 1000))
+    const a = { namespace, name: 'a' }
+    const first = await w.client.create(ServiceAccount, { metadata: a })
+    assert.equal((await w.client.get(ServiceAccount, a))?.metadata.uid, first.metadata.uid)
+    await w.client.delete(ServiceAccount, a)
+    assert.equal(await w.client.get(ServiceAccount, a), undefined)
+    const second = await w.client.create(ServiceAccount, { metadata: a })
+    assert.equal((await w.client.get(ServiceAccount, a))?.metadata.uid, second.metadata.uid)
+  },
+)
 
 for (const [how, delayMs] of [['as it comes', 0], ['100 ms late', 100]] as const) {
-  test(`3,000 updates that race another client's delete leave nothing behind, with the watch ${how}`, { skip, timeout: 120_000 }, async (t) => {
+  test(`3,000 updates that race another client's delete leave nothing behind, with the watch ${how}`, {
+    skip,
+    timeout: 120_000,
+  }, async (t) => {
     const namespace = `race-${delayMs}`
-    await using w = await caching(namespace, (inner) => (delayMs > 0 ? delayedWatches(inner, systemClock, delayMs) : inner))
+    await using w = await caching(
+      namespace,
+      (inner) => (delayMs > 0 ? delayedWatches(inner, systemClock, delayMs) : inner),
+    )
     const outcomes = { 'written first': 0, 'deleted first': 0 }
     const round = async (n: number): Promise<void> => {
       const ref = { namespace, name: `r-${n}` }
       const created = await w.client.create(ConfigMap, { metadata: ref })
-      const write = w.client.update(ConfigMap, { ...created, data: { n: String(n) } }).then(() => true, (error: unknown) => {
-        if (isReason(error, 'NotFound') || isReason(error, 'Conflict')) return false
-        throw error
-      })
+      const write = w.client.update(ConfigMap, { ...created, data: { n: String(n) } }).then(
+        () => true,
+        (error: unknown) => {
+          if (isReason(error, 'NotFound') || isReason(error, 'Conflict')) return false
+          throw error
+        },
+      )
       // Every third deletion is our own: its answer races with that of the update, too.
       const [written] = await Promise.all([write, (n % 3 === 0 ? w.client : w.others).delete(ConfigMap, ref)])
       outcomes[written ? 'written first' : 'deleted first']++
@@ -119,7 +141,8 @@ for (const [how, delayMs] of [['as it comes', 0], ['100 ms late', 100]] as const
     }
     await Promise.all(Array.from({ length: 16 }, worker))
     await w.catchUp()
-    const names = async (client: typeof w.client) => (await client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).toSorted()
+    const names = async (client: typeof w.client) =>
+      (await client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).toSorted()
     assert.deepEqual(await names(w.client), await names(w.others))
     assert.equal(w.informer.reader, w.informer.store, 'nothing is remembered')
     assert.ok(outcomes['written first'] > 100, 'races were won')

@@ -31,7 +31,12 @@ export function startReflecting(server: ScriptedServer, more: (did: string[]) =>
       target: { resource: POD },
       clock,
       random: () => 0,
-      apply: (event) => did.push(event.kind === 'bookmark' ? `bookmark ${event.resourceVersion}` : `${event.kind} ${event.object.metadata.name}`),
+      apply: (event) =>
+        did.push(
+          event.kind === 'bookmark'
+            ? `bookmark ${event.resourceVersion}`
+            : `${event.kind} ${event.object.metadata.name}`,
+        ),
       onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
       ...more(did),
     },

@@ -87,16 +87,33 @@ test('a version that expired is listed anew after a wait: as an ERROR event', as
 test('429 and connections refused are waited out, longer each time, without a list; Retry-After is honoured', async () => {
   const server = serverWith()
   const refused = new NetworkError('refused', { phase: 'connect' })
-  server.watches.push(failing(refused), failing(refused), refusal(429, 'TooManyRequests', { 'retry-after': '7' }), failing(refused))
+  server.watches.push(
+    failing(refused),
+    failing(refused),
+    refusal(429, 'TooManyRequests', { 'retry-after': '7' }),
+    failing(refused),
+  )
   const r = reflecting(server)
   await r.clock.advance(800 + 1600 + 7000 + 6400)
   assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'watch 5', 'watch 5', 'watch 5'])
-  assert.deepEqual(r.took(), ['list a', 'refused; 800', 'refused; 1600', 'Cannot watch pods: scripted TooManyRequests; 7000', 'refused; 6400'])
+  assert.deepEqual(r.took(), [
+    'list a',
+    'refused; 800',
+    'refused; 1600',
+    'Cannot watch pods: scripted TooManyRequests; 7000',
+    'refused; 6400',
+  ])
   await r.stop()
 })
 
 test('a line that is not an event is never dropped: what came before it counts, and the rest is listed', async () => {
-  for (const garbled of ['{"type":"ADDED","obj\n', '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n']) {
+  for (
+    const garbled of [
+      '{"type":"ADDED","obj\n',
+      '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n',
+      '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n',
+    ]
+  ) {
     const stream = new Stream()
     const server = serverWith(stream)
     server.lists.push(list('9'))
@@ -107,7 +124,11 @@ test('a line that is not an event is never dropped: what came before it counts, 
     stream.send('ADDED', pod('c', '8'))
     await r.clock.advance(800)
     assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'], garbled)
-    assert.deepEqual(r.took().filter((what) => !what.startsWith('Cannot watch')), ['list a', 'applied b', 'list '], garbled)
+    assert.deepEqual(
+      r.took().filter((what) => !what.startsWith('Cannot watch')),
+      ['list a', 'applied b', 'list '],
+      garbled,
+    )
     await r.stop()
   }
 })
@@ -182,7 +203,10 @@ test('silence of 150 s ends a watch; any byte, and only bytes, count', async () 
 })
 
 /** Ends each watch when it was asked to, and sends nothing but what a test sends. Remembers when each was opened. */
-function withoutBookmarks(reflector: () => { readonly clock: FakeClock }, { ends = true } = {}): { server: ScriptedServer; opened: number[]; last: () => Stream } {
+function withoutBookmarks(
+  reflector: () => { readonly clock: FakeClock },
+  { ends = true } = {},
+): { server: ScriptedServer; opened: number[]; last: () => Stream } {
   const server = serverWith()
   const opened: number[] = []
   let last: Stream
@@ -301,7 +325,10 @@ test('a watch that the server closes at once is opened again after a wait, then 
   const r = reflecting(server)
   await r.clock.advance(800 + 1600)
   assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
-  assert.match(r.took().find((what) => what.startsWith('Cannot')) ?? '', /the server closed the watch before its time; 800/)
+  assert.match(
+    r.took().find((what) => what.startsWith('Cannot')) ?? '',
+    /the server closed the watch before its time; 800/,
+  )
   await r.stop()
 })
 
@@ -316,7 +343,11 @@ test('pages are one list, at the version of the last one', async () => {
 
 test('a page that expired brings the whole list in one', async () => {
   const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1')], 'two'), refusal(410, 'Expired'), list('8', [pod('a', '1'), pod('b', '7')]))
+  server.lists.push(
+    list('5', [pod('a', '1')], 'two'),
+    refusal(410, 'Expired'),
+    list('8', [pod('a', '1'), pod('b', '7')]),
+  )
   const r = reflecting(server)
   await r.settle()
   assert.deepEqual([server.took(), r.took()], [['list', 'list two', 'list whole', 'watch 8'], ['list a,b']])
@@ -342,7 +373,9 @@ test('a Table is neither a list of nothing nor an object', async () => {
   answer.end()
   server.lists.push((request) => answer.answer(request), list('5', [pod('a', '3')]), list('6', [pod('a', '3')]))
   server.watches.push(stream.answer)
-  const r = reflecting(server, { apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)) })
+  const r = reflecting(server, {
+    apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)),
+  })
   await r.clock.advance(800)
   assert.deepEqual(r.took(), ['Cannot list pods: the server answered with something that is no list; 800', 'list a'])
   stream.send('ADDED', table)
@@ -366,7 +399,10 @@ test('a list of 200,000 objects is one list', async () => {
 test('the version is read before what applies an event can take it out', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
-  const r = reflecting(server, { apply: (event) => void (event.kind === 'applied' && delete (event.object.metadata as { resourceVersion?: string }).resourceVersion) })
+  const r = reflecting(server, {
+    apply: (event) =>
+      void (event.kind === 'applied' && delete (event.object.metadata as { resourceVersion?: string }).resourceVersion),
+  })
   await r.settle()
   streams[0].send('ADDED', pod('b', '6'))
   streams[0].end()
@@ -380,11 +416,17 @@ test('what throws while it takes an event or a list makes a new list, never a ga
   const server = serverWith(stream)
   server.lists.push(list('9'), list('9'))
   let throws = 2
-  const r = reflecting(server, { apply: () => assert.fail('mine'), replace: () => void (server.log.length > 2 && throws-- > 1 && assert.fail('mine too')) })
+  const r = reflecting(server, {
+    apply: () => assert.fail('mine'),
+    replace: () => void (server.log.length > 2 && throws-- > 1 && assert.fail('mine too')),
+  })
   await r.settle()
   stream.send('ADDED', pod('b', '6'))
   await r.clock.advance(800 + 1600)
-  assert.deepEqual([server.took(), r.took()], [['list', 'watch 5', 'list', 'list', 'watch 9'], ['mine; 800', 'mine too; 1600']])
+  assert.deepEqual([server.took(), r.took()], [['list', 'watch 5', 'list', 'list', 'watch 9'], [
+    'mine; 800',
+    'mine too; 1600',
+  ]])
   await r.stop()
 })
 

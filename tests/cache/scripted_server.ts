@@ -31,12 +31,18 @@ export type Answer = (request: HttpRequest) => HttpResponse | Promise<HttpRespon
 /** A list; items of built-in kinds carry neither apiVersion nor kind. */
 export function list(resourceVersion: string, items: readonly KubeObject[] = [], next?: string): Answer {
   const bare = items.map(({ metadata, ...rest }) => ({ ...rest, apiVersion: undefined, kind: undefined, metadata }))
-  return () => json(200, { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion, continue: next }, items: bare })
+  return () =>
+    json(200, { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion, continue: next }, items: bare })
 }
 
 /** A refusal with a Status. */
 export function refusal(code: number, reason: string, headers: Readonly<Record<string, string>> = {}): Answer {
-  return () => json(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `scripted ${reason}` }, headers)
+  return () =>
+    json(
+      code,
+      { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `scripted ${reason}` },
+      headers,
+    )
 }
 
 export function failing(error: Error): Answer {
@@ -81,7 +87,14 @@ export class Stream {
   }
 
   error(code: number, reason: string): void {
-    this.send('ERROR', { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `scripted ${reason}` })
+    this.send('ERROR', {
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      reason,
+      code,
+      message: `scripted ${reason}`,
+    })
   }
 
   text(text: string): void {

@@ -3,14 +3,18 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { byKey, Store, type Delta } from '../../lib/cache/store.ts'
-import { pod, POD } from './scripted_server.ts'
+import { byKey, type Delta, Store } from '../../lib/cache/store.ts'
+import { POD, pod } from './scripted_server.ts'
 
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
-const byLabel: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => Object.keys(object.metadata.labels ?? {}))
+const byLabel: Index<KubeObject> = defineIndex(
+  POD as never,
+  (object: KubeObject) => Object.keys(object.metadata.labels ?? {}),
+)
 
 const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, ({ metadata }) => metadata.name).sort()
-const kinds = (deltas: readonly { kind: string; object: KubeObject }[]): string[] => deltas.map(({ kind, object }) => `${kind} ${object.metadata.name} ${object.metadata.uid}`)
+const kinds = (deltas: readonly { kind: string; object: KubeObject }[]): string[] =>
+  deltas.map(({ kind, object }) => `${kind} ${object.metadata.name} ${object.metadata.uid}`)
 
 test('a new object is added, a newer state updates with what it was, a known state says nothing', () => {
   const store = new Store()
@@ -26,7 +30,11 @@ test('deleted and made again under one name is a delete and then an add', () => 
   const old = pod('a', '1', { uid: 'old' })
   store.apply(old)
   const again = pod('a', '5', { uid: 'new' })
-  assert.deepEqual(store.apply(again), [{ kind: 'deleted', object: old, stale: true }, { kind: 'added', object: again, initial: false }])
+  assert.deepEqual(store.apply(again), [{ kind: 'deleted', object: old, stale: true }, {
+    kind: 'added',
+    object: again,
+    initial: false,
+  }])
 })
 
 test('a version alone does not make two objects the same', () => {
@@ -46,9 +54,21 @@ test('a deletion brings the event’s object, and one of an unknown object says 
 
 test('a new list says exactly what differs, deletions first, and nothing of what is unchanged', () => {
   const store = new Store()
-  store.replace(byKey([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })]), true)
-  const deltas = store.replace(byKey([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })]), false)
-  assert.deepEqual(kinds(deltas), ['deleted gone uid-gone', 'added new uid-new', 'updated changed uid-changed', 'deleted again old', 'added again new'])
+  store.replace(
+    byKey([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })]),
+    true,
+  )
+  const deltas = store.replace(
+    byKey([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })]),
+    false,
+  )
+  assert.deepEqual(kinds(deltas), [
+    'deleted gone uid-gone',
+    'added new uid-new',
+    'updated changed uid-changed',
+    'deleted again old',
+    'added again new',
+  ])
   assert.ok(deltas.every((delta) => delta.kind !== 'deleted' || delta.stale))
   assert.ok(deltas.every((delta) => delta.kind !== 'added' || !delta.initial))
 })
@@ -68,11 +88,25 @@ test('objects without a version (of metrics) are always news', () => {
 
 test('a key function that throws spoils neither the store nor the deltas, and its index says so until it is well', () => {
   const store = new Store()
-  const picky: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => (object.metadata.name === 'bad' && object.metadata.resourceVersion === '2' ? assert.fail('mine') : object.metadata.name))
+  const picky: Index<KubeObject> = defineIndex(
+    POD as never,
+    (
+      object: KubeObject,
+    ) => (object.metadata.name === 'bad' && object.metadata.resourceVersion === '2'
+      ? assert.fail('mine')
+      : object.metadata.name),
+  )
   assert.deepEqual(store.lookup(picky, 'a'), [])
-  assert.deepEqual(kinds(store.replace(byKey([pod('a', '1'), pod('bad', '2'), pod('c', '3')]), true)), ['added a uid-a', 'added bad uid-bad', 'added c uid-c'])
+  assert.deepEqual(kinds(store.replace(byKey([pod('a', '1'), pod('bad', '2'), pod('c', '3')]), true)), [
+    'added a uid-a',
+    'added bad uid-bad',
+    'added c uid-c',
+  ])
   assert.equal(store.size, 3)
-  assert.throws(() => store.lookup(picky, 'a'), /Cannot look up "a" in an index of pods: its function threw for Pod "default\/bad": mine/)
+  assert.throws(
+    () => store.lookup(picky, 'a'),
+    /Cannot look up "a" in an index of pods: its function threw for Pod "default\/bad": mine/,
+  )
   assert.deepEqual(names(store.lookup(byTeam, 'x')), [])
   store.apply(pod('bad', '4'))
   assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], ['bad']])
@@ -90,12 +124,18 @@ test('an index stays whole although somebody changed a shared object', () => {
 
 test('whatever happens, store, deltas and indexes agree with a plain model', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd')
-  const labels = fc.dictionary(fc.constantFrom('team', 'tier'), fc.constantFrom('red', 'blue'), { maxKeys: 2, noNullPrototype: true })
+  const labels = fc.dictionary(fc.constantFrom('team', 'tier'), fc.constantFrom('red', 'blue'), {
+    maxKeys: 2,
+    noNullPrototype: true,
+  })
   const state = fc.record({ name, uid: fc.constantFrom('1', '2'), labels })
   const operation = fc.oneof(
     fc.record({ do: fc.constant('apply' as const), state }),
     fc.record({ do: fc.constant('delete' as const), state }),
-    fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: (each) => each.name, maxLength: 4 }) }),
+    fc.record({
+      do: fc.constant('replace' as const),
+      states: fc.uniqueArray(state, { selector: (each) => each.name, maxLength: 4 }),
+    }),
     fc.record({ do: fc.constant('relist' as const) }),
   )
   fc.assert(fc.property(fc.array(operation, { maxLength: 60, size: 'max' }), fc.nat(60), (operations, indexedFrom) => {
@@ -104,7 +144,8 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
     /** What a handler that believes every delta has. */
     const heard = new Map<string, KubeObject>()
     let version = 0
-    const make = ({ name, uid, labels }: { name: string; uid: string; labels: Record<string, string> }): KubeObject => pod(name, `${++version}`, { uid, labels })
+    const make = ({ name, uid, labels }: { name: string; uid: string; labels: Record<string, string> }): KubeObject =>
+      pod(name, `${++version}`, { uid, labels })
     for (const [i, each] of operations.entries()) {
       let deltas: readonly Delta[] = []
       if (each.do === 'apply') {
@@ -115,7 +156,9 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
         deltas = store.delete(make(each.state))
         model.delete(each.state.name)
       } else {
-        const objects = each.do === 'relist' ? [...model.values()].map((object) => structuredClone(object)) : each.states.map(make)
+        const objects = each.do === 'relist'
+          ? [...model.values()].map((object) => structuredClone(object))
+          : each.states.map(make)
         deltas = store.replace(byKey(objects), false)
         if (each.do === 'relist') assert.deepEqual(deltas, [])
         model.clear()
@@ -131,11 +174,23 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
         else heard.set(name, delta.object)
       }
       assert.deepEqual([...store.values()].map(({ metadata }) => metadata.name).sort(), [...model.keys()].sort())
-      for (const [name, object] of model) assert.deepEqual([store.get(`default/${name}`), heard.get(name)], [object, object])
+      for (const [name, object] of model) {
+        assert.deepEqual([store.get(`default/${name}`), heard.get(name)], [object, object])
+      }
       assert.equal(heard.size, model.size)
       if (i < indexedFrom) continue
-      for (const team of ['red', 'blue']) assert.deepEqual(names(store.lookup(byTeam, team)), names([...model.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)))
-      for (const label of ['team', 'tier']) assert.deepEqual(names(store.lookup(byLabel, label)), names([...model.values()].filter(({ metadata }) => label in (metadata.labels ?? {}))))
+      for (const team of ['red', 'blue']) {
+        assert.deepEqual(
+          names(store.lookup(byTeam, team)),
+          names([...model.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)),
+        )
+      }
+      for (const label of ['team', 'tier']) {
+        assert.deepEqual(
+          names(store.lookup(byLabel, label)),
+          names([...model.values()].filter(({ metadata }) => label in (metadata.labels ?? {}))),
+        )
+      }
     }
   }))
 })
@@ -154,7 +209,11 @@ test('a list is prepared in steps that nobody sees, and is there at once; its in
     if (done) change = value
   }
   assert.deepEqual(kinds(change()), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
-  assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [['b', 'c', 'd'], ['b', 'c', 'd'], ['b', 'c', 'd']])
+  assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [
+    ['b', 'c', 'd'],
+    ['b', 'c', 'd'],
+    ['b', 'c', 'd'],
+  ])
 })
 
 test('a list asks the function of an index only about what has changed', () => {
@@ -206,16 +265,28 @@ test('whatever comes between the steps of an index, it is what the store has', (
     { weight: 3, arbitrary: fc.record({ do: fc.constant('step' as const) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('apply' as const), state }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), state }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: ({ name }) => name }) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('replace' as const),
+        states: fc.uniqueArray(state, { selector: ({ name }) => name }),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('relist' as const) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('lookup' as const) }) },
   )
   fc.assert(fc.property(fc.array(state), fc.array(operation, { maxLength: 40, size: 'max' }), (before, operations) => {
     const store = new Store()
     let version = 0
-    const make = ({ name, team }: { name: string; team: string }): KubeObject => pod(name, `${++version}`, { labels: { team } })
+    const make = ({ name, team }: { name: string; team: string }): KubeObject =>
+      pod(name, `${++version}`, { labels: { team } })
     const check = (): void => {
-      for (const team of ['red', 'blue']) assert.deepEqual(names(store.lookup(byTeam, team)), names([...store.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)))
+      for (const team of ['red', 'blue']) {
+        assert.deepEqual(
+          names(store.lookup(byTeam, team)),
+          names([...store.values()].filter(({ metadata }) => metadata.labels?.['team'] === team)),
+        )
+      }
     }
     for (const each of before) store.apply(make(each))
     const building = store.building(byTeam)
@@ -224,7 +295,9 @@ test('whatever comes between the steps of an index, it is what the store has', (
       if (each.do === 'apply') store.apply(make(each.state))
       if (each.do === 'delete') store.delete(make(each.state))
       if (each.do === 'replace') store.replace(byKey(each.states.map(make)), false)
-      if (each.do === 'relist') store.replace(byKey([...store.values()].map((object) => structuredClone(object))), false)
+      if (each.do === 'relist') {
+        store.replace(byKey([...store.values()].map((object) => structuredClone(object))), false)
+      }
       if (each.do === 'lookup') check()
       if (store.has(byTeam)) check()
     }
@@ -240,18 +313,25 @@ test('the objects of a namespace come in the order in which all of them do, what
   const operation = fc.oneof(
     fc.record({ do: fc.constant('apply' as const), state }),
     fc.record({ do: fc.constant('delete' as const), state }),
-    fc.record({ do: fc.constant('replace' as const), states: fc.uniqueArray(state, { selector: ({ name, namespace }) => `${namespace}/${name}` }) }),
+    fc.record({
+      do: fc.constant('replace' as const),
+      states: fc.uniqueArray(state, { selector: ({ name, namespace }) => `${namespace}/${name}` }),
+    }),
   )
   fc.assert(fc.property(fc.array(operation, { maxLength: 40, size: 'max' }), (operations) => {
     const store = new Store()
     let version = 0
-    const make = ({ name, namespace }: { name: string; namespace: string }): KubeObject => pod(name, `${++version}`, { namespace })
+    const make = ({ name, namespace }: { name: string; namespace: string }): KubeObject =>
+      pod(name, `${++version}`, { namespace })
     for (const each of operations) {
       if (each.do === 'apply') store.apply(make(each.state))
       else if (each.do === 'delete') store.delete(make(each.state))
       else store.replace(byKey(each.states.map(make)), false)
       for (const namespace of ['one', 'two', 'none']) {
-        assert.deepEqual([...store.values(namespace)], [...store.values()].filter(({ metadata }) => metadata.namespace === namespace))
+        assert.deepEqual(
+          [...store.values(namespace)],
+          [...store.values()].filter(({ metadata }) => metadata.namespace === namespace),
+        )
       }
     }
   }))

@@ -5,7 +5,8 @@ import type { AnyResource } from '../../lib/core/resource.ts'
 import { WatchHealth } from '../../lib/cache/watch_health.ts'
 import { keptLog, POD } from './scripted_server.ts'
 
-const api = (code: number, reason: string): ApiError => new ApiError(`Cannot list pods: ${reason}`, { reason, code }, { code })
+const api = (code: number, reason: string): ApiError =>
+  new ApiError(`Cannot list pods: ${reason}`, { reason, code }, { code })
 const cut = new NetworkError('cut', { phase: 'body' })
 
 function health(resource: AnyResource = POD, optional = false) {
@@ -26,13 +27,23 @@ test('what a person must mend is a warning at once, and once, with what to do', 
 test('a kind that is not served says how to get it', () => {
   const known = health()
   known.health.failed(api(404, 'NotFound'), 800, false)
-  assert.match(known.took()[0] ?? '', /^warn Cannot watch pods: the server does not serve v1 of it \(is its API enabled there\?\)/)
+  assert.match(
+    known.took()[0] ?? '',
+    /^warn Cannot watch pods: the server does not serve v1 of it \(is its API enabled there\?\)/,
+  )
   const own = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } })
   own.health.failed(api(404, 'NotFound'), 800, false)
-  assert.match(own.took()[0] ?? '', /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/)
+  assert.match(
+    own.took()[0] ?? '',
+    /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/,
+  )
   const foreign = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }, true)
   foreign.health.failed(api(404, 'NotFound'), 800, false)
-  assert.match(foreign.took()[0] ?? '', /\(install its CustomResourceDefinition\); next try/, 'the operator does not install what it can do without')
+  assert.match(
+    foreign.took()[0] ?? '',
+    /\(install its CustomResourceDefinition\); next try/,
+    'the operator does not install what it can do without',
+  )
 })
 
 test('what mends itself is mentioned when it happens again, or when somebody waits for the first list', () => {
@@ -44,7 +55,11 @@ test('what mends itself is mentioned when it happens again, or when somebody wai
   h.failed(cut, 800, true)
   h.failed(cut, 1600, true)
   h.recovered()
-  assert.deepEqual(took(), ['debug cut; next try in 800 ms', 'warn Cannot watch pods: cut; next try in 1.6 s', 'info Watching pods again'])
+  assert.deepEqual(took(), [
+    'debug cut; next try in 800 ms',
+    'warn Cannot watch pods: cut; next try in 1.6 s',
+    'info Watching pods again',
+  ])
   h.failed(api(503, 'ServiceUnavailable'), 800, false)
   assert.match(took()[0] ?? '', /^warn/)
 })
@@ -61,7 +76,17 @@ test('a version that expired is daily life, also before the first list, and by i
 })
 
 test('a busy server mends itself, and nothing else that it answers', () => {
-  for (const [code, level] of [[429, 'debug'], [500, 'debug'], [504, 'debug'], [400, 'warn'], [401, 'warn'], [409, 'warn'], [499, 'warn']] as const) {
+  for (
+    const [code, level] of [
+      [429, 'debug'],
+      [500, 'debug'],
+      [504, 'debug'],
+      [400, 'warn'],
+      [401, 'warn'],
+      [409, 'warn'],
+      [499, 'warn'],
+    ] as const
+  ) {
     const { health: h, took } = health()
     h.failed(api(code, 'Some'), 800, true)
     assert.equal(took()[0]?.split(' ', 1)[0], level, String(code))
@@ -98,7 +123,10 @@ test('another kind of failure is announced, although one was', () => {
   const { health: h, took } = health()
   h.failed(cut, 800, false)
   h.failed(api(401, 'Unauthorized'), 1600, false)
-  assert.deepEqual(took().map((line) => line.slice(0, 29)), ['warn Cannot watch pods: cut; ', 'warn Cannot list pods: Unauth'])
+  assert.deepEqual(took().map((line) => line.slice(0, 29)), [
+    'warn Cannot watch pods: cut; ',
+    'warn Cannot list pods: Unauth',
+  ])
   assert.ok(h.failure instanceof ApiError)
 })
 
@@ -113,7 +141,8 @@ test('anything can be thrown', () => {
 
 test('a refusal by RBAC is said with the whole rule that watching needs', () => {
   const { health: h, took } = health()
-  const rule = (verbs: string): string => `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
+  const rule = (verbs: string): string =>
+    `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
   h.failed(new ApiError(rule('"list"'), { code: 403 }, { code: 403 }), 800, false)
   assert.deepEqual(took(), [`warn ${rule('"list", "watch"')}; next try in 800 ms`])
 })
@@ -121,7 +150,9 @@ test('a refusal by RBAC is said with the whole rule that watching needs', () => 
 test('a kind of another cluster is said with that', () => {
   const { lines, log } = keptLog()
   const h = new WatchHealth(POD, log, { cluster: 'west' })
-  const refused = new NetworkError('Cannot connect to cluster "west" (10.0.0.1:6443): connection refused', { phase: 'connect' })
+  const refused = new NetworkError('Cannot connect to cluster "west" (10.0.0.1:6443): connection refused', {
+    phase: 'connect',
+  })
   h.failed(refused, 800, false)
   h.recovered()
   h.failed(api(404, 'NotFound'), 800, false)

@@ -12,7 +12,12 @@ import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_
 function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
-    replace: (objects, version) => void did.push(`whole ${[...objects.values()].map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()} at ${version}`),
+    replace: (objects, version) =>
+      void did.push(
+        `whole ${
+          [...objects.values()].map(({ metadata }) => `${metadata.name}:${metadata.resourceVersion}`).join()
+        } at ${version}`,
+      ),
     onFallback: (error) => did.push(`${messageOf(error)}; a list`),
     ...more,
   }))
@@ -46,7 +51,10 @@ test('everything there is comes at the head of a watch, is taken at once at its 
   await r.settle()
   assert.deepEqual([server.took(), r.took()], [['stream'], ['applied a', 'bookmark 9']])
   const query = server.requests[0]!.path.split('?')[1]
-  assert.equal(query, 'watch=true&allowWatchBookmarks=true&timeoutSeconds=300&sendInitialEvents=true&resourceVersionMatch=NotOlderThan')
+  assert.equal(
+    query,
+    'watch=true&allowWatchBookmarks=true&timeoutSeconds=300&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+  )
   stream.end()
   await r.settle()
   assert.deepEqual(server.took(), ['watch 9'])
@@ -103,7 +111,11 @@ test('a stream that ends before its mark begins anew with nothing; at the second
   streams[1].fail(new NetworkError('cut', { phase: 'body' }))
   await r.clock.advance(1600)
   assert.deepEqual(server.took(), ['stream', 'stream', 'list', 'watch 9'])
-  assert.deepEqual(r.took(), ['Cannot watch pods: the server closed the watch before its time; 800', 'cut; 1600', 'whole c:8 at 9'])
+  assert.deepEqual(r.took(), [
+    'Cannot watch pods: the server closed the watch before its time; 800',
+    'cut; 1600',
+    'whole c:8 at 9',
+  ])
   await r.stop()
 })
 
@@ -146,9 +158,20 @@ test('a server that refuses to stream is listed at once, and never asked again',
   server.watches.push(refusal(410, 'Expired'))
   const asked: string[] = []
   const { transport } = server
-  const r = streaming(server, { api: new Api({ transport: (request) => (asked.push(request.path.includes('sendInitialEvents') ? 'stream' : 'other'), transport(request)) }) })
+  const r = streaming(server, {
+    api: new Api({
+      transport: (
+        request,
+      ) => (asked.push(request.path.includes('sendInitialEvents') ? 'stream' : 'other'), transport(request)),
+    }),
+  })
   await r.clock.advance(800)
-  assert.deepEqual([asked, server.took()], [['stream', 'other', 'other', 'other', 'other'], ['list', 'watch 5', 'list', 'watch 9']])
+  assert.deepEqual([asked, server.took()], [['stream', 'other', 'other', 'other', 'other'], [
+    'list',
+    'watch 5',
+    'list',
+    'watch 9',
+  ]])
   await r.stop()
 })
 
@@ -156,7 +179,12 @@ test('429, connections refused and a busy server are waited out without a list',
   const stream = new Stream()
   const server = new ScriptedServer()
   const refused = new NetworkError('refused', { phase: 'connect' })
-  server.streams.push(failing(refused), refusal(429, 'TooManyRequests', { 'retry-after': '7' }), refusal(503, 'ServiceUnavailable'), stream.answer)
+  server.streams.push(
+    failing(refused),
+    refusal(429, 'TooManyRequests', { 'retry-after': '7' }),
+    refusal(503, 'ServiceUnavailable'),
+    stream.answer,
+  )
   stream.mark('7')
   const r = streaming(server)
   await r.clock.advance(800 + 7000 + 3200)
@@ -175,7 +203,12 @@ test('an error in the stream, or one that a list may not have, is a list at once
   streams[1].mark('9')
   await r.clock.advance(800)
   assert.deepEqual(server.took(), ['stream', 'list', 'watch 5', 'stream'])
-  assert.deepEqual(r.took(), ['Cannot watch pods: scripted InternalError; a list', 'whole  at 5', 'Cannot watch pods: scripted Expired; 800', 'whole  at 9'])
+  assert.deepEqual(r.took(), [
+    'Cannot watch pods: scripted InternalError; a list',
+    'whole  at 5',
+    'Cannot watch pods: scripted Expired; 800',
+    'whole  at 9',
+  ])
   await r.stop()
 })
 

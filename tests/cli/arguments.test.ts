@@ -1,29 +1,71 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseCommand, UsageError, type DevOptions } from '../../lib/cli/arguments.ts'
+import { type DevOptions, parseCommand, UsageError } from '../../lib/cli/arguments.ts'
 
-const NOTHING: DevOptions = { file: 'a.ts', apply: [], runtime: undefined, elect: false, port: undefined, fresh: false, json: false, passed: [] }
+const NOTHING: DevOptions = {
+  file: 'a.ts',
+  apply: [],
+  runtime: undefined,
+  elect: false,
+  port: undefined,
+  fresh: false,
+  json: false,
+  passed: [],
+}
 
 test('dev takes a file, and options on either side of it', () => {
   assert.deepEqual(parseCommand(['dev', 'a.ts']), { kind: 'dev', options: NOTHING })
-  assert.deepEqual(parseCommand(['dev', '--elect', '--apply', 'x.yaml', 'a.ts', '--apply=y.json', '--port=8443', '--runtime', 'deno', '--fresh', '--json']), {
-    kind: 'dev',
-    options: { ...NOTHING, elect: true, apply: ['x.yaml', 'y.json'], port: 8443, runtime: 'deno', fresh: true, json: true },
-  })
+  assert.deepEqual(
+    parseCommand([
+      'dev',
+      '--elect',
+      '--apply',
+      'x.yaml',
+      'a.ts',
+      '--apply=y.json',
+      '--port=8443',
+      '--runtime',
+      'deno',
+      '--fresh',
+      '--json',
+    ]),
+    {
+      kind: 'dev',
+      options: {
+        ...NOTHING,
+        elect: true,
+        apply: ['x.yaml', 'y.json'],
+        port: 8443,
+        runtime: 'deno',
+        fresh: true,
+        json: true,
+      },
+    },
+  )
 })
 
 test('what comes after -- is for the runtime, options and all', () => {
   const command = parseCommand(['dev', 'a.ts', '--', '--allow-net=example.org', '--help', '--'])
-  assert.deepEqual(command, { kind: 'dev', options: { ...NOTHING, passed: ['--allow-net=example.org', '--help', '--'] } })
+  assert.deepEqual(command, {
+    kind: 'dev',
+    options: { ...NOTHING, passed: ['--allow-net=example.org', '--help', '--'] },
+  })
 })
 
 test('a manifest may be standard input', () => {
-  assert.deepEqual(parseCommand(['dev', 'a.ts', '--apply', '-']), { kind: 'dev', options: { ...NOTHING, apply: ['-'] } })
+  assert.deepEqual(parseCommand(['dev', 'a.ts', '--apply', '-']), {
+    kind: 'dev',
+    options: { ...NOTHING, apply: ['-'] },
+  })
 })
 
 test('help and version', () => {
-  for (const args of [[], ['--help'], ['-h'], ['help']]) assert.deepEqual(parseCommand(args), { kind: 'help', of: undefined })
-  for (const args of [['dev', '--help'], ['dev', 'a.ts', '-h'], ['help', 'dev'], ['dev', '--help', '--port', '1']]) assert.deepEqual(parseCommand(args), { kind: 'help', of: 'dev' })
+  for (const args of [[], ['--help'], ['-h'], ['help']]) {
+    assert.deepEqual(parseCommand(args), { kind: 'help', of: undefined })
+  }
+  for (const args of [['dev', '--help'], ['dev', 'a.ts', '-h'], ['help', 'dev'], ['dev', '--help', '--port', '1']]) {
+    assert.deepEqual(parseCommand(args), { kind: 'help', of: 'dev' })
+  }
   for (const args of [['--version'], ['-v']]) assert.deepEqual(parseCommand(args), { kind: 'version' })
 })
 
@@ -33,24 +75,26 @@ test('demo takes no file, new nothing else', () => {
   assert.deepEqual(parseCommand(['new', 'b.ts']), { kind: 'new', file: 'b.ts' })
 })
 
-for (const [what, args, message] of [
-  ['an unknown command', ['deploy'], /"deploy": the commands are dev, demo, new/],
-  ['a name of Object', ['constructor'], /"constructor": the commands are/],
-  ['an unknown option', ['dev', 'a.ts', '--prot', '1'], /"--prot": kubeloop dev knows --apply/],
-  ['an option called like a member of Object', ['dev', 'a.ts', '--toString'], /"--toString"/],
-  ['no file', ['dev'], /it needs a file, as in "kubeloop dev operator\.ts"/],
-  ['two files', ['dev', 'a.ts', 'b.ts'], /takes one file, and "b\.ts" is another/],
-  ['a file for demo', ['demo', 'a.ts'], /takes no file, and was given "a\.ts"/],
-  ['no value', ['dev', 'a.ts', '--apply'], /--apply needs a value/],
-  ['an option for a value', ['dev', 'a.ts', '--apply', '--elect'], /--apply needs a value/],
-  ['an empty value', ['dev', 'a.ts', '--apply='], /--apply needs a value/],
-  ['a value for a flag', ['dev', 'a.ts', '--elect=no'], /--elect takes no value/],
-  ['a port that is none', ['dev', 'a.ts', '--port', '70000'], /--port is "70000"/],
-  ['a port in hexadecimal', ['dev', 'a.ts', '--port', '0x50'], /--port is "0x50"/],
-  ['two ports', ['dev', 'a.ts', '--port', '1', '--port', '2'], /--port was given already/],
-  ['another runtime', ['dev', 'a.ts', '--runtime', 'python'], /must be node, bun or deno/],
-  ['something passed on by new', ['new', 'a.ts', '--', '-A'], /nothing is passed on/],
-] as const) {
+for (
+  const [what, args, message] of [
+    ['an unknown command', ['deploy'], /"deploy": the commands are dev, demo, new/],
+    ['a name of Object', ['constructor'], /"constructor": the commands are/],
+    ['an unknown option', ['dev', 'a.ts', '--prot', '1'], /"--prot": kubeloop dev knows --apply/],
+    ['an option called like a member of Object', ['dev', 'a.ts', '--toString'], /"--toString"/],
+    ['no file', ['dev'], /it needs a file, as in "kubeloop dev operator\.ts"/],
+    ['two files', ['dev', 'a.ts', 'b.ts'], /takes one file, and "b\.ts" is another/],
+    ['a file for demo', ['demo', 'a.ts'], /takes no file, and was given "a\.ts"/],
+    ['no value', ['dev', 'a.ts', '--apply'], /--apply needs a value/],
+    ['an option for a value', ['dev', 'a.ts', '--apply', '--elect'], /--apply needs a value/],
+    ['an empty value', ['dev', 'a.ts', '--apply='], /--apply needs a value/],
+    ['a value for a flag', ['dev', 'a.ts', '--elect=no'], /--elect takes no value/],
+    ['a port that is none', ['dev', 'a.ts', '--port', '70000'], /--port is "70000"/],
+    ['a port in hexadecimal', ['dev', 'a.ts', '--port', '0x50'], /--port is "0x50"/],
+    ['two ports', ['dev', 'a.ts', '--port', '1', '--port', '2'], /--port was given already/],
+    ['another runtime', ['dev', 'a.ts', '--runtime', 'python'], /must be node, bun or deno/],
+    ['something passed on by new', ['new', 'a.ts', '--', '-A'], /nothing is passed on/],
+  ] as const
+) {
   test(`refused: ${what}`, () => {
     assert.throws(() => parseCommand(args), (error) => error instanceof UsageError && message.test(error.message))
   })

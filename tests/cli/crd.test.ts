@@ -7,7 +7,7 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { loadArguments } from '../../lib/cli/runtimes.ts'
 import { yamlText } from '../../lib/cli/yaml_text.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
-import { makeFolder, type Folder } from './dev_command.ts'
+import { type Folder, makeFolder } from './dev_command.ts'
 
 const KINDS = `
 import { defineResource, operator } from 'kubeloop'
@@ -41,19 +41,30 @@ async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
   }
 }
 
-test('the definitions of an operator\'s kinds are printed, and are what a server takes', async () => {
+test("the definitions of an operator's kinds are printed, and are what a server takes", async () => {
   await inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     const command = folder.run('crd', 'operator.ts')
     assert.equal(await command.ended, 0, command.output())
     assert.equal(command.errors(), 'the file says so')
     const definitions = loadAll(command.printed()) as CustomResourceDefinition[]
-    assert.deepEqual(definitions.map(({ metadata, spec }) => [metadata.name, spec.scope, spec.versions.map(({ name }) => name)]), [
-      ['foos.crd.example.com', 'Namespaced', ['v2', 'v1']], ['bars.crd.example.com', 'Namespaced', ['v1']], ['seens.crd.example.com', 'Cluster', ['v1']],
-    ])
+    assert.deepEqual(
+      definitions.map(({ metadata, spec }) => [metadata.name, spec.scope, spec.versions.map(({ name }) => name)]),
+      [
+        ['foos.crd.example.com', 'Namespaced', ['v2', 'v1']],
+        ['bars.crd.example.com', 'Namespaced', ['v1']],
+        ['seens.crd.example.com', 'Cluster', ['v1']],
+      ],
+    )
     const server = new ApiServer()
     const { api } = new Cluster({ name: 'test', transport: server.handle })
-    const resource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' } as const
+    const resource = {
+      group: 'apiextensions.k8s.io',
+      version: 'v1',
+      kind: 'CustomResourceDefinition',
+      plural: 'customresourcedefinitions',
+      scope: 'Cluster',
+    } as const
     for (const each of definitions) await api.create({ resource }, each as never, { fieldValidation: 'Strict' })
   })
 })
@@ -63,7 +74,9 @@ test('a file of definitions alone has them printed, without an operator', async 
     folder.write('kinds.ts', KINDS)
     const command = folder.run('crd', 'kinds.ts')
     assert.equal(await command.ended, 0, command.output())
-    assert.deepEqual((loadAll(command.printed()) as CustomResourceDefinition[]).map(({ metadata }) => metadata.name), ['foos.crd.example.com'])
+    assert.deepEqual((loadAll(command.printed()) as CustomResourceDefinition[]).map(({ metadata }) => metadata.name), [
+      'foos.crd.example.com',
+    ])
   })
 })
 
@@ -74,7 +87,10 @@ test('a file finds its imports by the configuration of its project, although the
     const name = 'Deno' in globalThis ? 'kinds-of-this-project' : '#kinds'
     const imports = { [name]: './parts/kinds.ts' }
     if ('Deno' in globalThis) folder.write('deno.json', JSON.stringify({ imports }))
-    else folder.write('package.json', JSON.stringify({ type: 'module', imports, dependencies: { kubeloop: '*', zod: '*' } }))
+    else {folder.write(
+        'package.json',
+        JSON.stringify({ type: 'module', imports, dependencies: { kubeloop: '*', zod: '*' } }),
+      )}
     folder.write('all.ts', `export * from '${name}'`)
     const command = folder.run('crd', 'all.ts')
     assert.equal(await command.ended, 0, command.output())
@@ -84,10 +100,26 @@ test('a file finds its imports by the configuration of its project, although the
 
 const WRONG: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['nowhere.ts', undefined, /^Cannot load nowhere\.ts: there is no such file$/],
-  ['throws.ts', `\nthrow new Error('not today')\n`, /^Cannot load throws\.ts: not today\n {10}throws\.ts:2:\d+ {2}throw new Error\('not today'\)$/],
-  ['none.ts', 'export const x = { definition: {} }\nexport const y = null\n', /^Cannot print the CustomResourceDefinitions of none\.ts: it exports no kind of defineResource, and has no operator for one$/],
-  ['ends.ts', `import process from 'node:process'\nprocess.exit(0)\n`, /^Cannot load ends\.ts: (node|bun|deno) ended with code 0 before it was loaded$/],
-  ['wrong.ts', 'export const x = ]\n', /^Cannot load wrong\.ts: .*(Unexpected|Expression expected).*\n {10}wrong\.ts:1/],
+  [
+    'throws.ts',
+    `\nthrow new Error('not today')\n`,
+    /^Cannot load throws\.ts: not today\n {10}throws\.ts:2:\d+ {2}throw new Error\('not today'\)$/,
+  ],
+  [
+    'none.ts',
+    'export const x = { definition: {} }\nexport const y = null\n',
+    /^Cannot print the CustomResourceDefinitions of none\.ts: it exports no kind of defineResource, and has no operator for one$/,
+  ],
+  [
+    'ends.ts',
+    `import process from 'node:process'\nprocess.exit(0)\n`,
+    /^Cannot load ends\.ts: (node|bun|deno) ended with code 0 before it was loaded$/,
+  ],
+  [
+    'wrong.ts',
+    'export const x = ]\n',
+    /^Cannot load wrong\.ts: .*(Unexpected|Expression expected).*\n {10}wrong\.ts:1/,
+  ],
 ]
 
 for (const [file, text, message] of WRONG) {
@@ -106,17 +138,62 @@ test('the file may look at the machine on Deno, and has what the user passes on'
   assert.deepEqual(loadArguments({ name: 'node', version: '26.0.0' }, ['--x']), ['--x'])
   assert.deepEqual(loadArguments({ name: 'node', version: '22.19.0' }, []), ['--disable-warning=ExperimentalWarning'])
   assert.deepEqual(loadArguments({ name: 'bun', version: '1.4.5' }, ['--x']), ['--x'])
-  assert.deepEqual(loadArguments({ name: 'deno', version: '2.9.6' }, ['--allow-net=a.b']), ['run', '--quiet', '--no-prompt', '--allow-read', '--allow-env', '--allow-sys', '--allow-net=a.b'])
+  assert.deepEqual(loadArguments({ name: 'deno', version: '2.9.6' }, ['--allow-net=a.b']), [
+    'run',
+    '--quiet',
+    '--no-prompt',
+    '--allow-read',
+    '--allow-env',
+    '--allow-sys',
+    '--allow-net=a.b',
+  ])
 })
 
 test('YAML says what the data says, and no word that a reader takes for something else is bare', () => {
-  for (const word of ['on', 'Yes', 'n', 'null', 'TRUE', '1', '0x1', '1e3', '2026-01-01', '12:30', '', ' a', 'a ', 'a: b', 'a #b', '-', '~', '*a', '&a', '!a', '.5', 'ü', 'a\nb']) {
+  for (
+    const word of [
+      'on',
+      'Yes',
+      'n',
+      'null',
+      'TRUE',
+      '1',
+      '0x1',
+      '1e3',
+      '2026-01-01',
+      '12:30',
+      '',
+      ' a',
+      'a ',
+      'a: b',
+      'a #b',
+      '-',
+      '~',
+      '*a',
+      '&a',
+      '!a',
+      '.5',
+      'ü',
+      'a\nb',
+    ]
+  ) {
     assert.equal(yamlText(word), `${JSON.stringify(word)}\n`)
   }
-  for (const word of ['object', 'foos.example.com', 'a b', 'spec/x', 'yesterday', 'x-kubernetes-list-type', '_a']) assert.equal(yamlText(word), `${word}\n`)
+  for (const word of ['object', 'foos.example.com', 'a b', 'spec/x', 'yesterday', 'x-kubernetes-list-type', '_a']) {
+    assert.equal(yamlText(word), `${word}\n`)
+  }
   const value = fc.letrec<{ any: unknown }>((tie) => ({
-    any: fc.oneof({ maxDepth: 4 }, fc.string(), fc.constantFrom('on', 'y', '- a', '#', 'a: b', '__proto__'), fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null),
-      fc.array(tie('any'), { maxLength: 3 }), fc.dictionary(fc.string({ minLength: 1 }), tie('any'), { maxKeys: 3 })),
+    any: fc.oneof(
+      { maxDepth: 4 },
+      fc.string(),
+      fc.constantFrom('on', 'y', '- a', '#', 'a: b', '__proto__'),
+      fc.integer(),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(fc.string({ minLength: 1 }), tie('any'), { maxKeys: 3 }),
+    ),
   })).any
   fc.assert(fc.property(value, (data) => {
     const plain = JSON.parse(JSON.stringify(data)) as unknown

@@ -56,7 +56,12 @@ test('the stored version has the name of the kind, others have theirs behind it,
   const text = await typesFrom(CRD)
   assert.match(text, /^\/\/ Written by `kubeloop types widgets\.yaml`/)
   assert.deepEqual([...text.matchAll(/export (?:interface|const) (\w+)/g)].map(([, name]) => name), [
-    'WidgetV1alpha1', 'WidgetV1alpha1Desired', 'WidgetV1alpha1', 'Widget', 'WidgetDesired', 'Widget',
+    'WidgetV1alpha1',
+    'WidgetV1alpha1Desired',
+    'WidgetV1alpha1',
+    'Widget',
+    'WidgetDesired',
+    'Widget',
   ])
   assert.match(text, /\/\*\* example\.dev\/v1 Widget: A widget, as it's sold\. \*\//)
   assert.match(text, /How large\. Ends no \* \/ comment\./)
@@ -132,7 +137,13 @@ void [size, data, name]
 })
 
 test('what is no definition is refused by name', async () => {
-  await assert.rejects(typesFrom('{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', 'a.yaml'), /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, and not a CustomResourceDefinition/)
+  await assert.rejects(
+    typesFrom('{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', 'a.yaml'),
+    /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, and not a CustomResourceDefinition/,
+  )
   const none = CRD.replaceAll('served: true', 'served: false')
-  await assert.rejects(typesFrom(none), /^Error: Cannot make types from "widgets\.example\.dev": no version of it is served/)
+  await assert.rejects(
+    typesFrom(none),
+    /^Error: Cannot make types from "widgets\.example\.dev": no version of it is served/,
+  )
 })

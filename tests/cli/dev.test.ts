@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Cluster, loadConfig, type Client } from 'kubeloop'
+import { type Client, Cluster, loadConfig } from 'kubeloop'
 import { ConfigMap, Deployment } from 'kubeloop/kinds'
-import { makeFolder, type Line } from './dev_command.ts'
+import { type Line, makeFolder } from './dev_command.ts'
 import { WAYS } from './saving.ts'
 
 const OPERATOR = `
@@ -29,7 +29,8 @@ metadata: { name: ada }
 spec: { name: Ada }
 `
 
-const reconciled = (causes: string) => (line: Line): boolean => line.message === 'reconcile' && String(line['causes']).includes(causes)
+const reconciled = (causes: string) => (line: Line): boolean =>
+  line.message === 'reconcile' && String(line['causes']).includes(causes)
 const says = (text: string) => (line: Line): boolean => line.message.includes(text)
 
 async function clientOf(folder: string, kubeconfig = '.kubeloop/kubeconfig'): Promise<Client> {
@@ -44,8 +45,15 @@ test('an operator runs, is restarted for an imported file, and finds the state a
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('guest.yaml', MANIFEST)
     const first = folder.run('dev', 'operator.ts', '--apply', 'guest.yaml')
-    await first.line('installed', (line) => line.message === 'definition' && line['result'] === 'installed' && line['name'] === 'guests.tests.kubeloop.dev')
-    await first.line('applied', (line) => line.message === 'applied' && line['object'] === 'Guest default/ada' && line['result'] === 'created')
+    await first.line(
+      'installed',
+      (line) =>
+        line.message === 'definition' && line['result'] === 'installed' && line['name'] === 'guests.tests.kubeloop.dev',
+    )
+    await first.line(
+      'applied',
+      (line) => line.message === 'applied' && line['object'] === 'Guest default/ada' && line['result'] === 'created',
+    )
     const tried = await first.line('a line to try', (line) => line.message === 'try')
     assert.equal(tried['command'], 'kubectl --kubeconfig .kubeloop/kubeconfig get guests -w')
     const report = await first.line('the first reconcile', reconciled('added'))
@@ -62,7 +70,10 @@ test('an operator runs, is restarted for an imported file, and finds the state a
     folder.write('greeting.ts', GREETING('welcome'))
     const restarted = await first.line('restarted', says('restarted'))
     assert.equal(restarted['changed'], 'greeting.ts')
-    await first.line('the new greeting', (line) => line.message === 'reconcile' && String(JSON.stringify(line['writes'])).includes('"changed"'))
+    await first.line(
+      'the new greeting',
+      (line) => line.message === 'reconcile' && String(JSON.stringify(line['writes'])).includes('"changed"'),
+    )
     assert.equal((await client.get(ConfigMap, { namespace: 'default', name: 'ada' }))?.data?.['text'], 'welcome, Ada')
 
     first.kill('SIGINT')
@@ -72,7 +83,10 @@ test('an operator runs, is restarted for an imported file, and finds the state a
 
     const second = folder.run('dev', 'operator.ts')
     await second.line('what was there', reconciled('added'))
-    assert.equal((await (await clientOf(folder.path)).get(ConfigMap, { namespace: 'default', name: 'ada' }))?.data?.['text'], 'welcome, Ada')
+    assert.equal(
+      (await (await clientOf(folder.path)).get(ConfigMap, { namespace: 'default', name: 'ada' }))?.data?.['text'],
+      'welcome, Ada',
+    )
     second.kill('SIGTERM')
     assert.equal(await second.ended, 0)
   } finally {
@@ -108,11 +122,17 @@ test('a file that is no TypeScript is said with the place of each mistake, and o
     const at = OPERATOR.split('\n').length + 1
     if ('Deno' in globalThis) {
       // Deno reads all modules before it runs the first: it prints this itself.
-      assert.match(command.output(), new RegExp(`SyntaxError: Unexpected token[^]*const a: = 3[^]*operator\\.ts:${at}:`))
+      assert.match(
+        command.output(),
+        new RegExp(`SyntaxError: Unexpected token[^]*const a: = 3[^]*operator\\.ts:${at}:`),
+      )
     } else if ('Bun' in globalThis) {
       const second = await ofCompiler()
       assert.deepEqual([line.message, line['place']], ['Cannot run operator.ts: Unexpected =', `operator.ts:${at}:10`])
-      assert.deepEqual([second.message, second['place']], ['Cannot run operator.ts: Unexpected ]', `operator.ts:${at + 1}:11`])
+      assert.deepEqual([second.message, second['place']], [
+        'Cannot run operator.ts: Unexpected ]',
+        `operator.ts:${at + 1}:11`,
+      ])
     } else {
       assert.match(line.message, /^Cannot run operator\.ts: Unexpected token/)
       assert.equal(line['place'], `operator.ts:${at}`)
@@ -166,7 +186,10 @@ test('every way of saving starts the operator again, in its file and in one that
     for (const [how, save] of Object.entries(WAYS)) {
       runs++
       const inOperator = runs % 2 === 0
-      save(join(folder.path, inOperator ? 'app/operator.ts' : 'shared/greeting.ts'), inOperator ? `${operator}// ${runs}` : GREETING(how))
+      save(
+        join(folder.path, inOperator ? 'app/operator.ts' : 'shared/greeting.ts'),
+        inOperator ? `${operator}// ${runs}` : GREETING(how),
+      )
       const line = await command.line(how, says('restarted'))
       assert.equal(line['changed'], inOperator ? 'app/operator.ts' : 'shared/greeting.ts')
       assert.equal(command.output().match(/^the user says so$/gm)?.length, runs)
@@ -181,10 +204,17 @@ test('a process that says nothing of its end is told of, and is started again at
   try {
     const runtime = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
     folder.write('greeting.ts', GREETING('hello'))
-    folder.write('operator.ts', OPERATOR.replace('app.controllerFor', `app.add('ending', async () => process.exit(3))\napp.controllerFor`).replace('import', `import process from 'node:process'\nimport`))
+    folder.write(
+      'operator.ts',
+      OPERATOR.replace('app.controllerFor', `app.add('ending', async () => process.exit(3))\napp.controllerFor`)
+        .replace('import', `import process from 'node:process'\nimport`),
+    )
     const command = folder.run('dev', 'operator.ts')
     const line = await command.line('the end', (each) => each.level === 'error')
-    assert.equal(line.message, `${runtime} ended with code 3; operator.ts is started again when it or a file that it imports is saved`)
+    assert.equal(
+      line.message,
+      `${runtime} ended with code 3; operator.ts is started again when it or a file that it imports is saved`,
+    )
     folder.write('operator.ts', OPERATOR)
     await command.line('it runs', says('restarted'))
   } finally {
@@ -198,7 +228,10 @@ test('a file that starts no operator is told what is missing', async () => {
     folder.write('operator.ts', `export {}\n`)
     const command = folder.run('dev', 'operator.ts')
     const line = await command.line('a hint', (each) => each.level === 'error')
-    assert.equal(line.message, 'operator.ts ended without starting an operator; is `await app.run(import.meta)` missing?')
+    assert.equal(
+      line.message,
+      'operator.ts ended without starting an operator; is `await app.run(import.meta)` missing?',
+    )
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     await command.line('it runs', says('definition'))
@@ -227,7 +260,10 @@ test('an operator that is described and never started is told of once', async ()
 test('a controller without reconcile is refused with its place', async () => {
   const folder = makeFolder()
   try {
-    folder.write('operator.ts', `import { operator } from 'kubeloop'\nimport { ConfigMap } from 'kubeloop/kinds'\nconst app = operator({ name: 'idle' })\napp.controllerFor(ConfigMap)\nawait app.run(import.meta)\n`)
+    folder.write(
+      'operator.ts',
+      `import { operator } from 'kubeloop'\nimport { ConfigMap } from 'kubeloop/kinds'\nconst app = operator({ name: 'idle' })\napp.controllerFor(ConfigMap)\nawait app.run(import.meta)\n`,
+    )
     const line = await folder.run('dev', 'operator.ts').line('a refusal', (each) => each.level === 'error')
     assert.match(line.message, /the controller for ConfigMap has no reconcile.*operator\.ts:4:\d+/)
   } finally {
@@ -244,7 +280,10 @@ test('one folder has one kubeloop dev, and a killed one leaves nothing behind', 
     await first.line('it runs', (line) => line.message === 'definition')
     const second = folder.run('dev', 'operator.ts')
     assert.equal(await second.ended, 1)
-    assert.equal(second.output(), `Cannot start: kubeloop dev runs in this folder already (process ${first.pid}); stop that one, or work in another folder`)
+    assert.equal(
+      second.output(),
+      `Cannot start: kubeloop dev runs in this folder already (process ${first.pid}); stop that one, or work in another folder`,
+    )
     first.kill('SIGKILL')
     // Its output is shared with the operator and its watcher: it ends when they have.
     await first.ended
@@ -260,7 +299,10 @@ test('the command ends when its output is read no more, though only the operator
   try {
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('guest.yaml', MANIFEST)
-    folder.write('operator.ts', OPERATOR.replace(`{ owner: guest })`, `{ owner: guest })\n  return { requeueAfter: '50ms' }`))
+    folder.write(
+      'operator.ts',
+      OPERATOR.replace(`{ owner: guest })`, `{ owner: guest })\n  return { requeueAfter: '50ms' }`),
+    )
     const command = folder.run('dev', 'operator.ts', '--apply', 'guest.yaml')
     await command.line('its first run', reconciled('added'))
     command.closeOutput()
@@ -285,7 +327,10 @@ test('the demo needs no file, and shares nothing with the project beside it', as
     await command.line('its reconcile', reconciled('added'))
     const client = await clientOf(folder.path, '.kubeloop/demo/kubeconfig')
     assert.equal((await client.get(Deployment, { namespace: 'default', name: 'example-foo' }))?.spec?.replicas, 1)
-    assert.equal(await (await clientOf(folder.path)).get(Deployment, { namespace: 'default', name: 'example-foo' }), undefined)
+    assert.equal(
+      await (await clientOf(folder.path)).get(Deployment, { namespace: 'default', name: 'example-foo' }),
+      undefined,
+    )
     for (const each of [command, project]) {
       each.kill('SIGTERM')
       assert.equal(await each.ended, 0)

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Cluster, loadConfig, type Client } from 'kubeloop'
+import { type Client, Cluster, loadConfig } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
-import { makeFolder, type Line } from './dev_command.ts'
+import { type Line, makeFolder } from './dev_command.ts'
 
-const reconciled = (causes: string) => (line: Line): boolean => line.message === 'reconcile' && String(line['causes']).includes(causes)
+const reconciled = (causes: string) => (line: Line): boolean =>
+  line.message === 'reconcile' && String(line['causes']).includes(causes)
 const says = (text: string) => (line: Line): boolean => line.message.includes(text)
 
 const TWO_CLUSTERS = `
@@ -23,7 +24,8 @@ app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.labels?.['copied
   })
 await app.run(import.meta)
 `
-const COPIED = (text: string): string => `{ apiVersion: v1, kind: ConfigMap, metadata: { name: a, labels: { copied: '' } }, data: { text: ${text} } }\n`
+const COPIED = (text: string): string =>
+  `{ apiVersion: v1, kind: ConfigMap, metadata: { name: a, labels: { copied: '' } }, data: { text: ${text} } }\n`
 
 test('an operator of two clusters has both, with a context each, and finds both again after a restart and a stop', async () => {
   const folder = makeFolder()
@@ -34,18 +36,37 @@ test('an operator of two clusters has both, with a context each, and finds both 
     const first = folder.run('dev', 'sync.ts', '--apply', 'a.yaml', '--apply', 'west=b.yaml', '--apply=wset=b.yaml')
     const cluster = await first.line('the cluster', (line) => line.message === 'cluster')
     assert.deepEqual([cluster['name'], cluster['context']], ['west', 'west'])
-    const tried = [await first.line('a line to try', says('try')), await first.line('another', says('try'))].map((line) => line['command'])
-    assert.deepEqual(tried, ['kubectl --kubeconfig .kubeloop/kubeconfig get configmaps -w', 'kubectl --kubeconfig .kubeloop/kubeconfig --context west get configmaps -w'])
+    const tried = [await first.line('a line to try', says('try')), await first.line('another', says('try'))].map((
+      line,
+    ) => line['command'])
+    assert.deepEqual(tried, [
+      'kubectl --kubeconfig .kubeloop/kubeconfig get configmaps -w',
+      'kubectl --kubeconfig .kubeloop/kubeconfig --context west get configmaps -w',
+    ])
     const applied = [await first.line('applied', says('applied')), await first.line('applied in west', says('applied'))]
-    assert.deepEqual(applied.map((line) => [line['object'], line['cluster'], line['manifest']]), [['ConfigMap default/a', undefined, 'a.yaml'], ['ConfigMap default/a', 'west', 'b.yaml']])
+    assert.deepEqual(applied.map((line) => [line['object'], line['cluster'], line['manifest']]), [[
+      'ConfigMap default/a',
+      undefined,
+      'a.yaml',
+    ], ['ConfigMap default/a', 'west', 'b.yaml']])
     const refused = await first.line('a mistake', (line) => line.level === 'error')
-    assert.match(refused.message, /^Cannot apply ConfigMap "a" in wset: the operator has no cluster of that name; .* \(b\.yaml; /)
-    const report = await first.line('the first reconcile', (line) => line.message === 'reconcile' && JSON.stringify(line['writes']).includes('west'))
+    assert.match(
+      refused.message,
+      /^Cannot apply ConfigMap "a" in wset: the operator has no cluster of that name; .* \(b\.yaml; /,
+    )
+    const report = await first.line(
+      'the first reconcile',
+      (line) => line.message === 'reconcile' && JSON.stringify(line['writes']).includes('west'),
+    )
     assert.deepEqual(report['writes'], [
       { verb: 'apply', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created' },
       { verb: 'apply', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created', cluster: 'west' },
     ])
-    const west = async (): Promise<Client> => new Cluster({ name: 'test', config: (await loadConfig({ kubeconfig: join(folder.path, '.kubeloop/kubeconfig'), context: 'west' })).cluster }).client
+    const west = async (): Promise<Client> =>
+      new Cluster({
+        name: 'test',
+        config: (await loadConfig({ kubeconfig: join(folder.path, '.kubeloop/kubeconfig'), context: 'west' })).cluster,
+      }).client
     const copy = { namespace: 'default', name: 'copy-of-a' }
     assert.equal((await (await west()).get(ConfigMap, copy))?.data?.['text'], 'here')
     assert.equal((await (await west()).get(ConfigMap, { namespace: 'default', name: 'a' }))?.data?.['text'], 'there')
@@ -54,11 +75,20 @@ test('an operator of two clusters has both, with a context each, and finds both 
 
     folder.write('sync.ts', TWO_CLUSTERS.replace(`'copy-of-'`, `'second-copy-of-'`))
     await first.line('restarted', says('restarted'))
-    await first.line('its reconcile', (line) => line.message === 'reconcile' && JSON.stringify(line['writes']).includes('second-copy-of-a'))
+    await first.line(
+      'its reconcile',
+      (line) => line.message === 'reconcile' && JSON.stringify(line['writes']).includes('second-copy-of-a'),
+    )
     assert.equal((await (await west()).get(ConfigMap, { namespace: 'default', name: 'a' }))?.data?.['text'], 'there')
     first.kill('SIGINT')
     assert.equal(await first.ended, 0)
-    for (const once of ['try', 'cluster']) assert.equal(first.output().match(new RegExp(`"message":"${once}"`, 'g'))?.length, once === 'try' ? 2 : 1, 'said once, not at each restart')
+    for (const once of ['try', 'cluster']) {
+      assert.equal(
+        first.output().match(new RegExp(`"message":"${once}"`, 'g'))?.length,
+        once === 'try' ? 2 : 1,
+        'said once, not at each restart',
+      )
+    }
 
     const second = folder.run('dev', 'sync.ts')
     await second.line('what was there', reconciled('added'))

@@ -1,6 +1,15 @@
 /** The real `kubeloop` command in a folder of its own, under the runtime that runs the tests; its lines as they come. */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
@@ -73,7 +82,11 @@ function start(cwd: string, args: readonly string[]): Command {
   const own = 'Deno' in globalThis ? ['run', '-A'] : []
   // Whoever started the tests is not who starts this command.
   const env = { ...process.env, npm_config_user_agent: '', npm_execpath: '' }
-  const child = spawn(process.execPath, [...own, join(ROOT, 'lib/cli/bin.js'), ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...own, join(ROOT, 'lib/cli/bin.js'), ...args], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   return command(child)
 }
 

@@ -26,20 +26,38 @@ const session: HttpResponse = {
   },
 }
 
-for (const [where, answer, narrow] of [['on the embedded API', session, true], ['in a cluster of your own', refusal(404, 'NotFound'), false]] as const) {
+for (
+  const [where, answer, narrow] of [['on the embedded API', session, true], [
+    'in a cluster of your own',
+    refusal(404, 'NotFound'),
+    false,
+  ]] as const
+) {
   test(`${where} definitions are installed, and ${narrow ? 'narrowed' : 'not narrowed'} over stored objects`, async () => {
     const connection = Object.assign(() => Promise.resolve(answer), { close() {} })
     const { options } = await prepareOperator({ description, cluster, connection, log: silentLog }, false)
     assert.deepEqual(options.crds, { mode: 'install', narrow })
-    assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [false, false, cluster, 'Strict'])
+    assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [
+      false,
+      false,
+      cluster,
+      'Strict',
+    ])
   })
 }
 
 /** A report of a run that wrote. */
 function report(count: number): ReconcileReport {
   return {
-    controller: 'foo', kind: 'Foo', key: 'default/a', causes: ['ConfigMap changed'], count, attempt: 1, durationMs: 1,
-    disposition: { kind: 'forget', label: 'success' }, retryInMs: undefined,
+    controller: 'foo',
+    kind: 'Foo',
+    key: 'default/a',
+    causes: ['ConfigMap changed'],
+    count,
+    attempt: 1,
+    durationMs: 1,
+    disposition: { kind: 'forget', label: 'success' },
+    retryInMs: undefined,
     writes: [{ verb: 'update', kind: 'ConfigMap', key: 'default/b', result: 'changed' }],
   }
 }
@@ -54,10 +72,13 @@ test('a key that is written without end is warned of, and objects are frozen', a
   for (let count = 1; count <= 50; count++) options.onReconcile!({ ...report(count), controller: 'bar' })
   assert.deepEqual(warned, [])
   options.onReconcile!(report(51))
-  assert.match(warned.join(), /^Foo "default\/a" was reconciled 51 times in \d+ ms and wrote each time \(causes and writes: update ConfigMap "default\/b", ConfigMap changed\); does it/)
+  assert.match(
+    warned.join(),
+    /^Foo "default\/a" was reconciled 51 times in \d+ ms and wrote each time \(causes and writes: update ConfigMap "default\/b", ConfigMap changed\); does it/,
+  )
 })
 
-test('the other clusters are below the address of the embedded API, and what is where is told to it; elsewhere they are the user\'s', async () => {
+test("the other clusters are below the address of the embedded API, and what is where is told to it; elsewhere they are the user's", async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', () => Promise.reject(new Error('no such context')))
   app.cluster('east', cluster)
@@ -65,14 +86,27 @@ test('the other clusters are below the address of the embedded API, and what is 
   app.controllerFor(Deployment).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
   for (const answer of [session, refusal(404, 'NotFound')]) {
     const bodies: unknown[] = []
-    const connection = Object.assign((request: HttpRequest) => (bodies.push(JSON.parse(request.body as string)), Promise.resolve(answer)), { close() {} })
-    const { options } = await prepareOperator({ description: app.description, cluster: { ...cluster, token: 't' }, connection, log: silentLog }, false)
-    assert.deepEqual(options.clusters, answer !== session ? undefined : {
-      west: { server: 'https://127.0.0.1:1/clusters/west', token: 't' },
-      east: { server: 'https://127.0.0.1:1/clusters/east', token: 't' },
-    })
+    const connection = Object.assign(
+      (request: HttpRequest) => (bodies.push(JSON.parse(request.body as string)), Promise.resolve(answer)),
+      { close() {} },
+    )
+    const { options } = await prepareOperator({
+      description: app.description,
+      cluster: { ...cluster, token: 't' },
+      connection,
+      log: silentLog,
+    }, false)
+    assert.deepEqual(
+      options.clusters,
+      answer !== session ? undefined : {
+        west: { server: 'https://127.0.0.1:1/clusters/west', token: 't' },
+        east: { server: 'https://127.0.0.1:1/clusters/east', token: 't' },
+      },
+    )
     assert.deepEqual(bodies.map((body) => ({ ...body as object, pid: 0 })), [{
-      operator: 'x', pid: 0, kinds: ['apps/v1/deployments'],
+      operator: 'x',
+      pid: 0,
+      kinds: ['apps/v1/deployments'],
       clusters: [{ name: 'west', kinds: ['v1/configmaps', 'v1/secrets'] }, { name: 'east', kinds: [] }],
     }])
   }

@@ -4,18 +4,24 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Cluster, defineResource, loadConfig, type Client } from 'kubeloop'
+import { type Client, Cluster, defineResource, loadConfig } from 'kubeloop'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
-import { startEmbeddedApi, type EmbeddedApi, type EmbeddedApiOptions } from '../../lib/cli/dev/embedded_api.ts'
+import { type EmbeddedApi, type EmbeddedApiOptions, startEmbeddedApi } from '../../lib/cli/dev/embedded_api.ts'
 import type { DevEvent } from '../../lib/cli/dev/events.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
-const CRD = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' } as const
+const CRD = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+} as const
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
 
 interface Running {
@@ -27,7 +33,9 @@ interface Running {
   contexts(): string[]
 }
 
-async function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<Running>) => Promise<void>): Promise<void> {
+async function inFolder(
+  use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<Running>) => Promise<void>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-api-'))
   const open: EmbeddedApi[] = []
   const clusters: Cluster[] = []
@@ -36,18 +44,37 @@ async function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Pr
       for (const each of clusters.splice(0)) each.close()
       for (const each of open.splice(0)) await each.close()
       const said: DevEvent[] = []
-      const sessions = new SessionHost({ clock: systemClock, changed: () => undefined, prepare: async () => {}, onStart() {} })
-      const api = await startEmbeddedApi({ folder, port: undefined, fresh: false, sessions, clock: systemClock, log: silentLog, say: (event) => void said.push(event), ...options })
+      const sessions = new SessionHost({
+        clock: systemClock,
+        changed: () => undefined,
+        prepare: async () => {},
+        onStart() {},
+      })
+      const api = await startEmbeddedApi({
+        folder,
+        port: undefined,
+        fresh: false,
+        sessions,
+        clock: systemClock,
+        log: silentLog,
+        say: (event) => void said.push(event),
+        ...options,
+      })
       open.push(api)
       const kubeconfig = join(folder, 'kubeconfig')
       return {
-        api, said, folder,
+        api,
+        said,
+        folder,
         async clientOf(context) {
           const cluster = new Cluster({ name: 'test', config: (await loadConfig({ kubeconfig, context })).cluster })
           clusters.push(cluster)
           return cluster.client
         },
-        contexts: () => (JSON.parse(readFileSync(kubeconfig, 'utf8')) as { contexts: { name: string }[] }).contexts.map(({ name }) => name),
+        contexts: () =>
+          (JSON.parse(readFileSync(kubeconfig, 'utf8')) as { contexts: { name: string }[] }).contexts.map(({ name }) =>
+            name
+          ),
       }
     })
   } finally {
@@ -64,9 +91,18 @@ test('each cluster has an API of its own on one port, and a context; all are the
     assert.equal(first.api.transportOf('west'), undefined)
     await first.api.setClusters(['west', 'east'])
     assert.deepEqual(first.contexts(), ['kubeloop', 'west', 'east'])
-    assert.deepEqual(first.said.map((event) => ('name' in event ? `${event.kind} ${event.name}` : event.kind)), ['serving', 'cluster west', 'cluster east'])
+    assert.deepEqual(first.said.map((event) => ('name' in event ? `${event.kind} ${event.name}` : event.kind)), [
+      'serving',
+      'cluster west',
+      'cluster east',
+    ])
     const url = `https://${first.api.authority}`
-    assert.deepEqual(first.said.at(-1), { kind: 'cluster', name: 'east', context: 'east', server: `${url}/clusters/east` })
+    assert.deepEqual(first.said.at(-1), {
+      kind: 'cluster',
+      name: 'east',
+      context: 'east',
+      server: `${url}/clusters/east`,
+    })
     for (const context of [undefined, 'west', 'east']) {
       const client = await first.clientOf(context)
       await client.create(ConfigMap, { metadata: ref('a'), data: { of: context ?? 'own' } })
@@ -74,7 +110,10 @@ test('each cluster has an API of its own on one port, and a context; all are the
     for (const context of [undefined, 'west', 'east']) {
       assert.equal((await (await first.clientOf(context)).get(ConfigMap, ref('a')))?.data?.['of'], context ?? 'own')
       const { api } = new Cluster({ name: 'test', transport: first.api.transportOf(context)! })
-      assert.equal(((await api.get({ resource: ConfigMap, ...ref('a') })) as { data?: Record<string, string> }).data?.['of'], context ?? 'own')
+      assert.equal(
+        ((await api.get({ resource: ConfigMap, ...ref('a') })) as { data?: Record<string, string> }).data?.['of'],
+        context ?? 'own',
+      )
     }
     // What is not named any more is kept all the same.
     await first.api.setClusters(['east'])
@@ -83,7 +122,11 @@ test('each cluster has an API of its own on one port, and a context; all are the
     const second = await run()
     assert.equal(statSync(join(second.folder, 'state.json')).mode & 0o777, 0o600)
     assert.deepEqual(second.said.map(({ kind }) => kind), ['restored', 'serving'])
-    assert.deepEqual(second.contexts(), ['kubeloop', 'west', 'east'], 'they can be looked into before the operator is there')
+    assert.deepEqual(
+      second.contexts(),
+      ['kubeloop', 'west', 'east'],
+      'they can be looked into before the operator is there',
+    )
     await second.api.setClusters(['west'])
     assert.equal((await (await second.clientOf('west')).get(ConfigMap, ref('a')))?.data?.['of'], 'west')
     // A change in another cluster alone is saved, too.
@@ -102,14 +145,20 @@ test('each cluster has an API of its own on one port, and a context; all are the
   })
 })
 
-test('definitions, owned objects and watches of another cluster are as those of the operator\'s own', async () => {
+test("definitions, owned objects and watches of another cluster are as those of the operator's own", async () => {
   await inFolder(async (run) => {
     const { api, said, clientOf } = await run()
     await api.setClusters(['west'])
     const west = await clientOf('west')
     await west.create(CRD as never, crdOf([Thing])[0] as never)
     const definition = said.at(-1)
-    assert.deepEqual(definition, { kind: 'definition', name: 'things.test.dev', cluster: 'west', versions: ['v1'], result: 'installed' })
+    assert.deepEqual(definition, {
+      kind: 'definition',
+      name: 'things.test.dev',
+      cluster: 'west',
+      versions: ['v1'],
+      result: 'installed',
+    })
     await assert.rejects((await clientOf()).list(Thing), /could not find|does not serve/)
     const owner = await west.create(Thing, { metadata: ref('a'), spec: {} })
     const stop = new AbortController()
@@ -128,12 +177,13 @@ test('definitions, owned objects and watches of another cluster are as those of 
   })
 })
 
-test('what names no cluster that there is goes to the operator\'s own, and what has no token nowhere', async () => {
+test("what names no cluster that there is goes to the operator's own, and what has no token nowhere", async () => {
   await inFolder(async (run) => {
     const { api, clientOf, folder } = await run()
     await api.setClusters(['west'])
     const { cluster } = await loadConfig({ kubeconfig: join(folder, 'kubeconfig'), context: 'west' })
-    const at = (path: string, change: object = {}) => new Cluster({ name: 'test', config: { ...cluster, ...change, server: `https://${api.authority}${path}` } })
+    const at = (path: string, change: object = {}) =>
+      new Cluster({ name: 'test', config: { ...cluster, ...change, server: `https://${api.authority}${path}` } })
     for (const path of ['/clusters/nowhere', '/clusters', '/clusters/westward', '/clusters/west/clusters/west']) {
       const each = at(path)
       await assert.rejects(each.client.list(Namespace), /the server answered 404/)
@@ -153,9 +203,16 @@ test('the addresses in an answer are those of its cluster', async () => {
     for (const [context, prefix] of [['kubeloop', ''], ['west', '/clusters/west']] as const) {
       const { cluster: config } = await loadConfig({ kubeconfig: join(folder, 'kubeconfig'), context })
       const cluster = new Cluster({ name: 'test', config })
-      const { paths } = await cluster.api.raw({ method: 'GET', path: '/openapi/v3' }, 'read') as { paths: Record<string, { serverRelativeURL: string }> }
-      assert.ok(paths['api/v1']!.serverRelativeURL.startsWith(`${prefix}/openapi/v3/api/v1?hash=`), paths['api/v1']!.serverRelativeURL)
-      const document = await cluster.api.raw({ method: 'GET', path: '/openapi/v3/api/v1' }, 'read') as { openapi: string }
+      const { paths } = await cluster.api.raw({ method: 'GET', path: '/openapi/v3' }, 'read') as {
+        paths: Record<string, { serverRelativeURL: string }>
+      }
+      assert.ok(
+        paths['api/v1']!.serverRelativeURL.startsWith(`${prefix}/openapi/v3/api/v1?hash=`),
+        paths['api/v1']!.serverRelativeURL,
+      )
+      const document = await cluster.api.raw({ method: 'GET', path: '/openapi/v3/api/v1' }, 'read') as {
+        openapi: string
+      }
       assert.equal(document.openapi, '3.0.0')
       cluster.close()
     }
@@ -170,7 +227,10 @@ test('a state of which one cluster cannot be read is put aside whole', async () 
     const { folder } = await run()
     const file = join(folder, 'state.json')
     const state = JSON.parse(readFileSync(file, 'utf8')) as { clusters: Record<string, object> }
-    writeFileSync(file, JSON.stringify({ ...state, clusters: { west: { ...state.clusters['west'], format: 'other' } } }))
+    writeFileSync(
+      file,
+      JSON.stringify({ ...state, clusters: { west: { ...state.clusters['west'], format: 'other' } } }),
+    )
     const { said, contexts } = await run()
     assert.match(JSON.stringify(said[0]), /Cannot use the state of the last run: .*it is kept in .*state\.json\.bad/)
     assert.deepEqual(contexts(), ['kubeloop'])

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -31,12 +41,17 @@ test('the sample is the example, to the letter', () => {
 
 test('the demo names every module in full', () => {
   const text = sampleWithModules((specifier) => `file:///x/${specifier}.js`)
-  assert.deepEqual([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name), ['file:///x/kubeloop.js', 'file:///x/kubeloop/kinds.js', 'file:///x/zod.js'])
+  assert.deepEqual([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name), [
+    'file:///x/kubeloop.js',
+    'file:///x/kubeloop/kinds.js',
+    'file:///x/zod.js',
+  ])
 })
 
 test('new writes an operator and its test, and overwrites neither', async () => {
   await inFolder(async (path) => {
-    const make = (file: string): Promise<void> => newOperator(file, { runtime: 'node', version: '0.1.0', folder: path('') })
+    const make = (file: string): Promise<void> =>
+      newOperator(file, { runtime: 'node', version: '0.1.0', folder: path('') })
     await make(path('sub/operator.ts'))
     assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), SAMPLE_OPERATOR)
     assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /from '\.\/operator\.ts'/)
@@ -49,8 +64,13 @@ test('new writes an operator and its test, and overwrites neither', async () => 
   })
 })
 
-const PROJECT = { node: ['package.json', 'tsconfig.json'], bun: ['package.json', 'tsconfig.json'], deno: ['deno.json'] } as const
-const projectIn = (path: (name: string) => string): string[] => ['package.json', 'tsconfig.json', 'deno.json'].filter((name) => existsSync(path(name)))
+const PROJECT = {
+  node: ['package.json', 'tsconfig.json'],
+  bun: ['package.json', 'tsconfig.json'],
+  deno: ['deno.json'],
+} as const
+const projectIn = (path: (name: string) => string): string[] =>
+  ['package.json', 'tsconfig.json', 'deno.json'].filter((name) => existsSync(path(name)))
 
 test('new writes what its runtime needs, nothing of another one, and nothing that is there already, here or above', async () => {
   for (const runtime of ['node', 'bun', 'deno'] as const) {
@@ -58,7 +78,9 @@ test('new writes what its runtime needs, nothing of another one, and nothing tha
       await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
       assert.deepEqual(projectIn(path), PROJECT[runtime])
       const text = PROJECT[runtime].map((name) => readFileSync(path(name), 'utf8')).join()
-      for (const other of ['node', 'bun', 'deno'].filter((each) => each !== runtime)) assert.doesNotMatch(text, new RegExp(`"@types/${other}"|"${other}"`))
+      for (const other of ['node', 'bun', 'deno'].filter((each) => each !== runtime)) {
+        assert.doesNotMatch(text, new RegExp(`"@types/${other}"|"${other}"`))
+      }
       assert.match(text, /kubeloop.*\^0\.1\.0/)
       mkdirSync(path('below'))
       await newOperator(path('below/operator.ts'), { runtime, version: '0.1.0', folder: path('below') })
@@ -67,7 +89,9 @@ test('new writes what its runtime needs, nothing of another one, and nothing tha
     await inFolder(async (path) => {
       for (const name of ['package.json', 'tsconfig.json', 'deno.json']) writeFileSync(path(name), 'mine')
       await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
-      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) assert.equal(readFileSync(path(name), 'utf8'), 'mine')
+      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) {
+        assert.equal(readFileSync(path(name), 'utf8'), 'mine')
+      }
     })
   }
 })
@@ -78,15 +102,25 @@ test('new says what a package.json that is there already lacks', async () => {
     await inFolder(async (path) => {
       writeFileSync(path('package.json'), typeof own === 'string' ? own : JSON.stringify(own))
       mkdirSync(path('below'))
-      await newOperator(path('below/operator.ts'), { runtime, version: '0.1.0', folder: path('below'), print: (line) => lines.push(line) })
+      await newOperator(path('below/operator.ts'), {
+        runtime,
+        version: '0.1.0',
+        folder: path('below'),
+        print: (line) => lines.push(line),
+      })
     })
     return lines.filter((line) => line.startsWith('first'))
   }
   const installed = { dependencies: { kubeloop: '*', zod: '*' } }
   const setModule = 'first  npm pkg set type=module, so that Node and tsc take .ts files for modules'
   assert.deepEqual(await printed('node', installed), [setModule, 'first  npm install @types/node typescript'])
-  assert.deepEqual(await printed('node', { type: 'module' }), ['first  npm install kubeloop zod @types/node typescript'])
-  assert.deepEqual(await printed('node', { ...installed, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }), [])
+  assert.deepEqual(await printed('node', { type: 'module' }), [
+    'first  npm install kubeloop zod @types/node typescript',
+  ])
+  assert.deepEqual(
+    await printed('node', { ...installed, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }),
+    [],
+  )
   assert.deepEqual(await printed('bun', installed), ['first  bun add @types/bun typescript'])
   assert.deepEqual(await printed('deno', installed), ['first  deno add npm:@types/node'])
   assert.deepEqual(await printed('node', 'not JSON'), [])
@@ -106,7 +140,10 @@ test('of a folder, the times of the files that are wanted are known, and of thos
     for (const file of ['operator.ts', 'notes.md', 'lib/a.ts', 'node_modules/b.ts']) writeFileSync(path(file), '')
     symlinkSync(path('gone.ts'), path('link.ts'))
     utimesSync(path('lib/a.ts'), 1000, 1000)
-    const times = await writtenBelow(path(''), (name, isFolder) => name !== 'node_modules' && (isFolder || name.endsWith('.ts')))
+    const times = await writtenBelow(
+      path(''),
+      (name, isFolder) => name !== 'node_modules' && (isFolder || name.endsWith('.ts')),
+    )
     assert.deepEqual([...times.keys()].sort(), [path('lib/a.ts'), path('operator.ts')])
     assert.equal(times.get(path('lib/a.ts')), 1_000_000)
     assert.equal((await writtenBelow(path('nowhere'), () => true)).size, 0)
@@ -125,19 +162,35 @@ test('each other cluster has a context of its name in it, on the same port', asy
   const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, ['west', 'kubeloop'])
   const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
   assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
-  assert.deepEqual([...contexts].map(([name, fields]) => [name, fields.text('cluster'), fields.text('user'), fields.text('namespace')]), [
-    ['kubeloop', 'kubeloop', 'kubeloop', 'default'], ['west', 'west', 'kubeloop', 'default'], ['kubeloop.other', 'kubeloop.other', 'kubeloop', 'default'],
-  ])
-  assert.deepEqual([...clusters.values()].map((fields) => [fields.text('server'), fields.text('certificate-authority-data')]), [
-    ['https://127.0.0.1:1', btoa('PEM')], ['https://127.0.0.1:1/clusters/west', btoa('PEM')], ['https://127.0.0.1:1/clusters/kubeloop', btoa('PEM')],
-  ])
+  assert.deepEqual(
+    [...contexts].map((
+      [name, fields],
+    ) => [name, fields.text('cluster'), fields.text('user'), fields.text('namespace')]),
+    [
+      ['kubeloop', 'kubeloop', 'kubeloop', 'default'],
+      ['west', 'west', 'kubeloop', 'default'],
+      ['kubeloop.other', 'kubeloop.other', 'kubeloop', 'default'],
+    ],
+  )
+  assert.deepEqual(
+    [...clusters.values()].map((fields) => [fields.text('server'), fields.text('certificate-authority-data')]),
+    [
+      ['https://127.0.0.1:1', btoa('PEM')],
+      ['https://127.0.0.1:1/clusters/west', btoa('PEM')],
+      ['https://127.0.0.1:1/clusters/kubeloop', btoa('PEM')],
+    ],
+  )
 })
 
 test('changes are saved together, for this user alone', async () => {
   await inFolder(async (path) => {
     const clock = new FakeClock()
     let saves = 0
-    const file = new StateFile(path('state.json'), { clock, save: () => ({ saves: ++saves }), onError: (error) => assert.fail(String(error)) })
+    const file = new StateFile(path('state.json'), {
+      clock,
+      save: () => ({ saves: ++saves }),
+      onError: (error) => assert.fail(String(error)),
+    })
     file.changed()
     file.changed()
     await clock.advance(299)
@@ -170,11 +223,31 @@ test('a state that cannot be read is put aside, and said', async () => {
 })
 
 test('what is said, for a person and as data', () => {
-  assert.deepEqual(prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }), ['  installed  foos.example.org/v1,v2'])
-  assert.deepEqual(prettyLines({ kind: 'definition', name: 'foos.example.org', cluster: 'west', versions: ['v1'], result: 'updated' }), ['  updated    foos.example.org/v1 in west'])
-  assert.match(prettyLines({ kind: 'applied', object: 'Foo default/a', cluster: 'west', result: 'created', manifest: 'a.yaml' })[0]!, /^ {2}applied {4}Foo default\/a in west {2,}a\.yaml$/)
-  assert.match(prettyLines({ kind: 'try', command: 'kubectl get foos' })[0]!, /^ {2}kubectl get foos {2,}\(same path every time/)
-  assert.deepEqual(prettyLines({ kind: 'try', command: 'kubectl --context west get foos', cluster: 'west' }), ['  kubectl --context west get foos'])
+  assert.deepEqual(
+    prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }),
+    ['  installed  foos.example.org/v1,v2'],
+  )
+  assert.deepEqual(
+    prettyLines({ kind: 'definition', name: 'foos.example.org', cluster: 'west', versions: ['v1'], result: 'updated' }),
+    ['  updated    foos.example.org/v1 in west'],
+  )
+  assert.match(
+    prettyLines({
+      kind: 'applied',
+      object: 'Foo default/a',
+      cluster: 'west',
+      result: 'created',
+      manifest: 'a.yaml',
+    })[0]!,
+    /^ {2}applied {4}Foo default\/a in west {2,}a\.yaml$/,
+  )
+  assert.match(
+    prettyLines({ kind: 'try', command: 'kubectl get foos' })[0]!,
+    /^ {2}kubectl get foos {2,}\(same path every time/,
+  )
+  assert.deepEqual(prettyLines({ kind: 'try', command: 'kubectl --context west get foos', cluster: 'west' }), [
+    '  kubectl --context west get foos',
+  ])
   assert.deepEqual(prettyLines({ kind: 'stopped' }), [])
   const line = jsonLine({ kind: 'problem', message: 'no {name} here' }, 0)
   assert.deepEqual(JSON.parse(line), { time: '1970-01-01T00:00:00.000Z', level: 'error', message: 'no {name} here' })

@@ -3,22 +3,38 @@ import { test } from 'node:test'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { LiveView, reportFields } from '../../lib/cli/dev/child/live_view.ts'
 
-const view = (): LiveView => new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
+const view = (): LiveView =>
+  new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
 
 function report(change: Partial<ReconcileReport>): ReconcileReport {
   return {
-    controller: 'foo', kind: 'Foo', key: 'default/a', causes: ['added'], count: 1, attempt: 1, durationMs: 8,
-    disposition: { kind: 'forget', label: 'success' }, retryInMs: undefined, writes: [], ...change,
+    controller: 'foo',
+    kind: 'Foo',
+    key: 'default/a',
+    causes: ['added'],
+    count: 1,
+    attempt: 1,
+    durationMs: 8,
+    disposition: { kind: 'forget', label: 'success' },
+    retryInMs: undefined,
+    writes: [],
+    ...change,
   } as ReconcileReport
 }
 
 function failure(message: string, attempt: number, stack?: string): ReconcileReport {
   const error = Object.assign(new Error(message), { stack: stack ?? `Error: ${message}` })
-  return report({ count: attempt, attempt, disposition: { kind: 'retry', error, label: 'error' } as ReconcileReport['disposition'], retryInMs: 5 * 2 ** (attempt - 1) })
+  return report({
+    count: attempt,
+    attempt,
+    disposition: { kind: 'retry', error, label: 'error' } as ReconcileReport['disposition'],
+    retryInMs: 5 * 2 ** (attempt - 1),
+  })
 }
 
 /** Without the time of day, which depends on where one is. */
-const text = (lines: readonly string[]): string[] => lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').trimEnd())
+const text = (lines: readonly string[]): string[] =>
+  lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').trimEnd())
 
 test('cause first, what was written last', () => {
   const writes: ReconcileReport['writes'] = [
@@ -37,23 +53,48 @@ test('nothing is said of an echo of our own status, but of everything else', () 
   assert.equal(live.lines(report({ count: 1, causes: ['status.ready none→true'] }), 0).length, 1)
   assert.deepEqual(live.lines(report({ count: 2, causes: ['status.ready none→true'] }), 0), [])
   assert.equal(live.lines(report({ count: 3, causes: ['status.ready none→true', 'Deployment changed'] }), 0).length, 1)
-  assert.equal(live.lines(report({ count: 4, causes: ['status.ready none→true'], writes: [{ verb: 'patch', kind: 'A', key: 'b', result: 'changed' }] }), 0).length, 1)
+  assert.equal(
+    live.lines(
+      report({
+        count: 4,
+        causes: ['status.ready none→true'],
+        writes: [{ verb: 'patch', kind: 'A', key: 'b', result: 'changed' }],
+      }),
+      0,
+    ).length,
+    1,
+  )
 })
 
 test('equal failures fold, told again whenever their number has doubled', () => {
   const live = view()
-  const lines = Array.from({ length: 9 }, (_, i) => text(live.lines(failure('no', i + 1), 0)).map((line) => line.trim()))
+  const lines = Array.from(
+    { length: 9 },
+    (_, i) => text(live.lines(failure('no', i + 1), 0)).map((line) => line.trim()),
+  )
   assert.equal(lines[0]!.length, 1)
   assert.match(lines[0]![0]!, /failed {3}no {2}\(retry 1 in 5 ms\)$/)
   assert.deepEqual(lines.slice(1), [
-    ['… Foo default/a failed again  (retry 2 in 10 ms)'], ['… Foo default/a failed again  (retry 3 in 20 ms)'], [],
-    ['… Foo default/a failed again  (retry 5 in 80 ms)'], [], [], [], ['… Foo default/a failed again  (retry 9 in 1.3 s)'],
+    ['… Foo default/a failed again  (retry 2 in 10 ms)'],
+    ['… Foo default/a failed again  (retry 3 in 20 ms)'],
+    [],
+    ['… Foo default/a failed again  (retry 5 in 80 ms)'],
+    [],
+    [],
+    [],
+    ['… Foo default/a failed again  (retry 9 in 1.3 s)'],
   ])
 })
 
 test('a requeue is told each time, with when the key comes back, and is no failure', () => {
   const live = view()
-  const requeue = (attempt: number): ReconcileReport => report({ count: attempt, attempt, disposition: { kind: 'requeue', priority: undefined, label: 'requeue' }, retryInMs: 5 * 2 ** (attempt - 1) })
+  const requeue = (attempt: number): ReconcileReport =>
+    report({
+      count: attempt,
+      attempt,
+      disposition: { kind: 'requeue', priority: undefined, label: 'requeue' },
+      retryInMs: 5 * 2 ** (attempt - 1),
+    })
   assert.match(live.lines(requeue(1), 0)[0]!, /ok {7}nothing to write, again in 5 ms \(requeue 1\)$/)
   assert.match(live.lines(requeue(2), 0)[0]!, /again in 10 ms \(requeue 2\)$/)
   assert.deepEqual([reportFields(requeue(1))['outcome'], reportFields(requeue(1))['error']], ['requeue', undefined])
@@ -72,8 +113,11 @@ test('another failure, another key, and a failure after a success are told in fu
 })
 
 test('a failure shows the innermost frame of the user, and its line', () => {
-  const stack = 'Error: no\n    at inner (/w/node_modules/x/y.js:1:1)\n    at render (/w/operator.ts:24:37)\n    at node:internal/process/task_queues:105:5'
-  assert.deepEqual(text(view().lines(failure('no', 1, stack), 0)).slice(1), ['          operator.ts:24:37  line of /w/operator.ts:24:37'])
+  const stack =
+    'Error: no\n    at inner (/w/node_modules/x/y.js:1:1)\n    at render (/w/operator.ts:24:37)\n    at node:internal/process/task_queues:105:5'
+  assert.deepEqual(text(view().lines(failure('no', 1, stack), 0)).slice(1), [
+    '          operator.ts:24:37  line of /w/operator.ts:24:37',
+  ])
 })
 
 const restart = { changed: 'operator.ts', downMs: 90, elects: false }
@@ -84,7 +128,9 @@ test('a restart that finds all as it should be is one line', () => {
   assert.deepEqual(live.lines(report({}), 0), [])
   assert.deepEqual(live.lines(report({ key: 'default/b' }), 0), [])
   assert.ok(live.restarting)
-  assert.deepEqual(live.settled(true), ['↻ operator.ts changed, restarted in 90 ms (leader election is off in dev; this was also a crash test: 2 keys, converged)'])
+  assert.deepEqual(live.settled(true), [
+    '↻ operator.ts changed, restarted in 90 ms (leader election is off in dev; this was also a crash test: 2 keys, converged)',
+  ])
   assert.ok(!live.restarting)
   assert.deepEqual(live.settled(true), [])
   assert.equal(live.lines(report({}), 0).length, 1)
@@ -94,7 +140,9 @@ test('a restart that finds work is told before the work, and claims nothing', ()
   const live = view()
   live.restarted({ ...restart, elects: true, downMs: undefined, changed: undefined })
   live.lines(report({}), 0)
-  const lines = text(live.lines(report({ key: 'default/b', writes: [{ verb: 'apply', kind: 'A', key: 'x/y', result: 'changed' }] }), 0))
+  const lines = text(
+    live.lines(report({ key: 'default/b', writes: [{ verb: 'apply', kind: 'A', key: 'x/y', result: 'changed' }] }), 0),
+  )
   assert.equal(lines[0], '↻ restarted (1 key unchanged so far)')
   assert.match(lines[1]!, /default\/b .*applied A x\/y \(changed\)$/)
   assert.deepEqual(live.settled(true), [])
@@ -109,16 +157,27 @@ test('as data, an error is its message and a duration has one decimal', () => {
 
 test('the namespace of what was written is named where it is not that of the key, and its cluster where it is another one', () => {
   const write = { verb: 'apply', kind: 'ConfigMap', result: 'created' } as const
-  const shown = (change: Partial<ReconcileReport>): string => text(view().lines(report(change), 0))[0]!.split(/ (?:ok|failed) +/)[1]!
-  assert.equal(shown({ writes: [{ ...write, key: 'default/app' }, { ...write, key: 'default/app', cluster: 'west' }] }),
-    'applied ConfigMap/app (created), applied ConfigMap/app in west (created)')
-  assert.equal(shown({ writes: [{ ...write, key: 'team-a/app' }, { ...write, key: 'team-b/app', cluster: 'west' }] }),
-    'applied ConfigMap team-a/app (created), applied ConfigMap team-b/app in west (created)')
-  assert.equal(shown({ key: 'a', writes: [{ ...write, key: 'default/app' }, { ...write, kind: 'Namespace', key: 'b' }] }),
-    'applied ConfigMap default/app (created), applied Namespace/b (created)')
+  const shown = (change: Partial<ReconcileReport>): string =>
+    text(view().lines(report(change), 0))[0]!.split(/ (?:ok|failed) +/)[1]!
+  assert.equal(
+    shown({ writes: [{ ...write, key: 'default/app' }, { ...write, key: 'default/app', cluster: 'west' }] }),
+    'applied ConfigMap/app (created), applied ConfigMap/app in west (created)',
+  )
+  assert.equal(
+    shown({ writes: [{ ...write, key: 'team-a/app' }, { ...write, key: 'team-b/app', cluster: 'west' }] }),
+    'applied ConfigMap team-a/app (created), applied ConfigMap team-b/app in west (created)',
+  )
+  assert.equal(
+    shown({ key: 'a', writes: [{ ...write, key: 'default/app' }, { ...write, kind: 'Namespace', key: 'b' }] }),
+    'applied ConfigMap default/app (created), applied Namespace/b (created)',
+  )
   const status = { verb: 'status', kind: 'Foo', key: 'default/a', result: 'changed' } as const
-  assert.equal(shown({ writes: [status, { ...status, cluster: 'west' }, { ...status, key: 'default/b' }, { ...status, kind: 'Bar' }] }),
-    'status, status Foo/a in west, status Foo/b, status Bar/a')
+  assert.equal(
+    shown({
+      writes: [status, { ...status, cluster: 'west' }, { ...status, key: 'default/b' }, { ...status, kind: 'Bar' }],
+    }),
+    'status, status Foo/a in west, status Foo/b, status Bar/a',
+  )
   assert.equal(shown({ cluster: 'west', writes: [{ ...status, cluster: 'west' }, status] }), 'status, status Foo/a')
 })
 
@@ -126,5 +185,8 @@ test('a key of another cluster is named with it, in folded failures, too', () =>
   const live = view()
   assert.match(text(live.lines(report({ cluster: 'west' }), 0))[0]!, /^Foo default\/a in west {3,}added/)
   live.lines({ ...failure('no', 1), cluster: 'west' }, 0)
-  assert.match(text(live.lines({ ...failure('no', 2), cluster: 'west' }, 0))[0]!, /… Foo default\/a in west failed again/)
+  assert.match(
+    text(live.lines({ ...failure('no', 2), cluster: 'west' }, 0))[0]!,
+    /… Foo default\/a in west failed again/,
+  )
 })

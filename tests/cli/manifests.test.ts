@@ -19,30 +19,52 @@ items:
 - { apiVersion: v1, kind: Secret, metadata: { name: b, namespace: x } }
 - { apiVersion: v1, kind: Secret, metadata: { name: c } }
 `
-  assert.deepEqual((await parseManifest(yaml, 'f')).map(({ kind, metadata }) => `${kind} ${metadata.name}`), ['ConfigMap a', 'Secret b', 'Secret c'])
-  assert.deepEqual(await parseManifest('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}', 'f'), [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } }])
+  assert.deepEqual((await parseManifest(yaml, 'f')).map(({ kind, metadata }) => `${kind} ${metadata.name}`), [
+    'ConfigMap a',
+    'Secret b',
+    'Secret c',
+  ])
+  assert.deepEqual(await parseManifest('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}', 'f'), [{
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+  }])
 })
 
 test('flow style may end at any indentation, in each document, and "<<" merges, as kubectl has it', async () => {
   const flow = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {\n  name: a\n}\n'
-  const merged = 'apiVersion: v1\nkind: ConfigMap\nmetadata: &meta { name: c, namespace: d }\ndata: { <<: *meta, name: e }\n'
-  assert.deepEqual(await parseManifest(`${flow}---\n${flow}`, 'f'), [1, 2].map(() => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } })))
+  const merged =
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: &meta { name: c, namespace: d }\ndata: { <<: *meta, name: e }\n'
+  assert.deepEqual(
+    await parseManifest(`${flow}---\n${flow}`, 'f'),
+    [1, 2].map(() => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } })),
+  )
   assert.deepEqual(await parseManifest(merged, 'f'), [
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'd' }, data: { name: 'e', namespace: 'd' } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'c', namespace: 'd' },
+      data: { name: 'e', namespace: 'd' },
+    },
   ])
 })
 
-for (const [text, message] of [
-  ['', 'Cannot read f.yaml: there is no object in it'],
-  ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
-  ['{ "kind": ', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
-  ['- a', 'Cannot read f.yaml: it is no object'],
-  ['kind: Foo', 'Cannot read f.yaml: it has no apiVersion'],
-  ['apiVersion: v1', 'Cannot read f.yaml: it has no kind'],
-  ['{apiVersion: v1, kind: Foo, metadata: {}}', 'Cannot read f.yaml: it (Foo) has no metadata.name'],
-  ['{apiVersion: v1, kind: Foo, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Foo}', 'Cannot read f.yaml: document 2 (Foo) has no metadata.name'],
-  ['{apiVersion: v1, kind: List, items: [{apiVersion: v1}]}', 'Cannot read f.yaml: item 1 has no kind'],
-] as const) {
+for (
+  const [text, message] of [
+    ['', 'Cannot read f.yaml: there is no object in it'],
+    ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
+    ['{ "kind": ', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
+    ['- a', 'Cannot read f.yaml: it is no object'],
+    ['kind: Foo', 'Cannot read f.yaml: it has no apiVersion'],
+    ['apiVersion: v1', 'Cannot read f.yaml: it has no kind'],
+    ['{apiVersion: v1, kind: Foo, metadata: {}}', 'Cannot read f.yaml: it (Foo) has no metadata.name'],
+    [
+      '{apiVersion: v1, kind: Foo, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Foo}',
+      'Cannot read f.yaml: document 2 (Foo) has no metadata.name',
+    ],
+    ['{apiVersion: v1, kind: List, items: [{apiVersion: v1}]}', 'Cannot read f.yaml: item 1 has no kind'],
+  ] as const
+) {
   test(`refused: ${JSON.stringify(text)}`, async () => {
     await assert.rejects(parseManifest(text, 'f.yaml'), (error: Error) => {
       if (typeof message === 'string') assert.equal(error.message, message)
@@ -57,11 +79,14 @@ test('the name of a cluster may stand before that of a file', async () => {
   try {
     const file = join(folder, 'a=b.json')
     writeFileSync(file, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}')
-    const read = async (given: string) => (await readManifests([given])).map(({ name, cluster, objects }) => [name, cluster, objects.length])
+    const read = async (given: string) =>
+      (await readManifests([given])).map(({ name, cluster, objects }) => [name, cluster, objects.length])
     assert.deepEqual(await read(file), [[file, undefined, 1]])
     assert.deepEqual(await read(`west=${file}`), [[file, 'west', 1]])
     assert.deepEqual(await read(`far.west-2=${file}`), [[file, 'far.west-2', 1]])
-    await assert.rejects(readManifests([`west=${file}.gone`]), { message: `Cannot read ${file}.gone: there is no such file` })
+    await assert.rejects(readManifests([`west=${file}.gone`]), {
+      message: `Cannot read ${file}.gone: there is no such file`,
+    })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -5,10 +5,18 @@ import { chooseRuntime, launchArguments, nodeTooOld, OLDEST_NODE, type Surroundi
 
 const node = { name: 'node', version: '26.10.0', program: '/opt/node' } as const
 const installed: Surroundings['find'] = (name, beside) => (beside ? `/beside/${name}` : `/path/${name}`)
-const on = (change: Partial<Surroundings>): Surroundings => ({ current: node, userAgent: undefined, execPath: undefined, find: installed, ...change })
+const on = (change: Partial<Surroundings>): Surroundings => ({
+  current: node,
+  userAgent: undefined,
+  execPath: undefined,
+  find: installed,
+  ...change,
+})
 
 test('the runtime this was called with runs the operator', () => {
-  for (const userAgent of [undefined, 'npm/11.0.0 node/v26', 'pnpm/10', 'yarn/4']) assert.deepEqual(chooseRuntime(undefined, on({ userAgent }), 'a.ts'), node)
+  for (const userAgent of [undefined, 'npm/11.0.0 node/v26', 'pnpm/10', 'yarn/4']) {
+    assert.deepEqual(chooseRuntime(undefined, on({ userAgent }), 'a.ts'), node)
+  }
   const deno = { name: 'deno', version: '2.9.6', program: '/opt/deno' } as const
   assert.deepEqual(chooseRuntime(undefined, on({ current: deno, userAgent: 'bun/1.4.5' }), 'a.ts'), deno)
 })
@@ -17,16 +25,28 @@ test('bunx means Bun, and the Bun that it is', () => {
   const bunx = on({ userAgent: 'bun/1.4.5 npm/? node/v26.3.0', execPath: '/opt/bun/bunx' })
   assert.deepEqual(chooseRuntime(undefined, bunx, 'a.ts'), { name: 'bun', program: '/beside/bun', version: undefined })
   assert.deepEqual(chooseRuntime('node', bunx, 'a.ts'), node)
-  assert.equal(chooseRuntime(undefined, { ...bunx, find: (name, beside) => (beside ? undefined : `/path/${name}`) }, 'a.ts').program, '/path/bun')
+  assert.equal(
+    chooseRuntime(undefined, { ...bunx, find: (name, beside) => (beside ? undefined : `/path/${name}`) }, 'a.ts')
+      .program,
+    '/path/bun',
+  )
 })
 
 test('one that was asked for and is not there is said', () => {
-  assert.throws(() => chooseRuntime('deno', on({ find: () => undefined }), 'a.ts'), /^Error: Cannot run a\.ts with deno: there is no "deno" in PATH/)
+  assert.throws(
+    () => chooseRuntime('deno', on({ find: () => undefined }), 'a.ts'),
+    /^Error: Cannot run a\.ts with deno: there is no "deno" in PATH/,
+  )
 })
 
 test('a Node that is too old is told by its version', () => {
   for (const version of ['22.19.0', '23.0.0', 'v26.10.0']) assert.equal(nodeTooOld(version, 'a.ts'), undefined)
-  for (const version of ['20.20.2', '22.18.9', '8.0.0']) assert.match(nodeTooOld(version, 'a.ts')!, new RegExp(`\\.ts files need Node ≥ 22\\.19; this is ${version.replaceAll('.', '\\.')} `))
+  for (const version of ['20.20.2', '22.18.9', '8.0.0']) {
+    assert.match(
+      nodeTooOld(version, 'a.ts')!,
+      new RegExp(`\\.ts files need Node ≥ 22\\.19; this is ${version.replaceAll('.', '\\.')} `),
+    )
+  }
 })
 
 test('the launcher refuses the same versions', () => {
@@ -37,19 +57,39 @@ test('the launcher refuses the same versions', () => {
 const launch = { file: '/w/a.ts', preload: '/k/preload.js', server: '127.0.0.1:1234', passed: ['--x'] }
 
 test('each runtime loads what the command needs before the file', () => {
-  assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), ['--import', '/k/preload.js', '--x', '/w/a.ts'])
-  assert.deepEqual(launchArguments({ name: 'bun', version: '1.4.5' }, launch), ['--preload', '/k/preload.js', '--x', '/w/a.ts'])
+  assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), [
+    '--import',
+    '/k/preload.js',
+    '--x',
+    '/w/a.ts',
+  ])
+  assert.deepEqual(launchArguments({ name: 'bun', version: '1.4.5' }, launch), [
+    '--preload',
+    '/k/preload.js',
+    '--x',
+    '/w/a.ts',
+  ])
 })
 
 const NEEDED = [
-  '--allow-net=127.0.0.1:1234', '--allow-read=.', '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG', '--allow-sys=hostname',
+  '--allow-net=127.0.0.1:1234',
+  '--allow-read=.',
+  '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG',
+  '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>
-  launchArguments({ name: 'deno', version: '2.9.6' }, { ...launch, passed }).filter((each) => /^-A|^--(allow|x)/.test(each))
+  launchArguments({ name: 'deno', version: '2.9.6' }, { ...launch, passed }).filter((each) =>
+    /^-A|^--(allow|x)/.test(each)
+  )
 
 test('Deno gets exactly the permissions that are needed, joined with what the user passes on', () => {
   assert.deepEqual(denoFlags([]), NEEDED)
-  assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), ['--allow-net=127.0.0.1:1234,example.org', ...NEEDED.slice(1), '--allow-run=git', '--x'])
+  assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), [
+    '--allow-net=127.0.0.1:1234,example.org',
+    ...NEEDED.slice(1),
+    '--allow-run=git',
+    '--x',
+  ])
   assert.deepEqual(denoFlags(['--allow-read']), [NEEDED[0], '--allow-read', NEEDED[2], NEEDED[3]])
   assert.deepEqual(denoFlags(['-A']), ['-A'])
 })

@@ -1,28 +1,57 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
 import { savedFilesOf } from '../../lib/cli/dev/operator_files.ts'
-import { SavedFiles, type Saved } from '../../lib/cli/dev/saved_files.ts'
+import { type Saved, SavedFiles } from '../../lib/cli/dev/saved_files.ts'
 import { WAYS } from './saving.ts'
 
 /** Files in memory, saved and looked at under a clock that the test advances. */
-function memory(isLoading: () => boolean = () => false): { files: Map<string, string>; clock: FakeClock; saved: SavedFiles; versions: Map<string, number>; save(file: string, text: string | undefined): void } {
+function memory(
+  isLoading: () => boolean = () => false,
+): {
+  files: Map<string, string>
+  clock: FakeClock
+  saved: SavedFiles
+  versions: Map<string, number>
+  save(file: string, text: string | undefined): void
+} {
   const clock = new FakeClock()
   const files = new Map([['a.ts', 'a'], ['b.ts', 'b']])
   const versions = new Map<string, number>()
   const stamp = (file: string): string | undefined => (files.get(file) ? `${versions.get(file) ?? 0}` : undefined)
   const saved = new SavedFiles({
-    clock, isLoading,
-    scan: () => Promise.resolve({ texts: new Map([...files]), stamps: new Map([...files.keys()].map((file) => [file, stamp(file)])) }),
+    clock,
+    isLoading,
+    scan: () =>
+      Promise.resolve({
+        texts: new Map([...files]),
+        stamps: new Map([...files.keys()].map((file) => [file, stamp(file)])),
+      }),
     look: (wanted) => Promise.resolve(new Map([...wanted].map((file) => [file, stamp(file)]))),
     read: (file) => Promise.resolve(files.get(file)),
   })
   return {
-    files, clock, saved, versions,
+    files,
+    clock,
+    saved,
+    versions,
     save(file, text) {
       versions.set(file, (versions.get(file) ?? 0) + 1)
       if (text === undefined) files.delete(file)
@@ -128,7 +157,10 @@ interface Disk {
   next(): Promise<readonly string[]>
 }
 
-async function onDisk(write: (path: (name: string) => string) => void, use: (disk: Disk) => Promise<void>): Promise<void> {
+async function onDisk(
+  write: (path: (name: string) => string) => void,
+  use: (disk: Disk) => Promise<void>,
+): Promise<void> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-saved-')))
   const path = (name: string): string => join(folder, name)
   const clock = new FakeClock()
@@ -176,13 +208,36 @@ for (const [how, save] of Object.entries(WAYS)) {
 
 test('an operator has the files that it imports, wherever they are and whatever they are called', async () => {
   await onDisk((path) => {
-    for (const folder of ['node_modules/@acme', 'node_modules/theirs', 'packages/shared/src', 'lib/deep']) mkdirSync(path(folder), { recursive: true })
-    writeFileSync(path('package.json'), JSON.stringify({ imports: { '#lib/*': './lib/*', '#one': { default: './lib/one.ts' } } }))
-    writeFileSync(path('tsconfig.json'), '{ // as everywhere\n"compilerOptions": { "paths": { "~/*": ["./lib/*"] } } }'.replace('// as everywhere', '\n// as everywhere'))
-    writeFileSync(path('operator.ts'), [
-      `import type { A } from './lib/a.ts'`, `export * from "./lib/b.js"`, `const c = await import('./lib/c')`, `import data from './lib/d.json' with { type: 'json' }`,
-      `import '#lib/e.ts'`, `import '#one'`, `import { f } from '~/f'`, `import g from '@acme/shared'`, `import h from 'theirs'`, `import 'node:fs'`, `import './later.ts'`,
-    ].join('\n'))
+    for (const folder of ['node_modules/@acme', 'node_modules/theirs', 'packages/shared/src', 'lib/deep']) {
+      mkdirSync(path(folder), { recursive: true })
+    }
+    writeFileSync(
+      path('package.json'),
+      JSON.stringify({ imports: { '#lib/*': './lib/*', '#one': { default: './lib/one.ts' } } }),
+    )
+    writeFileSync(
+      path('tsconfig.json'),
+      '{ // as everywhere\n"compilerOptions": { "paths": { "~/*": ["./lib/*"] } } }'.replace(
+        '// as everywhere',
+        '\n// as everywhere',
+      ),
+    )
+    writeFileSync(
+      path('operator.ts'),
+      [
+        `import type { A } from './lib/a.ts'`,
+        `export * from "./lib/b.js"`,
+        `const c = await import('./lib/c')`,
+        `import data from './lib/d.json' with { type: 'json' }`,
+        `import '#lib/e.ts'`,
+        `import '#one'`,
+        `import { f } from '~/f'`,
+        `import g from '@acme/shared'`,
+        `import h from 'theirs'`,
+        `import 'node:fs'`,
+        `import './later.ts'`,
+      ].join('\n'),
+    )
     for (const name of ['a.ts', 'b.ts', 'c/index.ts', 'd.json', 'e.ts', 'one.ts', 'f.ts', 'deep/g.ts']) {
       mkdirSync(join(path('lib'), name, '..'), { recursive: true })
       writeFileSync(path(`lib/${name}`), name === 'a.ts' ? `import './deep/g.ts'\nimport '../operator.ts'` : '{}')
@@ -191,7 +246,9 @@ test('an operator has the files that it imports, wherever they are and whatever 
     writeFileSync(path('node_modules/theirs/index.js'), '{}')
     symlinkSync(path('packages/shared'), path('node_modules/@acme/shared'))
   }, async ({ path, next }) => {
-    const imported = ['a.ts', 'b.ts', 'c/index.ts', 'd.json', 'e.ts', 'one.ts', 'f.ts', 'deep/g.ts'].map((name) => `lib/${name}`)
+    const imported = ['a.ts', 'b.ts', 'c/index.ts', 'd.json', 'e.ts', 'one.ts', 'f.ts', 'deep/g.ts'].map((name) =>
+      `lib/${name}`
+    )
     for (const name of [...imported, 'packages/shared/src/mod.ts', 'package.json', 'tsconfig.json']) {
       appendFileSync(path(name), ' ')
       assert.deepEqual(await next(), [path(name)], name)

@@ -1,5 +1,14 @@
 /** The ways in which editors and tools save a file. */
-import { closeSync, copyFileSync, ftruncateSync, openSync, renameSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 
 export const WAYS: Readonly<Record<string, (file: string, text: string) => void>> = {
   'in place': (file, text) => writeFileSync(file, text),

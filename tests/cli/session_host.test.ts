@@ -27,10 +27,16 @@ function host(changedAt: () => number | undefined): Host {
   })
   const inner: Transport = () => Promise.reject(new Error('not for the API'))
   return {
-    clock, starts,
+    clock,
+    starts,
     async open() {
       const client = new AbortController()
-      const response = await sessions.over(inner)({ method: 'POST', path: SESSION_PATH, body: '{"operator":"o","pid":1,"kinds":[]}', signal: client.signal })
+      const response = await sessions.over(inner)({
+        method: 'POST',
+        path: SESSION_PATH,
+        body: '{"operator":"o","pid":1,"kinds":[]}',
+        signal: client.signal,
+      })
       const body = response.body[Symbol.asyncIterator]()
       const first = await body.next()
       return {
@@ -83,7 +89,11 @@ test('what an operator needs is prepared before it is answered, and before anybo
     onStart: ({ clusters }) => void told.push(`start with ${clusters[0]!.name}`),
   })
   const body = '{"operator":"o","pid":1,"kinds":[],"clusters":[{"name":"west","kinds":[]}]}'
-  const opening = sessions.over(() => Promise.reject(new Error('not for the API')))({ method: 'POST', path: SESSION_PATH, body })
+  const opening = sessions.over(() => Promise.reject(new Error('not for the API')))({
+    method: 'POST',
+    path: SESSION_PATH,
+    body,
+  })
   void opening.then(() => told.push('answered'))
   await nextTurn()
   assert.deepEqual(told, ['prepare west'])

@@ -11,20 +11,34 @@ import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transp
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { answer, recorder, refusal, silence } from './transports.ts'
 
-const CONFIG_MAP: AnyResource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' }
+const CONFIG_MAP: AnyResource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+}
 const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
 const TARGET = { resource: CONFIG_MAP, namespace: 'default', name: 'a' }
 
 const serve = (): Transport => new ApiServer({ clock: new FakeClock() }).handle
-const page = (names: string[], metadata: object): HttpResponse => answer(200, { metadata: { resourceVersion: '7', ...metadata }, items: names.map((name) => ({ metadata: { name } })) })
+const page = (names: string[], metadata: object): HttpResponse =>
+  answer(200, { metadata: { resourceVersion: '7', ...metadata }, items: names.map((name) => ({ metadata: { name } })) })
 
 test('a list goes through every page, and its items have apiVersion and kind', async () => {
   const pages = [page(['a', 'b'], { continue: 'c1' }), page(['c'], { continue: 'c2' }), page(['d'], {})]
   const { transport, requests } = recorder(() => Promise.resolve(pages.shift()!))
   const { items, metadata } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
-  assert.deepEqual(items.map(({ apiVersion, kind, metadata }) => [apiVersion, kind, metadata.name]), ['a', 'b', 'c', 'd'].map((name) => ['v1', 'ConfigMap', name]))
+  assert.deepEqual(
+    items.map(({ apiVersion, kind, metadata }) => [apiVersion, kind, metadata.name]),
+    ['a', 'b', 'c', 'd'].map((name) => ['v1', 'ConfigMap', name]),
+  )
   assert.equal(metadata.resourceVersion, '7')
-  assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), ['labelSelector=x&limit=500', 'labelSelector=x&limit=500&continue=c1', 'labelSelector=x&limit=500&continue=c2'])
+  assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), [
+    'labelSelector=x&limit=500',
+    'labelSelector=x&limit=500&continue=c1',
+    'labelSelector=x&limit=500&continue=c2',
+  ])
 })
 
 test('a list whose pages have expired is read at once instead', async () => {
@@ -33,14 +47,27 @@ test('a list whose pages have expired is read at once instead', async () => {
   const { items } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
   assert.deepEqual(items.map(({ metadata }) => metadata.name), ['x', 'y'])
   assert.equal(requests.at(-1)!.path, '/api/v1/configmaps?labelSelector=x')
-  await assert.rejects(new Api({ transport: () => Promise.resolve(refusal(410, 'Expired')) }).list({ resource: CONFIG_MAP }), /Cannot list configmaps: refused: Expired/)
+  await assert.rejects(
+    new Api({ transport: () => Promise.resolve(refusal(410, 'Expired')) }).list({ resource: CONFIG_MAP }),
+    /Cannot list configmaps: refused: Expired/,
+  )
 })
 
 test('items that know their kind keep it, an empty list may be null, and what is no list is refused', async () => {
-  const list = async (body: unknown): Promise<unknown> => (await new Api({ transport: () => Promise.resolve(answer(200, body)) }).list({ resource: CONFIG_MAP })).items
-  assert.deepEqual(await list({ metadata: {}, items: [{ apiVersion: 'v1', kind: 'Special', metadata: {} }] }), [{ apiVersion: 'v1', kind: 'Special', metadata: {} }])
+  const list = async (body: unknown): Promise<unknown> =>
+    (await new Api({ transport: () => Promise.resolve(answer(200, body)) }).list({ resource: CONFIG_MAP })).items
+  assert.deepEqual(await list({ metadata: {}, items: [{ apiVersion: 'v1', kind: 'Special', metadata: {} }] }), [{
+    apiVersion: 'v1',
+    kind: 'Special',
+    metadata: {},
+  }])
   assert.deepEqual(await list({ metadata: { resourceVersion: '1' }, items: null }), [])
-  for (const body of [{}, null, 'ok']) await assert.rejects(list(body === 'ok' ? '"ok"' : body), /^TypeError: Cannot list configmaps: the server answered with something that is no list$/)
+  for (const body of [{}, null, 'ok']) {
+    await assert.rejects(
+      list(body === 'ok' ? '"ok"' : body),
+      /^TypeError: Cannot list configmaps: the server answered with something that is no list$/,
+    )
+  }
 })
 
 test('writes go there and back, and say whether they made the object', async () => {
@@ -51,7 +78,11 @@ test('writes go there and back, and say whether they made the object', async () 
   assert.equal(updated.created, false)
   const patched = await api.patch(TARGET, 'merge', { data: { y: '3' } }, {})
   assert.deepEqual((patched.object as { data?: unknown }).data, { x: '2', y: '3' })
-  const applied = await api.patch({ ...TARGET, name: 'b' }, 'apply', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'b' } }, { fieldManager: 'me' })
+  const applied = await api.patch({ ...TARGET, name: 'b' }, 'apply', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'b' },
+  }, { fieldManager: 'me' })
   assert.equal(applied.created, true)
   await api.delete(TARGET, {})
   await assert.rejects(api.get(TARGET), /^ApiError: Cannot get ConfigMap "default\/a": configmaps "a" not found$/)
@@ -62,7 +93,10 @@ test('each error says what was being done', async () => {
   const calls: readonly (readonly [string, Promise<unknown>])[] = [
     ['get ConfigMap "default/a"', api.get(TARGET)],
     ['list configmaps in namespace "default"', api.list({ resource: CONFIG_MAP, namespace: 'default' })],
-    ['watch configmaps', api.watch({ resource: CONFIG_MAP }, { resourceVersion: '1', timeoutSeconds: 1 }, new AbortController().signal)],
+    [
+      'watch configmaps',
+      api.watch({ resource: CONFIG_MAP }, { resourceVersion: '1', timeoutSeconds: 1 }, new AbortController().signal),
+    ],
     ['create ConfigMap "default/a"', api.create(TARGET, {}, {})],
     ['update ConfigMap "default/a"', api.update(TARGET, {}, {})],
     ['patch ConfigMap "default/a"', api.patch(TARGET, 'merge', {}, {})],
@@ -71,7 +105,9 @@ test('each error says what was being done', async () => {
     ['delete ConfigMap "default/a"', api.delete(TARGET, {})],
     ['ask for tea', api.raw({ method: 'GET', path: '/tea' }, 'ask for tea')],
   ]
-  for (const [action, call] of calls) await assert.rejects(call, (error: Error) => error.message === `Cannot ${action}: no`, action)
+  for (const [action, call] of calls) {
+    await assert.rejects(call, (error: Error) => error.message === `Cannot ${action}: no`, action)
+  }
   assert.equal(describe({ resource: NODE, name: 'n' }), 'Node "n"')
 })
 
@@ -90,10 +126,17 @@ test('a bound client ends with its run: calls under way are broken off, later on
 test('either signal ends a call, also while its body is read, and none is listened to afterwards', async () => {
   for (const which of ['own', 'call'] as const) {
     const signals = { own: new AbortController(), call: new AbortController() }
-    const slowBody: Transport = ({ signal }) => Promise.resolve({
-      ...answer(200, {}),
-      body: { ...answer(200, {}).body, text: () => new Promise<string>((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason as Error))) },
-    })
+    const slowBody: Transport = ({ signal }) =>
+      Promise.resolve({
+        ...answer(200, {}),
+        body: {
+          ...answer(200, {}).body,
+          text: () =>
+            new Promise<string>((_, reject) =>
+              signal!.addEventListener('abort', () => reject(signal!.reason as Error))
+            ),
+        },
+      })
     const call = new Api({ transport: slowBody, signal: signals.own.signal }).get(TARGET, signals.call.signal)
     await Promise.resolve()
     signals[which].abort(new Error(which))
@@ -135,7 +178,11 @@ test('a fence is asked before every write and again on the socket, ends writes t
 test('a fence is told of every write, and how it ended: unsent, answered, or nobody knows', async () => {
   const ends: string[] = []
   const standing = new AbortController()
-  const fence: Fence = { check: () => standing.signal.throwIfAborted(), signal: standing.signal, opened: () => (end) => void ends.push(end) }
+  const fence: Fence = {
+    check: () => standing.signal.throwIfAborted(),
+    signal: standing.signal,
+    opened: () => (end) => void ends.push(end),
+  }
   const through = (answerIt: (request: HttpRequest) => Promise<HttpResponse>): Api =>
     new Api({
       transport: (request) => {
@@ -149,7 +196,9 @@ test('a fence is told of every write, and how it ended: unsent, answered, or nob
   await assert.rejects(through(() => Promise.resolve(answer(409, { reason: 'Conflict' }))).update(TARGET, {}, {}))
   await assert.rejects(through(() => Promise.resolve(answer(504, { reason: 'Timeout' }))).update(TARGET, {}, {}))
   await assert.rejects(through(() => Promise.reject(new Error('reset'))).update(TARGET, {}, {}))
-  await assert.rejects(new Api({ transport: () => Promise.reject(new Error('refused')) }).fenced(fence).update(TARGET, {}, {}))
+  await assert.rejects(
+    new Api({ transport: () => Promise.reject(new Error('refused')) }).fenced(fence).update(TARGET, {}, {}),
+  )
   const falls = through(() => Promise.resolve(answer(200, {})))
   standing.abort(new Error('the lease is lost'))
   await assert.rejects(falls.update(TARGET, {}, {}))
@@ -159,19 +208,31 @@ test('a fence is told of every write, and how it ended: unsent, answered, or nob
 test('live reads: one object or none, lists by namespace and selector, an index by looking at all', async () => {
   const api = new Api({ transport: serve() })
   const reader = new LiveReader(api)
-  for (const [namespace, name, team] of [['default', 'a', 'x'], ['default', 'b', 'y'], ['kube-system', 'c', 'x']] as const) {
+  for (
+    const [namespace, name, team] of [['default', 'a', 'x'], ['default', 'b', 'y'], ['kube-system', 'c', 'x']] as const
+  ) {
     await api.create({ resource: CONFIG_MAP, namespace }, { metadata: { name, namespace, labels: { team } } }, {})
   }
-  const names = (objects: readonly { metadata: { name: string } }[]): string[] => objects.map(({ metadata }) => metadata.name).sort()
+  const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
+    objects.map(({ metadata }) => metadata.name).sort()
   assert.equal((await reader.get(CONFIG_MAP, { namespace: 'default', name: 'a' }))?.metadata.name, 'a')
   assert.equal(await reader.get(CONFIG_MAP, { namespace: 'default', name: 'nope' }), undefined)
   assert.deepEqual(names(await reader.list(CONFIG_MAP, { labels: { team: 'x' } })), ['a', 'c'])
   assert.deepEqual(names(await reader.list(CONFIG_MAP, { namespace: 'default', labels: 'team in (x, y)' })), ['a', 'b'])
   assert.deepEqual(names(await reader.list(CONFIG_MAP, { fields: 'metadata.name=b' })), ['b'])
-  const byTeam = defineIndex(CONFIG_MAP, (object: { metadata: { labels?: Record<string, string> } }) => object.metadata.labels?.['team'])
+  const byTeam = defineIndex(
+    CONFIG_MAP,
+    (object: { metadata: { labels?: Record<string, string> } }) => object.metadata.labels?.['team'],
+  )
   assert.deepEqual(names(await reader.lookup(byTeam, 'x')), ['a', 'c'])
-  await assert.rejects(reader.get({ ...CONFIG_MAP, group: 'nope.dev', plural: 'nopes' }, { namespace: 'default', name: 'a' }), /it does not serve this kind/)
-  await assert.rejects(reader.get(CONFIG_MAP, { name: 'a' } as never), /^TypeError: Cannot address ConfigMap "a": it needs a namespace$/)
+  await assert.rejects(
+    reader.get({ ...CONFIG_MAP, group: 'nope.dev', plural: 'nopes' }, { namespace: 'default', name: 'a' }),
+    /it does not serve this kind/,
+  )
+  await assert.rejects(
+    reader.get(CONFIG_MAP, { name: 'a' } as never),
+    /^TypeError: Cannot address ConfigMap "a": it needs a namespace$/,
+  )
 })
 
 test('discovery finds the kinds that have the verbs, each group once, and lives with groups that do not answer', async () => {
@@ -185,13 +246,35 @@ test('discovery finds the kinds that have the verbs, each group once, and lives 
   assert.ok(kinds.every(({ plural }) => !plural.includes('/')))
   assert.equal(new Set(kinds.map(({ group, plural }) => `${group}/${plural}`)).size, kinds.length)
 
-  const groups = { groups: ['up.dev/v1', 'down.dev/v1', 'gone.dev/v1'].map((groupVersion) => ({ preferredVersion: { groupVersion } })) }
-  const api = (down: HttpResponse): Api => new Api({
-    transport: ({ path }) => Promise.resolve(path === '/apis' ? answer(200, groups)
-      : path === '/apis/down.dev/v1' ? down
-      : path === '/apis/gone.dev/v1' ? answer(404, '404 page not found')
-      : answer(200, { resources: [{ name: 'foos', kind: 'Foo', namespaced: true, verbs: ['list'] }, { name: 'bars', kind: 'Bar', namespaced: false, verbs: null }] })),
-  })
-  assert.deepEqual((await discoverKinds(api(refusal(503, 'ServiceUnavailable')), ['list'], signal)).map(({ group }) => group), ['', 'up.dev'])
-  await assert.rejects(discoverKinds(api(refusal(403, 'Forbidden')), ['list'], signal), /Cannot list the kinds of down\.dev\/v1/)
+  const groups = {
+    groups: ['up.dev/v1', 'down.dev/v1', 'gone.dev/v1'].map((groupVersion) => ({ preferredVersion: { groupVersion } })),
+  }
+  const api = (down: HttpResponse): Api =>
+    new Api({
+      transport: ({ path }) =>
+        Promise.resolve(
+          path === '/apis'
+            ? answer(200, groups)
+            : path === '/apis/down.dev/v1'
+            ? down
+            : path === '/apis/gone.dev/v1'
+            ? answer(404, '404 page not found')
+            : answer(200, {
+              resources: [{ name: 'foos', kind: 'Foo', namespaced: true, verbs: ['list'] }, {
+                name: 'bars',
+                kind: 'Bar',
+                namespaced: false,
+                verbs: null,
+              }],
+            }),
+        ),
+    })
+  assert.deepEqual(
+    (await discoverKinds(api(refusal(503, 'ServiceUnavailable')), ['list'], signal)).map(({ group }) => group),
+    ['', 'up.dev'],
+  )
+  await assert.rejects(
+    discoverKinds(api(refusal(403, 'Forbidden')), ['list'], signal),
+    /Cannot list the kinds of down\.dev\/v1/,
+  )
 })

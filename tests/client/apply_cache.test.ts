@@ -4,12 +4,18 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { metadataOf, type AnyResource } from '../../lib/core/resource.ts'
+import { type AnyResource, metadataOf } from '../../lib/core/resource.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const KEY = { namespace: 'ns', name: 'a' }
 const desired = { spec: { cpu: '1000m', list: [{ a: 1 }] } }
-const object = (spec: object, metadata: object = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { ...KEY, uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata }, spec }) as KubeObject
+const object = (spec: object, metadata: object = {}): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...KEY, uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
+    spec,
+  }) as KubeObject
 const answered = object({ cpu: '1', list: [{ a: 1, filled: true }], ours: false })
 
 test('an answer stands while the fields that were desired are as it said, whatever else changes', () => {
@@ -18,12 +24,23 @@ test('an answer stands while the fields that were desired are as it said, whatev
   memory.remember(desired, answered)
   const rows: readonly (readonly [string, KubeObject, boolean])[] = [
     ['the answer', answered, true],
-    ['with another version and another\'s field', object({ cpu: '1', list: [{ a: 1, filled: true }], ours: true, theirs: 1 }, { resourceVersion: '9', labels: { a: 'b' } }), true],
+    [
+      "with another version and another's field",
+      object({ cpu: '1', list: [{ a: 1, filled: true }], ours: true, theirs: 1 }, {
+        resourceVersion: '9',
+        labels: { a: 'b' },
+      }),
+      true,
+    ],
     ['with a field changed', object({ cpu: '2', list: [{ a: 1, filled: true }] }), false],
     ['with a list changed', object({ cpu: '1', list: [{ a: 1 }] }), false],
     ['with a field gone', object({ list: [{ a: 1, filled: true }] }), false],
     ['of another uid', object({ cpu: '1', list: [{ a: 1, filled: true }] }, { uid: 'v' }), false],
-    ['being deleted', object({ cpu: '1', list: [{ a: 1, filled: true }] }, { deletionTimestamp: '2026-01-01T00:00:00Z' }), false],
+    [
+      'being deleted',
+      object({ cpu: '1', list: [{ a: 1, filled: true }] }, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      false,
+    ],
   ]
   for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what)
 })
@@ -43,7 +60,13 @@ test('objects, kinds and field managers are told apart', () => {
   const all = new ApplyCache()
   all.of(POD, KEY, 'me').remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'me').stands(desired, answered), true)
-  for (const other of [all.of(POD, KEY, 'you'), all.of(POD, { ...KEY, name: 'b' }, 'me'), all.of({ ...POD, group: 'x.dev' }, KEY, 'me')]) assert.equal(other.stands(desired, answered), false)
+  for (
+    const other of [
+      all.of(POD, KEY, 'you'),
+      all.of(POD, { ...KEY, name: 'b' }, 'me'),
+      all.of({ ...POD, group: 'x.dev' }, KEY, 'me'),
+    ]
+  ) assert.equal(other.stands(desired, answered), false)
 })
 
 test('the memory is bounded: the oldest answers go, and remembering anew makes young', () => {
@@ -52,13 +75,20 @@ test('the memory is bounded: the oldest answers go, and remembering anew makes y
   for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
   of('p0').remember(desired, answered)
   of('one more').remember(desired, answered)
-  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).stands(desired, answered)), [true, false, true, true])
+  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).stands(desired, answered)), [
+    true,
+    false,
+    true,
+    true,
+  ])
 })
 
 test('an object that is forgotten is so for every field manager, and no other is', () => {
   const all = new ApplyCache()
   const managers = ['me', 'you']
-  for (const manager of managers) for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
+  for (const manager of managers) {
+    for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
+  }
   all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
   all.forget(POD, 'a')
   assert.equal(all.size, 4)
@@ -71,7 +101,12 @@ test('an object that is forgotten is so for every field manager, and no other is
   // What is watched of it may be the metadata alone.
   all.forget(metadataOf(POD), 'ns/a')
   all.forget(POD, 'ns/a')
-  assert.deepEqual(managers.flatMap((manager) => ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).stands(desired, answered))), [false, true, false, true])
+  assert.deepEqual(
+    managers.flatMap((manager) =>
+      ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).stands(desired, answered))
+    ),
+    [false, true, false, true],
+  )
   assert.equal(all.size, 2)
 })
 
@@ -80,7 +115,10 @@ test('however many field managers there are, the memory is bounded', () => {
   for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
   all.forget(POD, 'ns/a')
-  assert.deepEqual(['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).stands(desired, answered)), [false, false])
+  assert.deepEqual(['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).stands(desired, answered)), [
+    false,
+    false,
+  ])
 })
 
 const collect = collector()
@@ -92,7 +130,12 @@ test('an answer is remembered in few bytes, however large its object', { skip: u
   collect!()
   const before = process.memoryUsage().heapUsed
   for (let index = 0; index < count; index++) {
-    const large = { spec: { text: `${index}`.repeat(5000), list: Array.from({ length: 100 }, (_, at) => ({ at, name: `${index}-${at}` })) } }
+    const large = {
+      spec: {
+        text: `${index}`.repeat(5000),
+        list: Array.from({ length: 100 }, (_, at) => ({ at, name: `${index}-${at}` })),
+      },
+    }
     all.of(POD, { namespace: 'ns', name: `${'n'.repeat(200)}${index}` }, 'me').remember(large, object(large.spec))
   }
   collect!()

@@ -7,7 +7,7 @@ import { LiveReader } from '../../lib/client/live_reader.ts'
 import type { CustomObject, DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
 import type { AnyResource, Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
-import { recorder, type Recorder } from './transports.ts'
+import { type Recorder, recorder } from './transports.ts'
 
 interface FooSpec {
   size: number
@@ -24,26 +24,94 @@ export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>
 }
 
-export const FOO: Resource<Foo, { metadata: DesiredMeta; spec: FooSpec }> = { group: 'cases.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
-export const CONFIG_MAP: Resource<ConfigMap, { metadata: DesiredMeta; data?: Record<string, string | undefined> }> = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' }
-export const SERVICE: Resource<KubeObject & { spec?: { ports?: { targetPort?: unknown }[] } }, object> = { group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced' }
-export const CLUSTER_ROLE: Resource<KubeObject, object> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' }
-export const MISSING: Resource<KubeObject & { metadata: { namespace: string } }, object> = { group: 'cases.dev', version: 'v1', kind: 'Nope', plural: 'nopes', scope: 'Namespaced' }
+export const FOO: Resource<Foo, { metadata: DesiredMeta; spec: FooSpec }> = {
+  group: 'cases.dev',
+  version: 'v1',
+  kind: 'Foo',
+  plural: 'foos',
+  scope: 'Namespaced',
+}
+export const CONFIG_MAP: Resource<ConfigMap, { metadata: DesiredMeta; data?: Record<string, string | undefined> }> = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+}
+export const SERVICE: Resource<KubeObject & { spec?: { ports?: { targetPort?: unknown }[] } }, object> = {
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  scope: 'Namespaced',
+}
+export const CLUSTER_ROLE: Resource<KubeObject, object> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  scope: 'Cluster',
+}
+export const MISSING: Resource<KubeObject & { metadata: { namespace: string } }, object> = {
+  group: 'cases.dev',
+  version: 'v1',
+  kind: 'Nope',
+  plural: 'nopes',
+  scope: 'Namespaced',
+}
 
-export const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-export const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+export const NAMESPACE: AnyResource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  scope: 'Cluster',
+}
+export const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 
 /** What makes a server serve Foo. */
 export const FOO_CRD: object = {
   metadata: { name: 'foos.cases.dev' },
   spec: {
-    group: 'cases.dev', scope: 'Namespaced', names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
+    group: 'cases.dev',
+    scope: 'Namespaced',
+    names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
     versions: [{
-      name: 'v1', served: true, storage: true, subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.count' } },
-      schema: { openAPIV3Schema: { type: 'object', required: ['spec'], properties: {
-        spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 0 }, wide: { type: 'integer', format: 'int64' }, list: { type: 'array', items: { type: 'string' } } } },
-        status: { type: 'object', properties: { phase: { type: 'string' }, count: { type: 'integer' }, nested: { type: 'object', properties: { a: { type: 'string' } } } } },
-      } } },
+      name: 'v1',
+      served: true,
+      storage: true,
+      subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.count' } },
+      schema: {
+        openAPIV3Schema: {
+          type: 'object',
+          required: ['spec'],
+          properties: {
+            spec: {
+              type: 'object',
+              required: ['size'],
+              properties: {
+                size: { type: 'integer', minimum: 0 },
+                wide: { type: 'integer', format: 'int64' },
+                list: { type: 'array', items: { type: 'string' } },
+              },
+            },
+            status: {
+              type: 'object',
+              properties: {
+                phase: { type: 'string' },
+                count: { type: 'integer' },
+                nested: { type: 'object', properties: { a: { type: 'string' } } },
+              },
+            },
+          },
+        },
+      },
     }],
   },
 }
@@ -69,7 +137,8 @@ export function bench({ transport }: CaseContext, caches = true): Bench {
   const cached = new Map<string, KubeObject>()
   const writes: WriteRecord[] = []
   const live = new LiveReader(api)
-  const isWatched = (resource: AnyResource): boolean => caches && [FOO.kind, CONFIG_MAP.kind, SERVICE.kind].includes(resource.kind)
+  const isWatched = (resource: AnyResource): boolean =>
+    caches && [FOO.kind, CONFIG_MAP.kind, SERVICE.kind].includes(resource.kind)
   const reader: CachingReader = {
     watches: isWatched,
     get: async (resource, ref) => {
@@ -79,11 +148,19 @@ export function bench({ transport }: CaseContext, caches = true): Bench {
     list: (resource, options) => live.list(resource, options),
     lookup: (index, key) => live.lookup(index, key),
   }
-  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'cases', fieldValidation: 'Strict', onWrite: (write) => writes.push(write), applied: new ApplyCache() })
+  const client = new KubeClient({
+    api,
+    reader: () => reader,
+    fieldManager: 'cases',
+    fieldValidation: 'Strict',
+    onWrite: (write) => writes.push(write),
+    applied: new ApplyCache(),
+  })
   return { client, network, writes, cached }
 }
 
-export const results = ({ writes }: Bench): string[] => writes.splice(0).map(({ verb, kind, result }) => `${verb} ${kind} ${result}`)
+export const results = ({ writes }: Bench): string[] =>
+  writes.splice(0).map(({ verb, kind, result }) => `${verb} ${kind} ${result}`)
 export const methods = ({ network }: Bench): string[] => network.take().map((line) => line.split(' ')[0]!)
 
 export interface Case {

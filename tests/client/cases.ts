@@ -7,4 +7,11 @@ import { SUBRESOURCE_CASES } from './subresource_cases.ts'
 import { VERB_CASES } from './verb_cases.ts'
 import { WRAPPER_CASES } from './wrapper_cases.ts'
 
-export const CASES: readonly Case[] = [...CLIENT_CASES, ...LIST_CASES, ...DRAFT_CASES, ...SUBRESOURCE_CASES, ...VERB_CASES, ...WRAPPER_CASES]
+export const CASES: readonly Case[] = [
+  ...CLIENT_CASES,
+  ...LIST_CASES,
+  ...DRAFT_CASES,
+  ...SUBRESOURCE_CASES,
+  ...VERB_CASES,
+  ...WRAPPER_CASES,
+]

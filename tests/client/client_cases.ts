@@ -5,7 +5,18 @@
 import assert from 'node:assert/strict'
 import { ApiError, isReason } from '../../lib/core/errors.ts'
 import type { DesiredMeta } from '../../lib/core/objects.ts'
-import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, MISSING, results, SERVICE, type Case, type ConfigMap } from './case_bench.ts'
+import {
+  bench,
+  type Case,
+  CLUSTER_ROLE,
+  CONFIG_MAP,
+  type ConfigMap,
+  FOO,
+  methods,
+  MISSING,
+  results,
+  SERVICE,
+} from './case_bench.ts'
 
 export const CLIENT_CASES: readonly Case[] = [
   {
@@ -13,11 +24,23 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace }, data: { x: '1', gone: undefined } })
-      assert.deepEqual([made.apiVersion, made.kind, made.data, made.metadata.namespace], ['v1', 'ConfigMap', { x: '1' }, namespace])
+      const made = await it.client.create(CONFIG_MAP, {
+        metadata: { name: 'a', namespace },
+        data: { x: '1', gone: undefined },
+      })
+      assert.deepEqual([made.apiVersion, made.kind, made.data, made.metadata.namespace], [
+        'v1',
+        'ConfigMap',
+        { x: '1' },
+        namespace,
+      ])
       assert.ok(made.metadata.uid && made.metadata.resourceVersion)
-      await assert.rejects(it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }), (error: Error) =>
-        error.message === `Cannot create ConfigMap "${namespace}/a": configmaps "a" already exists` && isReason(error, 'AlreadyExists'))
+      await assert.rejects(
+        it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }),
+        (error: Error) =>
+          error.message === `Cannot create ConfigMap "${namespace}/a": configmaps "a" already exists` &&
+          isReason(error, 'AlreadyExists'),
+      )
       assert.deepEqual(results(it), ['create ConfigMap created'])
     },
   },
@@ -25,7 +48,9 @@ export const CLIENT_CASES: readonly Case[] = [
     name: 'create lets the server find a name',
     async run(context) {
       const it = bench(context)
-      const made = await it.client.create(CONFIG_MAP, { metadata: { generateName: 'gen-', namespace: context.namespace } })
+      const made = await it.client.create(CONFIG_MAP, {
+        metadata: { generateName: 'gen-', namespace: context.namespace },
+      })
       assert.match(made.metadata.name, /^gen-.{5}$/)
       assert.equal(it.writes[0]!.key, `${context.namespace}/${made.metadata.name}`)
     },
@@ -35,8 +60,14 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      assert.equal((await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name, 'a')
-      assert.equal((await client.apply(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name, 'a')
+      assert.equal(
+        (await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name,
+        'a',
+      )
+      assert.equal(
+        (await client.apply(CONFIG_MAP, { metadata: { name: 'a', namespace } }, { dryRun: true })).metadata.name,
+        'a',
+      )
       assert.equal(await client.live.get(CONFIG_MAP, { namespace, name: 'a' }), undefined)
     },
   },
@@ -45,10 +76,14 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      await assert.rejects(client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } as never }), (error: Error) =>
-        isReason(error, 'BadRequest') && /unknown field "spec\.sise"/.test(error.message))
-      await assert.rejects(client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: -1 } }), (error: Error) =>
-        isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.size'))
+      await assert.rejects(
+        client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } as never }),
+        (error: Error) => isReason(error, 'BadRequest') && /unknown field "spec\.sise"/.test(error.message),
+      )
+      await assert.rejects(
+        client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: -1 } }),
+        (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.size'),
+      )
     },
   },
   {
@@ -59,10 +94,17 @@ export const CLIENT_CASES: readonly Case[] = [
       const first = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, list: ['x'] } })
       const second = await it.client.update(FOO, { ...first, spec: { size: 2 } })
       assert.deepEqual(second.spec, { size: 2 })
-      await assert.rejects(it.client.update(FOO, { ...first, spec: { size: 3 } }), (error: Error) => isReason(error, 'Conflict') && error.message.startsWith(`Cannot update Foo "${namespace}/a": `))
+      await assert.rejects(
+        it.client.update(FOO, { ...first, spec: { size: 3 } }),
+        (error: Error) =>
+          isReason(error, 'Conflict') && error.message.startsWith(`Cannot update Foo "${namespace}/a": `),
+      )
       await it.client.update(FOO, second)
       assert.deepEqual(results(it), ['create Foo created', 'update Foo changed', 'update Foo unchanged'])
-      await assert.rejects(it.client.update(FOO, { ...second, metadata: { ...second.metadata, name: 'nope' } }), (error: Error) => isReason(error, 'NotFound'))
+      await assert.rejects(
+        it.client.update(FOO, { ...second, metadata: { ...second.metadata, name: 'nope' } }),
+        (error: Error) => isReason(error, 'NotFound'),
+      )
     },
   },
   {
@@ -84,12 +126,23 @@ export const CLIENT_CASES: readonly Case[] = [
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       results(it)
       const first = await it.client.setStatus(FOO, made, { phase: 'Ready', count: 1, nested: { a: 'x' } })
-      const second = await it.client.setStatus(FOO, made, { phase: 'Ready', count: undefined, nested: { a: undefined } })
-      assert.deepEqual([first.status, second.status], [{ phase: 'Ready', count: 1, nested: { a: 'x' } }, { phase: 'Ready', nested: {} }])
+      const second = await it.client.setStatus(FOO, made, {
+        phase: 'Ready',
+        count: undefined,
+        nested: { a: undefined },
+      })
+      assert.deepEqual([first.status, second.status], [{ phase: 'Ready', count: 1, nested: { a: 'x' } }, {
+        phase: 'Ready',
+        nested: {},
+      }])
       it.cached.set('a', second)
       methods(it)
       assert.equal(await it.client.setStatus(FOO, made, { count: undefined, nested: {}, phase: 'Ready' }), second)
-      assert.deepEqual([methods(it), results(it)], [[], ['status Foo changed', 'status Foo changed', 'status Foo unchanged']])
+      assert.deepEqual([methods(it), results(it)], [[], [
+        'status Foo changed',
+        'status Foo changed',
+        'status Foo unchanged',
+      ]])
       const emptied = await it.client.setStatus(FOO, made, {})
       assert.deepEqual(emptied.status, {})
     },
@@ -101,13 +154,25 @@ export const CLIENT_CASES: readonly Case[] = [
       const { namespace } = context
       const old = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       await it.client.delete(FOO, old)
-      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) => isReason(error, 'NotFound'))
+      await assert.rejects(
+        it.client.setStatus(FOO, old, { phase: 'Ready' }),
+        (error: Error) => isReason(error, 'NotFound'),
+      )
       const namesake = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 2 } })
-      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) =>
-        isReason(error, 'Conflict') && error.message === `Cannot set the status of Foo "${namespace}/a": it is another one than the object with uid "${old.metadata.uid}", which was deleted since` && error.cause instanceof ApiError)
+      await assert.rejects(
+        it.client.setStatus(FOO, old, { phase: 'Ready' }),
+        (error: Error) =>
+          isReason(error, 'Conflict') &&
+          error.message ===
+            `Cannot set the status of Foo "${namespace}/a": it is another one than the object with uid "${old.metadata.uid}", which was deleted since` &&
+          error.cause instanceof ApiError,
+      )
       // Nor is what the cache has of the namesake the answer for the old one.
       it.cached.set('a', await it.client.setStatus(FOO, namesake, { phase: 'Ready' }))
-      await assert.rejects(it.client.setStatus(FOO, old, { phase: 'Ready' }), (error: Error) => isReason(error, 'Conflict'))
+      await assert.rejects(
+        it.client.setStatus(FOO, old, { phase: 'Ready' }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
       assert.equal((await it.client.setStatus(FOO, { namespace, name: 'a' }, { phase: 'Done' })).status?.phase, 'Done')
     },
   },
@@ -117,7 +182,10 @@ export const CLIENT_CASES: readonly Case[] = [
       const { client } = bench(context)
       const { namespace } = context
       const made = await client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
-      await assert.rejects(client.setStatus(FOO, made, { count: 'many' as never }), (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'status.count'))
+      await assert.rejects(
+        client.setStatus(FOO, made, { count: 'many' as never }),
+        (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'status.count'),
+      )
     },
   },
   {
@@ -126,17 +194,30 @@ export const CLIENT_CASES: readonly Case[] = [
       const { client } = bench(context)
       const { namespace } = context
       await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
-      await assert.rejects(client.setStatus(CONFIG_MAP as unknown as typeof FOO, { namespace, name: 'a' }, {}), /it does not serve this kind or subresource/)
+      await assert.rejects(
+        client.setStatus(CONFIG_MAP as unknown as typeof FOO, { namespace, name: 'a' }, {}),
+        /it does not serve this kind or subresource/,
+      )
     },
   },
   {
-    name: 'apply makes an object, changes it, takes out what is desired no longer, and leaves others\' fields',
+    name: "apply makes an object, changes it, takes out what is desired no longer, and leaves others' fields",
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      const desired = (data: Record<string, string>): { metadata: DesiredMeta & { namespace: string }; data: Record<string, string> } => ({ metadata: { name: 'a', namespace }, data })
+      const desired = (
+        data: Record<string, string>,
+      ): { metadata: DesiredMeta & { namespace: string }; data: Record<string, string> } => ({
+        metadata: { name: 'a', namespace },
+        data,
+      })
       it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '1', y: '1' })))
-      it.cached.set('a', await it.client.patch(CONFIG_MAP, { namespace, name: 'a' }, { merge: { data: { theirs: 'kept' } } }, { fieldManager: 'other' }))
+      it.cached.set(
+        'a',
+        await it.client.patch(CONFIG_MAP, { namespace, name: 'a' }, { merge: { data: { theirs: 'kept' } } }, {
+          fieldManager: 'other',
+        }),
+      )
       it.cached.set('a', await it.client.apply(CONFIG_MAP, desired({ x: '2' })))
       assert.deepEqual((it.cached.get('a') as ConfigMap).data, { x: '2', theirs: 'kept' })
       assert.deepEqual(results(it), ['apply ConfigMap created', 'patch ConfigMap changed', 'apply ConfigMap changed'])
@@ -150,7 +231,10 @@ export const CLIENT_CASES: readonly Case[] = [
       const ref = { namespace, name: 'a' }
       await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '1' } })
       await client.patch(CONFIG_MAP, ref, { merge: { data: { x: '2' } } }, { fieldManager: 'other' })
-      await assert.rejects(client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } }, { force: false }), (error: Error) => isReason(error, 'Conflict') && /conflict with "other"/.test(error.message))
+      await assert.rejects(
+        client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } }, { force: false }),
+        (error: Error) => isReason(error, 'Conflict') && /conflict with "other"/.test(error.message),
+      )
       assert.equal((await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } })).data?.['x'], '3')
     },
   },
@@ -161,7 +245,11 @@ export const CLIENT_CASES: readonly Case[] = [
       const { namespace } = context
       const desired = { metadata: { name: 'a', namespace }, spec: { ports: [{ port: 80 }] } }
       it.cached.set('a', await it.client.apply(SERVICE, desired))
-      assert.equal((it.cached.get('a') as unknown as { spec: { ports: { targetPort: number }[] } }).spec.ports[0]!.targetPort, 80, 'the server filled something in')
+      assert.equal(
+        (it.cached.get('a') as unknown as { spec: { ports: { targetPort: number }[] } }).spec.ports[0]!.targetPort,
+        80,
+        'the server filled something in',
+      )
       methods(it)
       results(it)
       assert.equal(await it.client.apply(SERVICE, structuredClone(desired)), it.cached.get('a'))
@@ -172,11 +260,21 @@ export const CLIENT_CASES: readonly Case[] = [
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.deepEqual(methods(it), ['PATCH', 'PATCH'])
       const before = it.cached.get('a')!
-      it.cached.set('a', await it.client.patch(SERVICE, { namespace, name: 'a' }, { merge: { spec: { ports: [{ port: 80, targetPort: 8080 }] } } }, { fieldManager: 'other' }))
+      it.cached.set(
+        'a',
+        await it.client.patch(SERVICE, { namespace, name: 'a' }, {
+          merge: { spec: { ports: [{ port: 80, targetPort: 8080 }] } },
+        }, { fieldManager: 'other' }),
+      )
       methods(it)
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.deepEqual(methods(it), ['PATCH'])
-      for (const metadata of [{ ...before.metadata, uid: 'another' }, { ...before.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' }]) {
+      for (
+        const metadata of [{ ...before.metadata, uid: 'another' }, {
+          ...before.metadata,
+          deletionTimestamp: '2026-01-01T00:00:00Z',
+        }]
+      ) {
         it.cached.set('a', { ...it.cached.get('a')!, metadata })
         methods(it)
         await it.client.apply(SERVICE, desired)
@@ -204,12 +302,22 @@ export const CLIENT_CASES: readonly Case[] = [
       const { client } = bench(context)
       const { namespace } = context
       const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
-      const reference = { apiVersion: 'cases.dev/v1', kind: 'Foo', name: 'owner', uid: owner.metadata.uid, controller: true, blockOwnerDeletion: true }
+      const reference = {
+        apiVersion: 'cases.dev/v1',
+        kind: 'Foo',
+        name: 'owner',
+        uid: owner.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      }
       const applied = await client.apply(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
       assert.deepEqual([applied.metadata.namespace, applied.metadata.ownerReferences], [namespace, [reference]])
       const created = await client.create(CONFIG_MAP, { metadata: { generateName: 'b-' } }, { owner })
       assert.deepEqual(created.metadata.ownerReferences, [reference])
-      assert.deepEqual((await client.update(CONFIG_MAP, created, { owner })).metadata.resourceVersion, created.metadata.resourceVersion)
+      assert.deepEqual(
+        (await client.update(CONFIG_MAP, created, { owner })).metadata.resourceVersion,
+        created.metadata.resourceVersion,
+      )
       const plain = await client.create(CONFIG_MAP, { metadata: { name: 'c', namespace } })
       const edited = await client.edit(CONFIG_MAP, plain, () => {}, { owner })
       assert.equal(edited, undefined) // it is not in this client's cache
@@ -226,9 +334,18 @@ export const CLIENT_CASES: readonly Case[] = [
       const other = await it.client.create(FOO, { metadata: { name: 'other', namespace }, spec: { size: 1 } })
       const owned = await it.client.create(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
       methods(it)
-      await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), { name: 'AlreadyOwned', message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already` })
-      await assert.rejects(it.client.apply(CONFIG_MAP, { metadata: { name: 'b', namespace: 'elsewhere' } }, { owner }), /owners do not reach across namespaces/)
-      await assert.rejects(it.client.create(CLUSTER_ROLE, { metadata: { generateName: 'c-' } }, { owner }), /Cannot make Foo "owner" own a new ClusterRole: .*the object is cluster-scoped/)
+      await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), {
+        name: 'AlreadyOwned',
+        message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already`,
+      })
+      await assert.rejects(
+        it.client.apply(CONFIG_MAP, { metadata: { name: 'b', namespace: 'elsewhere' } }, { owner }),
+        /owners do not reach across namespaces/,
+      )
+      await assert.rejects(
+        it.client.create(CLUSTER_ROLE, { metadata: { generateName: 'c-' } }, { owner }),
+        /Cannot make Foo "owner" own a new ClusterRole: .*the object is cluster-scoped/,
+      )
       assert.deepEqual(methods(it), [])
     },
   },
@@ -241,14 +358,26 @@ export const CLIENT_CASES: readonly Case[] = [
       it.cached.set('a', deepFreeze(await it.client.create(FOO, { metadata: ref, spec: { size: 1, list: ['x'] } })))
       results(it)
       methods(it)
-      assert.equal(await it.client.edit(FOO, ref, (foo) => { foo.spec.list = ['x'] }), it.cached.get('a'))
+      assert.equal(
+        await it.client.edit(FOO, ref, (foo) => {
+          foo.spec.list = ['x']
+        }),
+        it.cached.get('a'),
+      )
       assert.deepEqual([methods(it), results(it)], [[], []])
-      const edited = await it.client.edit(FOO, ref, (foo) => { foo.spec.list!.push('y') })
+      const edited = await it.client.edit(FOO, ref, (foo) => {
+        foo.spec.list!.push('y')
+      })
       assert.deepEqual([edited?.spec.list, methods(it)], [['x', 'y'], ['PUT']])
       // The cache still has the first: the conflict makes it read what is there.
-      const again = await it.client.edit(FOO, ref, (foo) => { foo.spec.list!.push('z') })
+      const again = await it.client.edit(FOO, ref, (foo) => {
+        foo.spec.list!.push('z')
+      })
       assert.deepEqual([again?.spec.list, methods(it)], [['x', 'y', 'z'], ['PUT', 'GET', 'PUT']])
-      assert.equal(await it.client.edit(FOO, { namespace, name: 'nope' }, () => assert.fail('nothing to change')), undefined)
+      assert.equal(
+        await it.client.edit(FOO, { namespace, name: 'nope' }, () => assert.fail('nothing to change')),
+        undefined,
+      )
     },
   },
   {
@@ -260,36 +389,72 @@ export const CLIENT_CASES: readonly Case[] = [
       await it.client.create(FOO, { metadata: ref, spec: { size: 0 } })
       const other = bench(context, false)
       it.network.intercept = async (request, next) => {
-        if (request.method === 'PUT') await other.client.edit(FOO, ref, (foo) => { foo.spec.size++ })
+        if (request.method === 'PUT') {
+          await other.client.edit(FOO, ref, (foo) => {
+            foo.spec.size++
+          })
+        }
         return await next(request)
       }
       methods(it)
-      await assert.rejects(it.client.edit(FOO, ref, (foo) => { foo.spec.list = ['mine'] }), (error: Error) => isReason(error, 'Conflict'))
+      await assert.rejects(
+        it.client.edit(FOO, ref, (foo) => {
+          foo.spec.list = ['mine']
+        }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
       assert.deepEqual(methods(it).filter((method) => method === 'PUT').length, 5)
       it.network.intercept = undefined
-      await assert.rejects(it.client.edit(FOO, ref, (foo) => { foo.spec.size = -1 }), (error: Error) => isReason(error, 'Invalid'))
+      await assert.rejects(
+        it.client.edit(FOO, ref, (foo) => {
+          foo.spec.size = -1
+        }),
+        (error: Error) => isReason(error, 'Invalid'),
+      )
       assert.deepEqual(methods(it), ['GET', 'PUT'])
-      await assert.rejects(it.client.edit(FOO, ref, () => { throw new Error('mine') }), /^Error: mine$/)
+      await assert.rejects(
+        it.client.edit(FOO, ref, () => {
+          throw new Error('mine')
+        }),
+        /^Error: mine$/,
+      )
     },
   },
   {
     name: 'edit of an object that goes meanwhile answers undefined',
     async run(context) {
       const it = bench(context)
-      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const made = await it.client.create(FOO, {
+        metadata: { name: 'a', namespace: context.namespace },
+        spec: { size: 1 },
+      })
       it.cached.set('a', made)
       await it.client.delete(FOO, made)
-      assert.equal(await it.client.edit(FOO, made, (foo) => { foo.spec.size = 2 }), undefined)
+      assert.equal(
+        await it.client.edit(FOO, made, (foo) => {
+          foo.spec.size = 2
+        }),
+        undefined,
+      )
     },
   },
   {
     name: 'edit refuses a change that waits, because it would be lost',
     async run(context) {
       const it = bench(context, false)
-      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const made = await it.client.create(FOO, {
+        metadata: { name: 'a', namespace: context.namespace },
+        spec: { size: 1 },
+      })
       methods(it)
       // deno-lint-ignore require-await -- that is the mistake
-      await assert.rejects(it.client.edit(FOO, made, async (foo) => { foo.spec.size = 2; throw new Error('unheard') }), /^TypeError: Cannot edit Foo ".*\/a": the change is an async function/)
+      await assert.rejects(
+        it.client.edit(FOO, made, async (foo) => {
+          foo.spec.size = 2
+          throw new Error('unheard')
+        }),
+        /^TypeError: Cannot edit Foo ".*\/a": the change is an async function/,
+      )
       assert.deepEqual(methods(it), ['GET'])
     },
   },
@@ -298,23 +463,45 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const ref = { namespace: context.namespace, name: 'a' }
-      const made = await client.create(CONFIG_MAP, { metadata: { ...ref, finalizers: ['cases.dev/one'] }, data: { x: '1', y: '1' } })
-      assert.deepEqual((await client.patch(CONFIG_MAP, ref, { merge: { data: { x: null, z: '1' } } })).data, { y: '1', z: '1' })
-      assert.deepEqual((await client.patch(CONFIG_MAP, made, { json: [{ op: 'replace', path: '/data/y', value: '2' }] })).data, { y: '2', z: '1' })
-      const strategic = await client.patch(CONFIG_MAP, ref, { strategic: { metadata: { finalizers: ['cases.dev/two'] } } })
+      const made = await client.create(CONFIG_MAP, {
+        metadata: { ...ref, finalizers: ['cases.dev/one'] },
+        data: { x: '1', y: '1' },
+      })
+      assert.deepEqual((await client.patch(CONFIG_MAP, ref, { merge: { data: { x: null, z: '1' } } })).data, {
+        y: '1',
+        z: '1',
+      })
+      assert.deepEqual(
+        (await client.patch(CONFIG_MAP, made, { json: [{ op: 'replace', path: '/data/y', value: '2' }] })).data,
+        { y: '2', z: '1' },
+      )
+      const strategic = await client.patch(CONFIG_MAP, ref, {
+        strategic: { metadata: { finalizers: ['cases.dev/two'] } },
+      })
       assert.deepEqual([...strategic.metadata.finalizers ?? []].sort(), ['cases.dev/one', 'cases.dev/two'])
       await client.patch(CONFIG_MAP, ref, { merge: { metadata: { finalizers: null } } })
-      await assert.rejects(client.patch(CONFIG_MAP, { ...ref, name: 'nope' }, { merge: {} }), (error: Error) => isReason(error, 'NotFound'))
+      await assert.rejects(
+        client.patch(CONFIG_MAP, { ...ref, name: 'nope' }, { merge: {} }),
+        (error: Error) => isReason(error, 'NotFound'),
+      )
       await client.create(FOO, { metadata: ref, spec: { size: 1 } })
-      await assert.rejects(client.patch(FOO, ref, { strategic: {} }), (error: Error) => isReason(error, 'UnsupportedMediaType'))
+      await assert.rejects(
+        client.patch(FOO, ref, { strategic: {} }),
+        (error: Error) => isReason(error, 'UnsupportedMediaType'),
+      )
     },
   },
   {
     name: 'patch of a subresource changes that alone',
     async run(context) {
       const it = bench(context)
-      const made = await it.client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
-      const patched = await it.client.patch(FOO, made, { merge: { spec: { size: 9 }, status: { phase: 'Ready' } } }, { subresource: 'status' })
+      const made = await it.client.create(FOO, {
+        metadata: { name: 'a', namespace: context.namespace },
+        spec: { size: 1 },
+      })
+      const patched = await it.client.patch(FOO, made, { merge: { spec: { size: 9 }, status: { phase: 'Ready' } } }, {
+        subresource: 'status',
+      })
       assert.deepEqual([patched.spec, patched.status], [{ size: 1 }, { phase: 'Ready' }])
       await it.client.patch(FOO, patched, { merge: { status: { phase: 'Ready' } } }, { subresource: 'status' })
       assert.deepEqual(results(it), ['create Foo created', 'status Foo changed', 'status Foo unchanged'])
@@ -328,7 +515,10 @@ export const CLIENT_CASES: readonly Case[] = [
       assert.equal(await it.client.delete(CONFIG_MAP, made), true)
       assert.equal(await it.client.delete(CONFIG_MAP, made), false)
       assert.deepEqual(results(it), ['create ConfigMap created', 'delete ConfigMap deleted'])
-      await assert.rejects(it.client.delete(MISSING, { namespace: context.namespace, name: 'a' }), /it does not serve this kind/)
+      await assert.rejects(
+        it.client.delete(MISSING, { namespace: context.namespace, name: 'a' }),
+        /it does not serve this kind/,
+      )
     },
   },
   {
@@ -336,7 +526,10 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const made = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
-      await assert.rejects(client.delete(CONFIG_MAP, made, { uid: 'another' }), (error: Error) => isReason(error, 'Conflict'))
+      await assert.rejects(
+        client.delete(CONFIG_MAP, made, { uid: 'another' }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
       assert.equal(await client.delete(CONFIG_MAP, made, { uid: made.metadata.uid }), true)
     },
   },
@@ -365,7 +558,12 @@ export const CLIENT_CASES: readonly Case[] = [
       const made = await client.create(CLUSTER_ROLE, { metadata: { name } })
       assert.deepEqual([made.metadata.namespace, made.metadata.name], [undefined, name])
       assert.equal((await client.get(CLUSTER_ROLE, { name }))?.metadata.uid, made.metadata.uid)
-      assert.equal((await client.edit(CLUSTER_ROLE, made, (role) => { role.metadata.labels = { a: 'b' } }))?.metadata.labels?.['a'], 'b')
+      assert.equal(
+        (await client.edit(CLUSTER_ROLE, made, (role) => {
+          role.metadata.labels = { a: 'b' }
+        }))?.metadata.labels?.['a'],
+        'b',
+      )
       assert.equal(await client.delete(CLUSTER_ROLE, made), true)
     },
   },
@@ -376,8 +574,14 @@ export const CLIENT_CASES: readonly Case[] = [
       const { namespace } = context
       assert.equal(await client.live.get(FOO, { namespace, name: 'nope' }), undefined)
       assert.equal(await client.live.get(CONFIG_MAP, { namespace: 'no-such-namespace', name: 'nope' }), undefined)
-      await assert.rejects(client.get(MISSING, { namespace, name: 'a' }), (error: Error) => isReason(error, 'NotFound') && /it does not serve this kind/.test(error.message))
-      await assert.rejects(client.list({ ...MISSING, group: 'nope.dev' }), /Cannot list nopes\.nope\.dev: .*does not serve this kind/)
+      await assert.rejects(
+        client.get(MISSING, { namespace, name: 'a' }),
+        (error: Error) => isReason(error, 'NotFound') && /it does not serve this kind/.test(error.message),
+      )
+      await assert.rejects(
+        client.list({ ...MISSING, group: 'nope.dev' }),
+        /Cannot list nopes\.nope\.dev: .*does not serve this kind/,
+      )
     },
   },
   {
@@ -385,8 +589,11 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) await client.create(FOO, { metadata: { name, namespace, labels: { team } }, spec: { size: 1 } })
-      const names = async (options: object): Promise<string[]> => (await client.list(FOO, { namespace, ...options })).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+      for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) {
+        await client.create(FOO, { metadata: { name, namespace, labels: { team } }, spec: { size: 1 } })
+      }
+      const names = async (options: object): Promise<string[]> =>
+        (await client.list(FOO, { namespace, ...options })).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
       assert.deepEqual(await names({}), ['Foo a', 'Foo b', 'Foo c'])
       assert.deepEqual(await names({ labels: { team: 'x' } }), ['Foo a', 'Foo c'])
       assert.deepEqual(await names({ labels: 'team notin (x)' }), ['Foo b'])
@@ -400,17 +607,50 @@ export const CLIENT_CASES: readonly Case[] = [
       const it = bench(context)
       const { namespace } = context
       const calls: readonly (readonly [RegExp, () => Promise<unknown>])[] = [
-        [/^Cannot create configmaps: the object has neither a name nor a generateName$/, () => it.client.create(CONFIG_MAP, { metadata: { namespace } })],
-        [/^Cannot create ConfigMap "a": it needs a namespace; set metadata.namespace, or give an owner that has one$/, () => it.client.create(CONFIG_MAP, { metadata: { name: 'a' } as never })],
-        [/^Cannot create ConfigMap with generateName "a-": it needs a namespace/, () => it.client.create(CONFIG_MAP, { metadata: { generateName: 'a-' } as never })],
-        [/^Cannot apply configmaps: the object has no name$/, () => it.client.apply(CONFIG_MAP, { metadata: { namespace, generateName: 'a-' } })],
-        [/^Cannot delete configmaps: the object has no name$/, () => it.client.delete(CONFIG_MAP, { namespace, name: '' })],
-        [/^Cannot delete ConfigMap "a": it needs a namespace/, () => it.client.delete(CONFIG_MAP, { namespace: '', name: 'a' })],
-        [/^Cannot patch ConfigMap "a": it needs a namespace/, () => it.client.patch(CONFIG_MAP, { name: 'a' } as never, { merge: {} })],
-        [/^Cannot set the status of Foo "a": it needs a namespace/, () => it.client.setStatus(FOO, { metadata: { name: 'a' } } as never, {})],
-        [/^Cannot address ConfigMap: the name "\.\." is empty, /, () => it.client.delete(CONFIG_MAP, { namespace, name: '..' })],
+        [
+          /^Cannot create configmaps: the object has neither a name nor a generateName$/,
+          () => it.client.create(CONFIG_MAP, { metadata: { namespace } }),
+        ],
+        [
+          /^Cannot create ConfigMap "a": it needs a namespace; set metadata.namespace, or give an owner that has one$/,
+          () => it.client.create(CONFIG_MAP, { metadata: { name: 'a' } as never }),
+        ],
+        [
+          /^Cannot create ConfigMap with generateName "a-": it needs a namespace/,
+          () => it.client.create(CONFIG_MAP, { metadata: { generateName: 'a-' } as never }),
+        ],
+        [
+          /^Cannot apply configmaps: the object has no name$/,
+          () => it.client.apply(CONFIG_MAP, { metadata: { namespace, generateName: 'a-' } }),
+        ],
+        [
+          /^Cannot delete configmaps: the object has no name$/,
+          () => it.client.delete(CONFIG_MAP, { namespace, name: '' }),
+        ],
+        [
+          /^Cannot delete ConfigMap "a": it needs a namespace/,
+          () => it.client.delete(CONFIG_MAP, { namespace: '', name: 'a' }),
+        ],
+        [
+          /^Cannot patch ConfigMap "a": it needs a namespace/,
+          () => it.client.patch(CONFIG_MAP, { name: 'a' } as never, { merge: {} }),
+        ],
+        [
+          /^Cannot set the status of Foo "a": it needs a namespace/,
+          () => it.client.setStatus(FOO, { metadata: { name: 'a' } } as never, {}),
+        ],
+        [
+          /^Cannot address ConfigMap: the name "\.\." is empty, /,
+          () => it.client.delete(CONFIG_MAP, { namespace, name: '..' }),
+        ],
       ]
-      for (const [message, call] of calls) await assert.rejects(call, (error: Error) => error instanceof TypeError && message.test(error.message), message.source)
+      for (const [message, call] of calls) {
+        await assert.rejects(
+          call,
+          (error: Error) => error instanceof TypeError && message.test(error.message),
+          message.source,
+        )
+      }
       assert.deepEqual([methods(it), it.writes], [[], []])
     },
   },

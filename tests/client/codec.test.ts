@@ -8,7 +8,11 @@ const of = async (response: ReturnType<typeof answer>): Promise<ApiError> => awa
 
 test('a refusal says what was being done and what the server said', async () => {
   const error = await of(refusal(409, 'Conflict', { name: 'a' }, 'the object has been modified'))
-  assert.deepEqual([error.message, error.code, error.reason], ['Cannot get Pod "ns/a": the object has been modified', 409, 'Conflict'])
+  assert.deepEqual([error.message, error.code, error.reason], [
+    'Cannot get Pod "ns/a": the object has been modified',
+    409,
+    'Conflict',
+  ])
 })
 
 test('an answer without a Status is told by its code and its first line', async () => {
@@ -24,12 +28,19 @@ test('an answer without a Status is told by its code and its first line', async 
 test('a missing object is told from a missing kind, as a real server answers them', async () => {
   const object = await of(refusal(404, 'NotFound', { name: 'a', kind: 'pods' }, 'pods "a" not found'))
   assert.deepEqual([isMissingObject(object), isMissingKind(object)], [true, false])
-  for (const kind of [await of(answer(404, '404 page not found\n')), await of(refusal(404, 'NotFound', {}, 'the server could not find the requested resource'))]) {
+  for (
+    const kind of [
+      await of(answer(404, '404 page not found\n')),
+      await of(refusal(404, 'NotFound', {}, 'the server could not find the requested resource')),
+    ]
+  ) {
     assert.deepEqual([isMissingObject(kind), isMissingKind(kind)], [false, true])
     assert.match(kind.message, /; it does not serve this kind or subresource \(is the CRD installed\?\)$/)
   }
   assert.doesNotMatch(object.message, /CRD/)
-  for (const other of [new Error('x'), undefined, await of(refusal(410, 'Gone'))]) assert.deepEqual([isMissingObject(other), isMissingKind(other)], [false, false])
+  for (const other of [new Error('x'), undefined, await of(refusal(410, 'Gone'))]) {
+    assert.deepEqual([isMissingObject(other), isMissingKind(other)], [false, false])
+  }
 })
 
 test('how long to wait comes from the header, else from the Status', async () => {
@@ -46,18 +57,31 @@ test('a Status within a watch is an error by its own code', () => {
 
 test('a good answer is its JSON; one that is none says what it is', async () => {
   assert.deepEqual(await readJson(answer(200, { a: 1 }), 'get x'), { a: 1 })
-  await assert.rejects(readJson(answer(200, '<html>login</html>'), 'get x'), (error: Error) =>
-    error instanceof SyntaxError && error.message === 'Cannot get x: the server answered 200 with "<html>login</html>" instead of JSON')
+  await assert.rejects(
+    readJson(answer(200, '<html>login</html>'), 'get x'),
+    (error: Error) =>
+      error instanceof SyntaxError &&
+      error.message === 'Cannot get x: the server answered 200 with "<html>login</html>" instead of JSON',
+  )
   await assert.rejects(readJson(refusal(403, 'Forbidden'), 'get x'), ApiError)
 })
 
 test('an object that the server repeats in its refusal is not shown, and of a Secret no value is', () => {
   const dump = `"{\\"data\\":{\\"a\\":\\"VE9Q\\"},\\"bad\\":1}"`
   const message = `"" is invalid: patch: Invalid value: ${dump}: strict decoding error: unknown field "bad"`
-  const status = { kind: 'Status', code: 422, reason: 'Invalid', message, details: { causes: [{ field: 'patch', message: `Invalid value: ${dump}: strict` }] } }
+  const status = {
+    kind: 'Status',
+    code: 422,
+    reason: 'Invalid',
+    message,
+    details: { causes: [{ field: 'patch', message: `Invalid value: ${dump}: strict` }] },
+  }
   for (const action of ['patch Secret "default/s"', 'patch Pod "default/p"']) {
     const error = errorOf(status, action)
-    assert.equal(error.message, `Cannot ${action}: "" is invalid: patch: Invalid value: (not shown): strict decoding error: unknown field "bad"`)
+    assert.equal(
+      error.message,
+      `Cannot ${action}: "" is invalid: patch: Invalid value: (not shown): strict decoding error: unknown field "bad"`,
+    )
     assert.doesNotMatch(JSON.stringify([error.status, error.causes]), /VE9Q/)
   }
   const short = { kind: 'Status', code: 422, reason: 'Invalid', message: 'spec.n: Invalid value: "hunter2": too short' }
@@ -66,23 +90,52 @@ test('an object that the server repeats in its refusal is not shown, and of a Se
 })
 
 test('half an answer is not quoted', async () => {
-  const response = { status: 200, headers: {}, body: { text: () => Promise.resolve('{"data":{"a":"VE9Q'), cancel() {}, [Symbol.asyncIterator]: () => { throw new Error('not read') } } }
-  await assert.rejects(readJson(response, 'get Secret "default/s"'), (error: Error) => !/VE9Q/.test(error.message) && error.cause === undefined)
+  const response = {
+    status: 200,
+    headers: {},
+    body: {
+      text: () => Promise.resolve('{"data":{"a":"VE9Q'),
+      cancel() {},
+      [Symbol.asyncIterator]: () => {
+        throw new Error('not read')
+      },
+    },
+  }
+  await assert.rejects(
+    readJson(response, 'get Secret "default/s"'),
+    (error: Error) => !/VE9Q/.test(error.message) && error.cause === undefined,
+  )
 })
 
 test('a refusal by RBAC says which rule the role lacks; one by something else does not', async () => {
-  const forbidden = (what: string): Promise<string> => of(refusal(403, 'Forbidden', {}, what)).then(({ message }) => message)
+  const forbidden = (what: string): Promise<string> =>
+    of(refusal(403, 'Forbidden', {}, what)).then(({ message }) => message)
   const user = 'User "system:serviceaccount:a:b"'
-  for (const [what, rule] of [
-    [`configmaps is forbidden: ${user} cannot list resource "configmaps" in API group "" at the cluster scope`, 'apiGroups: [""], resources: ["configmaps"], verbs: ["list"]'],
-    [`deployments.apps "x" is forbidden: ${user} cannot patch resource "deployments/status" in API group "apps" in the namespace "n"`, 'apiGroups: ["apps"], resources: ["deployments/status"], verbs: ["patch"]'],
-  ] as const) assert.equal(await forbidden(what), `Cannot get Pod "ns/a": ${what}; its role lacks { ${rule} }`)
-  const finalizers = `configmaps "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
-  assert.equal(await forbidden(finalizers), `Cannot get Pod "ns/a": ${finalizers}; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`)
+  for (
+    const [what, rule] of [
+      [
+        `configmaps is forbidden: ${user} cannot list resource "configmaps" in API group "" at the cluster scope`,
+        'apiGroups: [""], resources: ["configmaps"], verbs: ["list"]',
+      ],
+      [
+        `deployments.apps "x" is forbidden: ${user} cannot patch resource "deployments/status" in API group "apps" in the namespace "n"`,
+        'apiGroups: ["apps"], resources: ["deployments/status"], verbs: ["patch"]',
+      ],
+    ] as const
+  ) assert.equal(await forbidden(what), `Cannot get Pod "ns/a": ${what}; its role lacks { ${rule} }`)
+  const finalizers =
+    `configmaps "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
+  assert.equal(
+    await forbidden(finalizers),
+    `Cannot get Pod "ns/a": ${finalizers}; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`,
+  )
   const quota = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
   assert.equal(await forbidden(quota), `Cannot get Pod "ns/a": ${quota}`)
   const conflict = await of(refusal(409, 'Conflict', {}, `${user} cannot list resource "configmaps" in API group ""`))
   assert.doesNotMatch(conflict.message, /lacks/)
-  assert.equal(withVerbs('a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get"] }', 'get', 'update'), 'a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get", "update"] }')
+  assert.equal(
+    withVerbs('a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get"] }', 'get', 'update'),
+    'a; its role lacks { apiGroups: [""], resources: ["x"], verbs: ["get", "update"] }',
+  )
   assert.equal(withVerbs('no rule', 'get'), 'no rule')
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { AlreadyOwned, hasOwner, removeOwner, setController, setOwner } from '../../lib/core/owner_references.ts'
-import { bench, CONFIG_MAP, FOO, methods, results, SERVICE, type Case } from './case_bench.ts'
+import { bench, type Case, CONFIG_MAP, FOO, methods, results, SERVICE } from './case_bench.ts'
 
 export const DRAFT_CASES: readonly Case[] = [
   {
@@ -13,21 +13,41 @@ export const DRAFT_CASES: readonly Case[] = [
       const ref = { namespace: context.namespace, name: 'wide' }
       await it.client.create(FOO, { metadata: ref, spec: { size: 1 } })
       const wide = '9007199254740993'
-      const patch = { method: 'PATCH', path: `/apis/cases.dev/v1/namespaces/${context.namespace}/foos/wide`, headers: { 'content-type': 'application/merge-patch+json' } } as const
+      const patch = {
+        method: 'PATCH',
+        path: `/apis/cases.dev/v1/namespaces/${context.namespace}/foos/wide`,
+        headers: { 'content-type': 'application/merge-patch+json' },
+      } as const
       const wideNow = async (): Promise<string | undefined> =>
-        /"wide":\s*([\d.e+]+)/.exec(await (await context.transport({ method: 'GET', path: patch.path, headers: { accept: 'application/json' } })).body.text())?.[1]
+        /"wide":\s*([\d.e+]+)/.exec(
+          await (await context.transport({ method: 'GET', path: patch.path, headers: { accept: 'application/json' } }))
+            .body.text(),
+        )?.[1]
       await (await context.transport({ ...patch, body: `{"spec":{"wide":${wide}}}` })).body.text()
       assert.equal(await wideNow(), wide)
-      const label = (name: string) => (draft: { metadata: { labels?: Record<string, string> | undefined } }): void => { draft.metadata.labels = { ...draft.metadata.labels, [name]: '' } }
+      const label = (name: string) => (draft: { metadata: { labels?: Record<string, string> | undefined } }): void => {
+        draft.metadata.labels = { ...draft.metadata.labels, [name]: '' }
+      }
       await it.client.live.edit(FOO, ref, label('live'))
       // A watch gave the cache what JSON.parse makes of it.
       it.cached.set('wide', JSON.parse(JSON.stringify(await it.client.live.get(FOO, ref))))
       await it.client.edit(FOO, ref, label('cached'))
       const edited = await it.client.live.createOrUpdate(FOO, ref, label('ensured'))
-      await it.client.update(FOO, { ...edited.object, metadata: { ...edited.object.metadata, labels: { ...edited.object.metadata.labels, updated: '' } } })
+      await it.client.update(FOO, {
+        ...edited.object,
+        metadata: { ...edited.object.metadata, labels: { ...edited.object.metadata.labels, updated: '' } },
+      })
       assert.equal(await wideNow(), wide)
-      assert.deepEqual(Object.keys((await it.client.live.get(FOO, ref))!.metadata.labels!).sort(), ['cached', 'ensured', 'live', 'updated'])
-      await assert.rejects(it.client.update(FOO, it.cached.get('wide') as never), /Cannot update Foo ".*": "wide" is an integer beyond 2\^53/)
+      assert.deepEqual(Object.keys((await it.client.live.get(FOO, ref))!.metadata.labels!).sort(), [
+        'cached',
+        'ensured',
+        'live',
+        'updated',
+      ])
+      await assert.rejects(
+        it.client.update(FOO, it.cached.get('wide') as never),
+        /Cannot update Foo ".*": "wide" is an integer beyond 2\^53/,
+      )
     },
   },
   {
@@ -35,13 +55,26 @@ export const DRAFT_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context, false)
       const ref = { namespace: context.namespace, name: 'a' }
-      const created = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => { draft.data = { x: '1' } })
-      assert.deepEqual([created.result, created.object.data, created.object.metadata.name], ['created', { x: '1' }, 'a'])
-      const unchanged = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => { draft.data = { ...draft.data, x: '1' } })
+      const created = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
+        draft.data = { x: '1' }
+      })
+      assert.deepEqual([created.result, created.object.data, created.object.metadata.name], [
+        'created',
+        { x: '1' },
+        'a',
+      ])
+      const unchanged = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
+        draft.data = { ...draft.data, x: '1' }
+      })
       assert.deepEqual([unchanged.result, unchanged.object], ['unchanged', created.object])
-      const updated = await it.client.createOrUpdate(CONFIG_MAP, created.object, (draft) => { draft.data!['y'] = '2' })
+      const updated = await it.client.createOrUpdate(CONFIG_MAP, created.object, (draft) => {
+        draft.data!['y'] = '2'
+      })
       assert.deepEqual([updated.result, updated.object.data], ['updated', { x: '1', y: '2' }])
-      assert.deepEqual([methods(it), results(it)], [['GET', 'POST', 'GET', 'GET', 'PUT'], ['create ConfigMap created', 'update ConfigMap changed']])
+      assert.deepEqual([methods(it), results(it)], [['GET', 'POST', 'GET', 'GET', 'PUT'], [
+        'create ConfigMap created',
+        'update ConfigMap changed',
+      ]])
     },
   },
   {
@@ -49,12 +82,18 @@ export const DRAFT_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context, false)
       const ref = { namespace: context.namespace, name: 'a' }
-      await it.client.createOrUpdate(FOO, ref, (draft) => { draft.spec = { size: 1 } })
+      await it.client.createOrUpdate(FOO, ref, (draft) => {
+        draft.spec = { size: 1 }
+      })
       methods(it)
       // A status is not written beside the object.
-      const status = await it.client.createOrUpdate(FOO, ref, (draft) => { Object.assign(draft, { status: { phase: 'Forged' } }) })
+      const status = await it.client.createOrUpdate(FOO, ref, (draft) => {
+        Object.assign(draft, { status: { phase: 'Forged' } })
+      })
       assert.deepEqual([status.result, status.object.status, methods(it)], ['unchanged', undefined, ['GET', 'PUT']])
-      const trial = await it.client.createOrUpdate(FOO, ref, (draft) => { draft.spec = { size: 2 } }, { dryRun: true })
+      const trial = await it.client.createOrUpdate(FOO, ref, (draft) => {
+        draft.spec = { size: 2 }
+      }, { dryRun: true })
       assert.deepEqual([trial.result, trial.object.spec], ['updated', { size: 2 }])
       assert.equal((await it.client.get(FOO, ref))?.spec.size, 1)
     },
@@ -65,7 +104,8 @@ export const DRAFT_CASES: readonly Case[] = [
       const { client } = bench(context, false)
       const { namespace } = context
       const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
-      const once = (): Promise<{ result: string }> => client.createOrUpdate(CONFIG_MAP, { namespace, name: 'a' }, () => {}, { owner })
+      const once = (): Promise<{ result: string }> =>
+        client.createOrUpdate(CONFIG_MAP, { namespace, name: 'a' }, () => {}, { owner })
       assert.deepEqual([(await once()).result, (await once()).result], ['created', 'unchanged'])
       await client.create(CONFIG_MAP, { metadata: { name: 'b', namespace } })
       const found = await client.createOrUpdate(CONFIG_MAP, { namespace, name: 'b' }, () => {}, { owner })
@@ -73,7 +113,8 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate may not rename, must not wait, and passes on what the change throws, before anything is written',
+    name:
+      'createOrUpdate may not rename, must not wait, and passes on what the change throws, before anything is written',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
@@ -82,11 +123,31 @@ export const DRAFT_CASES: readonly Case[] = [
       for (const exists of [false, true]) {
         if (exists) await it.client.create(CONFIG_MAP, { metadata: ref })
         methods(it)
-        await assert.rejects(it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => { draft.metadata.name = 'b' }), { name: 'TypeError', message: `${what}the change gave it another name or namespace` })
-        await assert.rejects(it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => { draft.metadata.namespace = 'b' }), TypeError)
+        await assert.rejects(
+          it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
+            draft.metadata.name = 'b'
+          }),
+          { name: 'TypeError', message: `${what}the change gave it another name or namespace` },
+        )
+        await assert.rejects(
+          it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
+            draft.metadata.namespace = 'b'
+          }),
+          TypeError,
+        )
         // deno-lint-ignore require-await -- that is the mistake
-        await assert.rejects(it.client.createOrUpdate(CONFIG_MAP, ref, async () => { throw new Error('unheard') }), (error: Error) => error.message.startsWith(`${what}the change is an async function`))
-        await assert.rejects(it.client.createOrUpdate(CONFIG_MAP, ref, () => { throw new Error('mine') }), /^Error: mine$/)
+        await assert.rejects(
+          it.client.createOrUpdate(CONFIG_MAP, ref, async () => {
+            throw new Error('unheard')
+          }),
+          (error: Error) => error.message.startsWith(`${what}the change is an async function`),
+        )
+        await assert.rejects(
+          it.client.createOrUpdate(CONFIG_MAP, ref, () => {
+            throw new Error('mine')
+          }),
+          /^Error: mine$/,
+        )
         assert.deepEqual(methods(it), ['GET', 'GET', 'GET', 'GET'])
       }
     },
@@ -98,12 +159,27 @@ export const DRAFT_CASES: readonly Case[] = [
       const { namespace } = context
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       // The cache of this client has not heard of it yet.
-      await assert.rejects(it.client.createOrUpdate(FOO, made, (draft) => { draft.spec = { size: 2 } }), (error: Error) => isReason(error, 'AlreadyExists'))
+      await assert.rejects(
+        it.client.createOrUpdate(FOO, made, (draft) => {
+          draft.spec = { size: 2 }
+        }),
+        (error: Error) => isReason(error, 'AlreadyExists'),
+      )
       it.cached.set('a', made)
-      await it.client.live.edit(FOO, made, (draft) => { draft.spec.size = 3 })
-      await assert.rejects(it.client.createOrUpdate(FOO, made, (draft) => { draft.spec!.size = 2 }), (error: Error) => isReason(error, 'Conflict'))
+      await it.client.live.edit(FOO, made, (draft) => {
+        draft.spec.size = 3
+      })
+      await assert.rejects(
+        it.client.createOrUpdate(FOO, made, (draft) => {
+          draft.spec!.size = 2
+        }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
       it.network.intercept = () => Promise.reject(new Error('no way'))
-      await assert.rejects(it.client.live.createOrUpdate(FOO, made, () => assert.fail('nothing was read')), /^Error: no way$/)
+      await assert.rejects(
+        it.client.live.createOrUpdate(FOO, made, () => assert.fail('nothing was read')),
+        /^Error: no way$/,
+      )
     },
   },
   {
@@ -111,19 +187,30 @@ export const DRAFT_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      const first = await client.create(SERVICE, { metadata: { name: 'a', namespace }, spec: { ports: [{ port: 80 }] } })
-      const second = await client.patch(SERVICE, first, { merge: { metadata: { labels: { a: '1' } } } }, { resourceVersion: first.metadata.resourceVersion })
+      const first = await client.create(SERVICE, {
+        metadata: { name: 'a', namespace },
+        spec: { ports: [{ port: 80 }] },
+      })
+      const second = await client.patch(SERVICE, first, { merge: { metadata: { labels: { a: '1' } } } }, {
+        resourceVersion: first.metadata.resourceVersion,
+      })
       const patches = [
         { merge: { metadata: { labels: { a: '2' } } } },
         { strategic: { metadata: { labels: { a: '2' } } } },
         { json: [{ op: 'add', path: '/metadata/labels/a', value: '2' }] },
       ] as const
       for (const patch of patches) {
-        await assert.rejects(client.patch(SERVICE, first, patch, { resourceVersion: first.metadata.resourceVersion }), (error: Error) => isReason(error, 'Conflict'), JSON.stringify(patch))
+        await assert.rejects(
+          client.patch(SERVICE, first, patch, { resourceVersion: first.metadata.resourceVersion }),
+          (error: Error) => isReason(error, 'Conflict'),
+          JSON.stringify(patch),
+        )
       }
       assert.equal((await client.live.get(SERVICE, first))?.metadata.labels?.['a'], '1')
       let at = second
-      for (const patch of patches) at = await client.patch(SERVICE, at, patch, { resourceVersion: at.metadata.resourceVersion })
+      for (const patch of patches) {
+        at = await client.patch(SERVICE, at, patch, { resourceVersion: at.metadata.resourceVersion })
+      }
       assert.equal(at.metadata.labels?.['a'], '2')
     },
   },
@@ -139,9 +226,17 @@ export const DRAFT_CASES: readonly Case[] = [
         setController(draft, one)
         setOwner(draft, two)
       })
-      assert.deepEqual(owned!.metadata.ownerReferences?.map(({ name, controller }) => [name, controller]), [['one', true], ['two', undefined]])
+      assert.deepEqual(owned!.metadata.ownerReferences?.map(({ name, controller }) => [name, controller]), [[
+        'one',
+        true,
+      ], ['two', undefined]])
       assert.deepEqual([hasOwner(owned!, one), hasOwner(owned!, two), hasOwner(owned!, three)], [true, true, false])
-      await assert.rejects(client.edit(CONFIG_MAP, made, (draft) => setController(draft, three)), (error: Error) => error instanceof AlreadyOwned && error.controller.name === 'one' && error.message === `Cannot make Foo "three" own ConfigMap "${namespace}/a": Foo "one" controls it already`)
+      await assert.rejects(
+        client.edit(CONFIG_MAP, made, (draft) => setController(draft, three)),
+        (error: Error) =>
+          error instanceof AlreadyOwned && error.controller.name === 'one' &&
+          error.message === `Cannot make Foo "three" own ConfigMap "${namespace}/a": Foo "one" controls it already`,
+      )
       const left = await client.edit(CONFIG_MAP, made, (draft) => removeOwner(draft, one))
       assert.deepEqual(left!.metadata.ownerReferences?.map(({ name }) => name), ['two'])
     },
@@ -157,7 +252,10 @@ export const DRAFT_CASES: readonly Case[] = [
         if (request.method === 'GET') stop.abort(new Error('enough'))
         return await next(request)
       }
-      await assert.rejects(it.client.edit(FOO, ref, () => assert.fail('too late'), { signal: stop.signal }), /^Error: enough$/)
+      await assert.rejects(
+        it.client.edit(FOO, ref, () => assert.fail('too late'), { signal: stop.signal }),
+        /^Error: enough$/,
+      )
       assert.deepEqual(methods(it), ['POST', 'GET'])
     },
   },

@@ -24,11 +24,20 @@ for (const { name, run, realOnly } of CASES) {
 }
 
 const REF = { namespace: 'ns', name: 'a' }
-const foo = { apiVersion: 'cases.dev/v1', kind: 'Foo', metadata: { ...REF, uid: 'u', resourceVersion: '1', creationTimestamp: '' }, spec: { size: 1 } }
+const foo = {
+  apiVersion: 'cases.dev/v1',
+  kind: 'Foo',
+  metadata: { ...REF, uid: 'u', resourceVersion: '1', creationTimestamp: '' },
+  spec: { size: 1 },
+}
 
 test('a client that is bound to a run ends with it, and tells that run of its writes', async () => {
   const told: string[] = []
-  const client = new KubeClient({ api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }), fieldManager: 'me', onWrite: () => told.push('all') })
+  const client = new KubeClient({
+    api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
+    fieldManager: 'me',
+    onWrite: () => told.push('all'),
+  })
   const run = new AbortController()
   const bound = client.bound(run, () => told.push('run'))
   await bound.patch(FOO, REF, { merge: {} })
@@ -36,8 +45,19 @@ test('a client that is bound to a run ends with it, and tells that run of its wr
   await client.patch(FOO, REF, { merge: {} })
   assert.deepEqual(told, ['run', 'run', 'all'])
   run.abort(new Error('the run has ended'))
-  for (const call of [bound.patch(FOO, REF, { merge: {} }), bound.live.get(FOO, REF), bound.get(FOO, REF), bound.delete(FOO, REF), bound.deleteAll(FOO, REF), bound.subresource(FOO, REF, 'scale').get(),
-    bound.createOrUpdate(FOO, REF, () => {}), bound.watch(FOO)[Symbol.asyncIterator]().next(), bound.pages(FOO)[Symbol.asyncIterator]().next()]) await assert.rejects(call, /^Error: the run has ended$/)
+  for (
+    const call of [
+      bound.patch(FOO, REF, { merge: {} }),
+      bound.live.get(FOO, REF),
+      bound.get(FOO, REF),
+      bound.delete(FOO, REF),
+      bound.deleteAll(FOO, REF),
+      bound.subresource(FOO, REF, 'scale').get(),
+      bound.createOrUpdate(FOO, REF, () => {}),
+      bound.watch(FOO)[Symbol.asyncIterator]().next(),
+      bound.pages(FOO)[Symbol.asyncIterator]().next(),
+    ]
+  ) await assert.rejects(call, /^Error: the run has ended$/)
   await client.patch(FOO, REF, { merge: {} })
 })
 
@@ -76,16 +96,29 @@ test('every write says who owns its fields, and what to do about unknown ones', 
   await client.setStatus(FOO, REF, {})
   await client.delete(FOO, REF)
   assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), [
-    'fieldManager=me&fieldValidation=Strict', 'fieldManager=me&fieldValidation=Strict', 'fieldManager=other&fieldValidation=Strict&force=true',
-    'dryRun=All&fieldManager=me&fieldValidation=Strict', 'fieldManager=me&fieldValidation=Strict', undefined,
+    'fieldManager=me&fieldValidation=Strict',
+    'fieldManager=me&fieldValidation=Strict',
+    'fieldManager=other&fieldValidation=Strict&force=true',
+    'dryRun=All&fieldManager=me&fieldValidation=Strict',
+    'fieldManager=me&fieldValidation=Strict',
+    undefined,
   ])
-  assert.deepEqual(bodyOf(requests.at(-1)), { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' })
+  assert.deepEqual(bodyOf(requests.at(-1)), {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    propagationPolicy: 'Background',
+  })
 })
 
-test('one field manager\'s last apply is not another\'s', async () => {
+test("one field manager's last apply is not another's", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
   const api = new Api({ transport })
-  const reader = { watches: () => true, get: () => Promise.resolve(foo as never), list: () => Promise.resolve([]), lookup: () => Promise.resolve([]) }
+  const reader = {
+    watches: () => true,
+    get: () => Promise.resolve(foo as never),
+    list: () => Promise.resolve([]),
+    lookup: () => Promise.resolve([]),
+  }
   const client = new KubeClient({ api, reader: () => reader, fieldManager: 'me' })
   const desired = { metadata: REF, spec: { size: 1 } }
   for (const fieldManager of ['me', 'me', 'other', 'other', 'me']) await client.apply(FOO, desired, { fieldManager })
@@ -97,7 +130,13 @@ test('what a call asks for goes before what the client asks for, and deletions s
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me', fieldValidation: 'Strict' })
   await client.setStatus(FOO, REF, {}, { fieldManager: 'other', fieldValidation: 'Ignore', dryRun: true })
   await client.subresource(FOO, REF, 'scale').update({ spec: { replicas: 1 } }, { fieldValidation: 'Warn' })
-  await client.delete(FOO, REF, { propagation: 'Orphan', gracePeriodSeconds: 0, uid: 'u', resourceVersion: '7', dryRun: true })
+  await client.delete(FOO, REF, {
+    propagation: 'Orphan',
+    gracePeriodSeconds: 0,
+    uid: 'u',
+    resourceVersion: '7',
+    dryRun: true,
+  })
   await client.deleteAll(FOO, { namespace: 'ns', labels: { a: 'b' }, fields: 'metadata.name=a', gracePeriodSeconds: 5 })
   assert.deepEqual(requests.map(({ method, path }) => `${method} ${path}`), [
     'PATCH /apis/cases.dev/v1/namespaces/ns/foos/a/status?dryRun=All&fieldManager=other&fieldValidation=Ignore',
@@ -107,35 +146,71 @@ test('what a call asks for goes before what the client asks for, and deletions s
   ])
   assert.deepEqual(requests.slice(1).map(bodyOf), [
     { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: REF, spec: { replicas: 1 } },
-    { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Orphan', gracePeriodSeconds: 0, preconditions: { uid: 'u', resourceVersion: '7' }, dryRun: ['All'] },
+    {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: 'Orphan',
+      gracePeriodSeconds: 0,
+      preconditions: { uid: 'u', resourceVersion: '7' },
+      dryRun: ['All'],
+    },
     { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', gracePeriodSeconds: 5 },
   ])
 })
 
-test('bodies of subresources are of their own kind, or of the object\'s', async () => {
+test("bodies of subresources are of their own kind, or of the object's", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(201, { kind: 'Status', status: 'Success' })))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
   const told = { apiVersion: 'v9', kind: 'Wrong', metadata: { name: 'wrong', labels: { a: 'b' } } }
-  for (const name of ['eviction', 'token', 'binding', 'scale', 'toString', 'approval']) await client.subresource(FOO, REF, name).create(told as never)
-  assert.deepEqual(requests.map((request) => bodyOf(request)), [
-    ['policy/v1', 'Eviction'], ['authentication.k8s.io/v1', 'TokenRequest'], ['v1', 'Binding'], ['autoscaling/v1', 'Scale'], ['cases.dev/v1', 'Foo'], ['cases.dev/v1', 'Foo'],
-  ].map(([apiVersion, kind]) => ({ apiVersion, kind, metadata: { labels: { a: 'b' }, ...REF } })))
-  assert.ok(requests.every(({ method, path }) => method === 'POST' && path.startsWith('/apis/cases.dev/v1/namespaces/ns/foos/a/')))
+  for (const name of ['eviction', 'token', 'binding', 'scale', 'toString', 'approval']) {
+    await client.subresource(FOO, REF, name).create(told as never)
+  }
+  assert.deepEqual(
+    requests.map((request) => bodyOf(request)),
+    [
+      ['policy/v1', 'Eviction'],
+      ['authentication.k8s.io/v1', 'TokenRequest'],
+      ['v1', 'Binding'],
+      ['autoscaling/v1', 'Scale'],
+      ['cases.dev/v1', 'Foo'],
+      ['cases.dev/v1', 'Foo'],
+    ].map(([apiVersion, kind]) => ({ apiVersion, kind, metadata: { labels: { a: 'b' }, ...REF } })),
+  )
+  assert.ok(
+    requests.every(({ method, path }) =>
+      method === 'POST' && path.startsWith('/apis/cases.dev/v1/namespaces/ns/foos/a/')
+    ),
+  )
 })
 
 test('a token that was answered with is in no error, however the answer breaks, and nobody is told of it', async () => {
   const told: unknown[] = []
   const broken = ['{"kind":"TokenRequest","status":{"token":"hunter2"', '{"status":{"token":"hunter2"}}x', '["hunter2"']
-  const client = new KubeClient({ api: new Api({ transport: () => Promise.resolve(answer(201, broken.shift() ?? '{"status":{"token":"hunter2"}}')) }), fieldManager: 'me', onWrite: (write) => told.push(write) })
+  const client = new KubeClient({
+    api: new Api({ transport: () => Promise.resolve(answer(201, broken.shift() ?? '{"status":{"token":"hunter2"}}')) }),
+    fieldManager: 'me',
+    onWrite: (write) => told.push(write),
+  })
   const token = client.subresource({ ...FOO, kind: 'ServiceAccount' }, REF, 'token')
-  for (let i = 0; i < 3; i++) await assert.rejects(token.create({}), (error: Error) => error.message.startsWith('Cannot create the token of ServiceAccount "ns/a": ') && !error.stack!.includes('hunter2'))
+  for (let i = 0; i < 3; i++) {
+    await assert.rejects(
+      token.create({}),
+      (error: Error) =>
+        error.message.startsWith('Cannot create the token of ServiceAccount "ns/a": ') &&
+        !error.stack!.includes('hunter2'),
+    )
+  }
   assert.equal((await token.create({})).status.token, 'hunter2')
   assert.deepEqual(told, [{ verb: 'create', kind: 'ServiceAccount/token', key: 'ns/a', result: 'created' }])
 })
 
 test('a dry run is no write to be told of', async () => {
   const told: unknown[] = []
-  const client = new KubeClient({ api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }), fieldManager: 'me', onWrite: (write) => told.push(write) })
+  const client = new KubeClient({
+    api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
+    fieldManager: 'me',
+    onWrite: (write) => told.push(write),
+  })
   const dryRun = true
   await client.create(FOO, { metadata: REF, spec: { size: 1 } }, { dryRun })
   await client.update(FOO, foo, { dryRun })

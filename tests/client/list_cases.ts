@@ -4,9 +4,20 @@ import type { ListPage, WatchChange } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
 import { asJson } from '../../lib/core/equal.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
-import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, MISSING, results, type Case, type ConfigMap } from './case_bench.ts'
+import {
+  bench,
+  type Case,
+  CLUSTER_ROLE,
+  CONFIG_MAP,
+  type ConfigMap,
+  FOO,
+  methods,
+  MISSING,
+  results,
+} from './case_bench.ts'
 
-const names = (objects: readonly { metadata: { name: string } }[]): string[] => objects.map(({ metadata }) => metadata.name)
+const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
+  objects.map(({ metadata }) => metadata.name)
 
 export const LIST_CASES: readonly Case[] = [
   {
@@ -14,7 +25,9 @@ export const LIST_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      for (const name of ['a', 'b', 'c', 'd', 'e']) await it.client.create(CONFIG_MAP, { metadata: { name, namespace, labels: { team: 'x' } } })
+      for (const name of ['a', 'b', 'c', 'd', 'e']) {
+        await it.client.create(CONFIG_MAP, { metadata: { name, namespace, labels: { team: 'x' } } })
+      }
       await it.client.create(CONFIG_MAP, { metadata: { name: 'other', namespace } })
       methods(it)
       const seen: ListPage<ConfigMap>[] = []
@@ -23,10 +36,20 @@ export const LIST_CASES: readonly Case[] = [
         assert.equal(methods(it).length, 1)
       }
       assert.deepEqual(seen.map(({ items }) => names(items)), [['a', 'b'], ['c', 'd'], ['e']])
-      assert.deepEqual(seen[0]!.items.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`), ['v1 ConfigMap', 'v1 ConfigMap'])
+      assert.deepEqual(seen[0]!.items.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`), [
+        'v1 ConfigMap',
+        'v1 ConfigMap',
+      ])
       assert.equal(new Set(seen.map(({ resourceVersion }) => resourceVersion)).size, 1, 'all pages are of one moment')
       assert.equal(seen[2]!.continue, undefined)
-      for await (const page of it.client.pages(CONFIG_MAP, { namespace, labels: 'team=x', limit: 4, continue: seen[0]!.continue! })) {
+      for await (
+        const page of it.client.pages(CONFIG_MAP, {
+          namespace,
+          labels: 'team=x',
+          limit: 4,
+          continue: seen[0]!.continue!,
+        })
+      ) {
         assert.deepEqual(names(page.items), ['c', 'd', 'e'])
       }
       methods(it)
@@ -38,7 +61,9 @@ export const LIST_CASES: readonly Case[] = [
     name: 'pages of a kind that is not served are an error',
     async run(context) {
       const { client } = bench(context)
-      await assert.rejects(async () => { for await (const _ of client.pages(MISSING, { namespace: context.namespace })); }, /Cannot list nopes\.cases\.dev .*it does not serve this kind/)
+      await assert.rejects(async () => {
+        for await (const _ of client.pages(MISSING, { namespace: context.namespace }));
+      }, /Cannot list nopes\.cases\.dev .*it does not serve this kind/)
     },
   },
   {
@@ -46,7 +71,10 @@ export const LIST_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      const first = await client.create(FOO, { metadata: { name: 'a', namespace, labels: { team: 'x' } }, spec: { size: 1 } })
+      const first = await client.create(FOO, {
+        metadata: { name: 'a', namespace, labels: { team: 'x' } },
+        spec: { size: 1 },
+      })
       let resourceVersion = ''
       for await (const page of client.pages(FOO, { namespace })) resourceVersion = page.resourceVersion
       await client.update(FOO, { ...first, spec: { size: 2 } })
@@ -69,7 +97,9 @@ export const LIST_CASES: readonly Case[] = [
       const kind = metadataOf(CONFIG_MAP)
       const whole = { apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata }
       const only = { namespace, fields: 'metadata.name=a' }
-      for await (const { items } of client.pages(kind, only)) assert.deepEqual(items.map((item) => asJson(item)), [whole])
+      for await (const { items } of client.pages(kind, only)) {
+        assert.deepEqual(items.map((item) => asJson(item)), [whole])
+      }
       for await (const { object } of client.watch(kind, only)) {
         assert.deepEqual(asJson(object), whole)
         break
@@ -100,9 +130,18 @@ export const LIST_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
-      const first = async (options: object): Promise<unknown> => await client.watch(FOO, { namespace, ...options })[Symbol.asyncIterator]().next()
-      await assert.rejects(first({ labels: 'team in' }), (error: Error) => isReason(error, 'BadRequest') && error.message.startsWith(`Cannot watch foos.cases.dev in namespace "${namespace}": `))
-      await assert.rejects(client.watch(MISSING, { namespace })[Symbol.asyncIterator]().next(), (error: Error) => isReason(error, 'NotFound'))
+      const first = async (options: object): Promise<unknown> =>
+        await client.watch(FOO, { namespace, ...options })[Symbol.asyncIterator]().next()
+      await assert.rejects(
+        first({ labels: 'team in' }),
+        (error: Error) =>
+          isReason(error, 'BadRequest') &&
+          error.message.startsWith(`Cannot watch foos.cases.dev in namespace "${namespace}": `),
+      )
+      await assert.rejects(
+        client.watch(MISSING, { namespace })[Symbol.asyncIterator]().next(),
+        (error: Error) => isReason(error, 'NotFound'),
+      )
     },
   },
   {
@@ -111,19 +150,28 @@ export const LIST_CASES: readonly Case[] = [
       const it = bench(context)
       const { namespace } = context
       for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) {
-        await it.client.create(CONFIG_MAP, { metadata: { name, namespace, labels: { team }, ...(name === 'c' ? { finalizers: ['cases.dev/hold'] } : {}) } })
+        await it.client.create(CONFIG_MAP, {
+          metadata: { name, namespace, labels: { team }, ...(name === 'c' ? { finalizers: ['cases.dev/hold'] } : {}) },
+        })
       }
       methods(it)
       results(it)
       const trial = await it.client.deleteAll(CONFIG_MAP, { namespace, labels: { team: 'x' }, dryRun: true })
       assert.deepEqual(names(trial).sort(), ['a', 'c'])
       const gone = await it.client.deleteAll(CONFIG_MAP, { namespace, labels: { team: 'x' } })
-      assert.deepEqual(gone.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), ['ConfigMap a', 'ConfigMap c'])
+      assert.deepEqual(gone.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
+        'ConfigMap a',
+        'ConfigMap c',
+      ])
       assert.deepEqual([methods(it), it.writes.splice(0).map(({ verb, kind, key }) => `${verb} ${kind} ${key}`)], [
-        ['DELETE', 'DELETE'], [`delete ConfigMap ${namespace}/*`],
+        ['DELETE', 'DELETE'],
+        [`delete ConfigMap ${namespace}/*`],
       ])
       const left = await it.client.live.list(CONFIG_MAP, { namespace, labels: 'team' })
-      assert.deepEqual(left.map(({ metadata }) => [metadata.name, metadata.deletionTimestamp !== undefined]), [['b', false], ['c', true]])
+      assert.deepEqual(left.map(({ metadata }) => [metadata.name, metadata.deletionTimestamp !== undefined]), [[
+        'b',
+        false,
+      ], ['c', true]])
       await it.client.patch(CONFIG_MAP, { namespace, name: 'c' }, { merge: { metadata: { finalizers: null } } })
       await it.client.deleteAll(CONFIG_MAP, { namespace, fields: 'metadata.name=b' })
       assert.deepEqual(await it.client.live.list(CONFIG_MAP, { namespace, labels: 'team' }), [])
@@ -134,12 +182,23 @@ export const LIST_CASES: readonly Case[] = [
     name: 'deleteAll needs a namespace for a namespaced kind, and none for others',
     async run(context) {
       const it = bench(context)
-      const role = await it.client.create(CLUSTER_ROLE, { metadata: { name: `all-${context.namespace}`, labels: { of: context.namespace } } })
+      const role = await it.client.create(CLUSTER_ROLE, {
+        metadata: { name: `all-${context.namespace}`, labels: { of: context.namespace } },
+      })
       methods(it)
-      await assert.rejects(it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }), /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one at a time$/)
+      await assert.rejects(
+        it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }),
+        /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one at a time$/,
+      )
       assert.deepEqual(methods(it), [])
-      assert.deepEqual(names(await it.client.deleteAll(CLUSTER_ROLE, { labels: { of: context.namespace } })), [role.metadata.name])
-      await assert.rejects(it.client.deleteAll(MISSING, { namespace: context.namespace }), (error: Error) => isReason(error, 'NotFound') && /^Cannot delete all nopes\.cases\.dev in namespace/.test(error.message))
+      assert.deepEqual(names(await it.client.deleteAll(CLUSTER_ROLE, { labels: { of: context.namespace } })), [
+        role.metadata.name,
+      ])
+      await assert.rejects(
+        it.client.deleteAll(MISSING, { namespace: context.namespace }),
+        (error: Error) =>
+          isReason(error, 'NotFound') && /^Cannot delete all nopes\.cases\.dev in namespace/.test(error.message),
+      )
     },
   },
   {
@@ -149,10 +208,20 @@ export const LIST_CASES: readonly Case[] = [
       const { namespace } = context
       const first = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
       const second = await client.update(CONFIG_MAP, { ...first, data: { x: '1' } })
-      await assert.rejects(client.delete(CONFIG_MAP, first, { resourceVersion: first.metadata.resourceVersion }), (error: Error) => isReason(error, 'Conflict'))
+      await assert.rejects(
+        client.delete(CONFIG_MAP, first, { resourceVersion: first.metadata.resourceVersion }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
       assert.equal(await client.delete(CONFIG_MAP, first, { dryRun: true }), true)
       assert.ok(await client.live.get(CONFIG_MAP, first))
-      assert.equal(await client.delete(CONFIG_MAP, second, { resourceVersion: second.metadata.resourceVersion, uid: first.metadata.uid, gracePeriodSeconds: 0 }), true)
+      assert.equal(
+        await client.delete(CONFIG_MAP, second, {
+          resourceVersion: second.metadata.resourceVersion,
+          uid: first.metadata.uid,
+          gracePeriodSeconds: 0,
+        }),
+        true,
+      )
     },
   },
 ]

@@ -9,12 +9,12 @@ import type { Client } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
 import { draft, type KubeObject } from '../../lib/core/objects.ts'
-import { metadataOf, type AnyResource, type Resource } from '../../lib/core/resource.ts'
+import { type AnyResource, metadataOf, type Resource } from '../../lib/core/resource.ts'
 import { ConfigMap, Deployment, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { FOO } from './case_bench.ts'
-import { answer, recorder, type Recorder } from './transports.ts'
+import { answer, type Recorder, recorder } from './transports.ts'
 
 const REF = { namespace: 'default', name: 'a' }
 const data = { big: 'x'.repeat(50), small: 'y' }
@@ -31,7 +31,11 @@ interface Bench {
 }
 
 /** A cluster on an API in memory that caches these kinds; what `make` creates is there before. */
-async function caching(make: (client: Client) => Promise<unknown>, declare: (cluster: Cluster) => void, freeze = true): Promise<Bench> {
+async function caching(
+  make: (client: Client) => Promise<unknown>,
+  declare: (cluster: Cluster) => void,
+  freeze = true,
+): Promise<Bench> {
   const clock = new FakeClock()
   const network = recorder(new ApiServer({ clock }).handle)
   const server = new Cluster({ name: 'other', transport: network.transport, clock }).client
@@ -45,21 +49,44 @@ async function caching(make: (client: Client) => Promise<unknown>, declare: (clu
   return { network, cluster, client: cluster.client, server, stop: () => (stopping.abort(), running) }
 }
 
-const stripsBig = (cluster: Cluster): void => void cluster.cache.declare(ConfigMap, { strip: (object) => { delete (object as { data?: { big?: string } }).data?.big } })
+const stripsBig = (cluster: Cluster): void =>
+  void cluster.cache.declare(ConfigMap, {
+    strip: (object) => {
+      delete (object as { data?: { big?: string } }).data?.big
+    },
+  })
 const makesMap = (client: Client): Promise<unknown> => client.create(ConfigMap, { metadata: REF, data })
 
 test('what is read as metadata alone is not written whole: nothing is sent', async () => {
-  const { network, cluster, client, server, stop } = await caching((client) => client.create(Secret, { metadata: REF, data: { password: 'aGk=' } }), ({ cache }) => void cache.declare(META))
+  const { network, cluster, client, server, stop } = await caching(
+    (client) => client.create(Secret, { metadata: REF, data: { password: 'aGk=' } }),
+    ({ cache }) => void cache.declare(META),
+  )
   const object = (await client.get(META, REF)) as KubeObject
-  const label = (object: { metadata: { labels?: object } }): void => { object.metadata.labels = { a: 'b' } }
+  const label = (object: { metadata: { labels?: object } }): void => {
+    object.metadata.labels = { a: 'b' }
+  }
   for (const one of [client, client.live, intercepted(client, {})]) {
     const calls: readonly (() => Promise<unknown>)[] = [
-      () => one.edit(META, REF, label as never), () => one.createOrUpdate(META, REF, label as never), () => one.update(META, object), () => one.setStatus(META, REF, {} as never),
-      () => one.create(META, { metadata: { ...REF, name: 'b' } }), () => one.apply(META, { metadata: REF }),
+      () => one.edit(META, REF, label as never),
+      () => one.createOrUpdate(META, REF, label as never),
+      () => one.update(META, object),
+      () => one.setStatus(META, REF, {} as never),
+      () => one.create(META, { metadata: { ...REF, name: 'b' } }),
+      () => one.apply(META, { metadata: REF }),
       // Read through one and written through the other: a spread, a draft and the object itself.
-      () => one.update(Secret, object as never), () => one.update(Secret, { ...object } as never), () => one.update(Secret, draft(object) as never), () => one.apply(Secret, { ...object, immutable: true } as never),
+      () => one.update(Secret, object as never),
+      () => one.update(Secret, { ...object } as never),
+      () => one.update(Secret, draft(object) as never),
+      () => one.apply(Secret, { ...object, immutable: true } as never),
     ]
-    for (const call of calls) await assert.rejects(call(), (error) => error instanceof TypeError && /metadata/.test(error.message) && /patch/.test(error.message), String(call))
+    for (const call of calls) {
+      await assert.rejects(
+        call(),
+        (error) => error instanceof TypeError && /metadata/.test(error.message) && /patch/.test(error.message),
+        String(call),
+      )
+    }
   }
   await assert.rejects(async () => await cluster.api.update({ resource: META, ...REF }, object, {}), TypeError)
   assert.deepEqual(network.take(), [])
@@ -70,7 +97,14 @@ test('what is read as metadata alone is not written whole: nothing is sent', asy
 test('metadata may be patched and objects deleted by a kind of metadata, and parts of objects are whole', async () => {
   const { client, server, stop } = await caching(async (client) => {
     await client.create(Secret, { metadata: REF, data: { password: 'aGk=' } })
-    await client.create(Deployment, { metadata: REF, spec: { replicas: 3, selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } } })
+    await client.create(Deployment, {
+      metadata: REF,
+      spec: {
+        replicas: 3,
+        selector: { matchLabels: { a: 'b' } },
+        template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+      },
+    })
   }, () => {})
   await client.patch(META, REF, { merge: { metadata: { labels: { a: 'b' } } } })
   const now = await server.get(Secret, REF)
@@ -84,20 +118,41 @@ test('metadata may be patched and objects deleted by a kind of metadata, and par
   await stop()
 })
 
-test('a change of an object whose cache strips it starts from the server\'s', async () => {
+test("a change of an object whose cache strips it starts from the server's", async () => {
   const { network, client, server, stop } = await caching(makesMap, stripsBig)
   assert.deepEqual((await client.get(ConfigMap, REF))?.data, { small: 'y' })
-  assert.deepEqual((await client.edit(ConfigMap, REF, (object) => { object.metadata.labels = { edited: '' } }))?.data, data)
-  const { object, result } = await client.createOrUpdate(ConfigMap, REF, (object) => { object.metadata.labels = { edited: 'again' } })
+  assert.deepEqual(
+    (await client.edit(ConfigMap, REF, (object) => {
+      object.metadata.labels = { edited: '' }
+    }))?.data,
+    data,
+  )
+  const { object, result } = await client.createOrUpdate(ConfigMap, REF, (object) => {
+    object.metadata.labels = { edited: 'again' }
+  })
   assert.deepEqual([object.data, result], [data, 'updated'])
   assert.equal((await client.createOrUpdate(ConfigMap, REF, () => {})).result, 'unchanged')
-  const wrapped = await intercepted(client, {}).edit(ConfigMap, REF, (object) => { object.data!['more'] = 'z' })
+  const wrapped = await intercepted(client, {}).edit(ConfigMap, REF, (object) => {
+    object.data!['more'] = 'z'
+  })
   assert.deepEqual(wrapped?.data, { ...data, more: 'z' })
   assert.deepEqual((await server.get(ConfigMap, REF))?.data, { ...data, more: 'z' })
-  assert.deepEqual(network.take().map((line) => line.split(' ')[0]), ['GET', 'PUT', 'GET', 'PUT', 'GET', 'GET', 'PUT', 'GET'])
+  assert.deepEqual(network.take().map((line) => line.split(' ')[0]), [
+    'GET',
+    'PUT',
+    'GET',
+    'PUT',
+    'GET',
+    'GET',
+    'PUT',
+    'GET',
+  ])
   // Again from the cache, after its watch and its own writes have been there.
   assert.deepEqual((await client.get(ConfigMap, REF))?.data, { small: 'y', more: 'z' })
-  await assert.rejects(async () => await client.update(ConfigMap, { ...(await client.get(ConfigMap, REF))!, data: {} }), TypeError)
+  await assert.rejects(
+    async () => await client.update(ConfigMap, { ...(await client.get(ConfigMap, REF))!, data: {} }),
+    TypeError,
+  )
   await stop()
 })
 
@@ -107,10 +162,14 @@ test('a stripped object is not put back by update, nor applied, as itself, as a 
   const mutable = draft(cached)
   mutable.metadata.labels = { a: 'b' }
   const [listed] = await client.list(ConfigMap, { namespace: 'default' })
-  const message = 'Cannot update ConfigMap "default/a": it was read without what the cache strips, or as metadata alone, and the rest would be deleted; use edit or client.live.get, or send a patch'
+  const message =
+    'Cannot update ConfigMap "default/a": it was read without what the cache strips, or as metadata alone, and the rest would be deleted; use edit or client.live.get, or send a patch'
   for (const object of [cached, mutable, { ...cached, data: {} }, draft(mutable), listed!]) {
     await assert.rejects(client.update(ConfigMap, object), { name: 'TypeError', message })
-    await assert.rejects(client.apply(ConfigMap, object), { name: 'TypeError', message: message.replace('update', 'apply') })
+    await assert.rejects(client.apply(ConfigMap, object), {
+      name: 'TypeError',
+      message: message.replace('update', 'apply'),
+    })
   }
   assert.deepEqual(network.take(), [])
   const live = draft((await client.live.get(ConfigMap, REF))!)
@@ -123,21 +182,30 @@ test('a stripped object is not put back by update, nor applied, as itself, as a 
 })
 
 test('a status is set whatever a stripped cache has of it, and an apply is sent whatever it has of the fields', async () => {
-  const spec = { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } }
+  const spec = {
+    selector: { matchLabels: { a: 'b' } },
+    template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+  }
   const { network, client, server, stop } = await caching(async (client) => {
     await client.create(Deployment, { metadata: REF, spec })
     await client.setStatus(Deployment, REF, { replicas: 1, conditions: [{ type: 'X', status: 'True' }] })
     await makesMap(client)
   }, (cluster) => {
     stripsBig(cluster)
-    cluster.cache.declare(Deployment, { strip: (object) => { delete (object as { status?: { conditions?: object } }).status?.conditions } })
+    cluster.cache.declare(Deployment, {
+      strip: (object) => {
+        delete (object as { status?: { conditions?: object } }).status?.conditions
+      },
+    })
   })
   assert.deepEqual((await client.get(Deployment, REF))?.status, { replicas: 1 })
   await client.setStatus(Deployment, REF, { replicas: 1 })
   assert.deepEqual((await server.get(Deployment, REF))?.status, { replicas: 1 })
   const desired = { metadata: REF, data: { big: 'mine' } }
   await client.apply(ConfigMap, desired)
-  await server.edit(ConfigMap, REF, (object) => { object.data!['big'] = 'theirs' })
+  await server.edit(ConfigMap, REF, (object) => {
+    object.data!['big'] = 'theirs'
+  })
   network.take()
   await client.apply(ConfigMap, desired)
   assert.deepEqual(network.take(), ['PATCH /api/v1/namespaces/default/configmaps/a'])
@@ -148,65 +216,137 @@ test('a status is set whatever a stripped cache has of it, and an apply is sent 
 test('a strip function cannot take what the cache and its controllers read of the metadata', async () => {
   const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'u' }
   const { client, stop } = await caching(
-    (client) => client.create(ConfigMap, { metadata: { ...REF, labels: { a: 'b' }, annotations: { long: 'x' }, finalizers: ['example.dev/f'], ownerReferences: [owner] }, data }),
-    ({ cache }) => void cache.declare(ConfigMap, { strip: (object) => {
-      for (const field of Object.keys(object)) delete (object as unknown as Record<string, unknown>)[field]
-      Object.assign(object, { kind: 'ConfigMap' })
-    } }),
+    (client) =>
+      client.create(ConfigMap, {
+        metadata: {
+          ...REF,
+          labels: { a: 'b' },
+          annotations: { long: 'x' },
+          finalizers: ['example.dev/f'],
+          ownerReferences: [owner],
+        },
+        data,
+      }),
+    ({ cache }) =>
+      void cache.declare(ConfigMap, {
+        strip: (object) => {
+          for (const field of Object.keys(object)) delete (object as unknown as Record<string, unknown>)[field]
+          Object.assign(object, { kind: 'ConfigMap' })
+        },
+      }),
   )
   const { metadata, data: kept } = (await client.get(ConfigMap, REF))!
   const { uid, resourceVersion, creationTimestamp, ...rest } = metadata
   assert.ok(uid && resourceVersion && creationTimestamp)
-  assert.deepEqual([rest, kept], [{ ...REF, labels: { a: 'b' }, finalizers: ['example.dev/f'], ownerReferences: [owner] }, undefined])
+  assert.deepEqual([rest, kept], [{
+    ...REF,
+    labels: { a: 'b' },
+    finalizers: ['example.dev/f'],
+    ownerReferences: [owner],
+  }, undefined])
   assert.equal((await client.list(ConfigMap, { labels: 'a=b' })).length, 1)
   await stop()
 })
 
 test('a client of one namespace stays in it, whatever a kind is made of', async () => {
   const victim = { namespace: 'kube-system', name: 'victim' }
-  const { network, client, server, stop } = await caching((client) => client.create(ConfigMap, { metadata: victim }), () => {})
+  const { network, client, server, stop } = await caching(
+    (client) => client.create(ConfigMap, { metadata: victim }),
+    () => {},
+  )
   const kind = 'v1/namespaces/kube-system/configmaps/victim?x='
   for (const part of ['group', 'version', 'plural']) {
-    const evil = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced', [part]: kind } as AnyResource
-    await assert.rejects(async () => await namespaced(client, 'default').delete(evil, { name: 'q' } as never), TypeError)
+    const evil = {
+      group: '',
+      version: 'v1',
+      kind: 'ConfigMap',
+      plural: 'configmaps',
+      scope: 'Namespaced',
+      [part]: kind,
+    } as AnyResource
+    await assert.rejects(
+      async () => await namespaced(client, 'default').delete(evil, { name: 'q' } as never),
+      TypeError,
+    )
   }
   assert.deepEqual(network.take(), [])
   assert.ok(await server.get(ConfigMap, victim))
   await stop()
 })
 
-const WIDE: Resource<KubeObject & { spec: Record<string, unknown>; status?: Record<string, unknown> }, object> = { ...FOO }
+const WIDE: Resource<KubeObject & { spec: Record<string, unknown>; status?: Record<string, unknown> }, object> = {
+  ...FOO,
+}
 
 /** A client of a server that answers with this text, and keeps what it is sent; its cache has what JSON.parse makes of the text. */
 function answering(text: string, cached = JSON.parse(text) as KubeObject) {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, text)))
-  const reader = { watches: () => true, get: () => Promise.resolve(cached as never), list: () => Promise.resolve([]), lookup: () => Promise.resolve([]) }
+  const reader = {
+    watches: () => true,
+    get: () => Promise.resolve(cached as never),
+    list: () => Promise.resolve([]),
+    lookup: () => Promise.resolve([]),
+  }
   const client = new KubeClient({ api: new Api({ transport }), reader: () => reader, fieldManager: 'me' })
-  return { client, cached, requests, bodies: () => requests.flatMap(({ body }) => (body === undefined ? [] : [body as string])) }
+  return {
+    client,
+    cached,
+    requests,
+    bodies: () => requests.flatMap(({ body }) => (body === undefined ? [] : [body as string])),
+  }
 }
 
 const wide = (spec: string, status = '{}'): string =>
   `{"apiVersion":"cases.dev/v1","kind":"Foo","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1","creationTimestamp":""},"spec":${spec},"status":${status}}`
 
 const EXACT = [
-  '9007199254740991', '9007199254740992', '9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775808', '1152921504606846976', '72057594037927936',
-  '1e21', '1e+21', '100000000000000000000', '0.1', '-0', '5e-324', '1763790000000000001', '123456789012345',
+  '9007199254740991',
+  '9007199254740992',
+  '9007199254740993',
+  '-9007199254740993',
+  '9223372036854775807',
+  '-9223372036854775808',
+  '1152921504606846976',
+  '72057594037927936',
+  '1e21',
+  '1e+21',
+  '100000000000000000000',
+  '0.1',
+  '-0',
+  '5e-324',
+  '1763790000000000001',
+  '123456789012345',
 ]
 
 test('a number that passes through an edit is written as it was read, however large', async () => {
   for (const number of EXACT) {
     const it = answering(wide(`{"n":${number},"list":[{"n":${number}},1,"9007199254740993"],"other":1}`))
-    for (const change of [
-      () => it.client.edit(WIDE, REF, (object) => { object.spec['other'] = 2 }),
-      () => it.client.createOrUpdate(WIDE, REF, (object) => { (object as unknown as { spec: { other: number } }).spec.other = 2 }),
-      () => intercepted(it.client, {}).edit(WIDE, REF, (object) => { object.spec['other'] = 2 }),
-      async () => await it.client.update(WIDE, { ...(await it.client.live.get(WIDE, REF))!, spec: { ...(await it.client.live.get(WIDE, REF))!.spec, other: 2 } }),
-      async () => {
-        const object = draft((await it.client.live.get(WIDE, REF))!)
-        object.spec['other'] = 2
-        await it.client.update(WIDE, object)
-      },
-    ]) await change()
+    for (
+      const change of [
+        () =>
+          it.client.edit(WIDE, REF, (object) => {
+            object.spec['other'] = 2
+          }),
+        () =>
+          it.client.createOrUpdate(WIDE, REF, (object) => {
+            ;(object as unknown as { spec: { other: number } }).spec.other = 2
+          }),
+        () =>
+          intercepted(it.client, {}).edit(WIDE, REF, (object) => {
+            object.spec['other'] = 2
+          }),
+        async () =>
+          await it.client.update(WIDE, {
+            ...(await it.client.live.get(WIDE, REF))!,
+            spec: { ...(await it.client.live.get(WIDE, REF))!.spec, other: 2 },
+          }),
+        async () => {
+          const object = draft((await it.client.live.get(WIDE, REF))!)
+          object.spec['other'] = 2
+          await it.client.update(WIDE, object)
+        },
+      ]
+    ) await change()
     for (const body of it.bodies()) {
       const printed = /"n":([^,]*),"list":\[\{"n":(.*?)\},1,"9007199254740993"\],"other":2/.exec(body)
       // A number that a double is exactly may be printed otherwise.
@@ -217,7 +357,7 @@ test('a number that passes through an edit is written as it was read, however la
   }
 })
 
-test('the answer to a write may be written again, and a number of the caller\'s own beside those that were read', async () => {
+test("the answer to a write may be written again, and a number of the caller's own beside those that were read", async () => {
   const it = answering(wide('{"n":9007199254740993}'))
   const answered = await it.client.patch(WIDE, REF, { merge: {} })
   await it.client.update(WIDE, { ...answered, spec: { ...answered.spec, own: 2 ** 60 } })
@@ -228,14 +368,23 @@ test('a number that may have been rounded is never written back: the error names
   const it = answering(wide('{"max":9223372036854775807,"ok":1}', '{"seen":9007199254740993}'))
   const rounded = (action: string, field: string): object => ({
     name: 'TypeError',
-    message: `Cannot ${action} Foo "default/a": "${field}" is an integer beyond 2^53, which JavaScript may have rounded when it was read; leave it as client.live.get or edit reads it, or send a patch`,
+    message:
+      `Cannot ${action} Foo "default/a": "${field}" is an integer beyond 2^53, which JavaScript may have rounded when it was read; leave it as client.live.get or edit reads it, or send a patch`,
   })
   const object = it.cached as never as { spec: Record<string, unknown>; status: Record<string, unknown> }
   await assert.rejects(async () => await it.client.update(WIDE, object as never), rounded('update', 'max'))
-  await assert.rejects(it.client.setStatus(WIDE, REF, { ...object.status, phase: 'x' }), rounded('set the status of', 'seen'))
+  await assert.rejects(
+    it.client.setStatus(WIDE, REF, { ...object.status, phase: 'x' }),
+    rounded('set the status of', 'seen'),
+  )
   // Two numbers of one object that are the same double can't be told apart in what is written.
   const two = answering(wide('{"a":9007199254740993,"b":9007199254740992}'))
-  await assert.rejects(two.client.edit(WIDE, REF, (object) => { object.spec['ok'] = 2 }), rounded('update', 'a'))
+  await assert.rejects(
+    two.client.edit(WIDE, REF, (object) => {
+      object.spec['ok'] = 2
+    }),
+    rounded('update', 'a'),
+  )
   assert.deepEqual([it.bodies(), two.bodies()], [[], []])
 })
 
@@ -250,7 +399,9 @@ test('a status is set with the numbers of the object that it was read with', asy
 
 test('objects without long numbers are read from the cache and written as ever', async () => {
   const it = answering(wide('{"n":9007199254740991,"text":"9007199254740993","big":1e300}'))
-  await it.client.edit(WIDE, REF, (object) => { object.spec['n'] = 1 })
+  await it.client.edit(WIDE, REF, (object) => {
+    object.spec['n'] = 1
+  })
   assert.deepEqual(it.requests.map(({ method }) => method), ['PUT'])
 })
 
@@ -260,7 +411,7 @@ test('what was applied is forgotten with its object, whoever deletes it, and rem
   let memory: ApplyCache | undefined
   ApplyCache.prototype.forget = function (resource, key, uid) {
     forgotten.add(`${resource.kind} ${key}`)
-    forget.call((memory = this), resource, key, uid)
+    forget.call(memory = this, resource, key, uid)
   }
   ApplyCache.prototype.of = function (resource, key, manager) {
     asked.add(resource.kind)
@@ -270,9 +421,15 @@ test('what was applied is forgotten with its object, whoever deletes it, and rem
   const { client, server, cluster, stop } = await caching(async () => {}, ({ cache }) => void cache.declare(ConfigMap))
   const gone = new Set<string>()
   const deleted = new Latch()
-  cluster.cache.informersOf(ConfigMap)![0]!.addHandler(({ kind, object }) => kind === 'deleted' && gone.add(object.metadata.name).size === 3 && deleted.open())
+  cluster.cache.informersOf(ConfigMap)![0]!.addHandler(({ kind, object }) =>
+    kind === 'deleted' && gone.add(object.metadata.name).size === 3 && deleted.open()
+  )
   await client.apply(Secret, { metadata: REF })
-  for (const name of ['a', 'b', 'c', 'd']) for (let time = 0; time < 2; time++) await client.apply(ConfigMap, { metadata: { ...REF, name, labels: { [name]: '' } } })
+  for (const name of ['a', 'b', 'c', 'd']) {
+    for (let time = 0; time < 2; time++) {
+      await client.apply(ConfigMap, { metadata: { ...REF, name, labels: { [name]: '' } } })
+    }
+  }
   assert.deepEqual([[...forgotten], [...asked]], [[], ['ConfigMap']])
   await client.delete(ConfigMap, REF, { dryRun: true })
   await client.deleteAll(ConfigMap, { namespace: 'default', labels: 'b', dryRun: true })
@@ -283,6 +440,10 @@ test('what was applied is forgotten with its object, whoever deletes it, and rem
   assert.deepEqual([[...forgotten], memory!.size], [['ConfigMap default/a', 'ConfigMap default/b'], 2])
   await server.delete(ConfigMap, { ...REF, name: 'c' })
   await deleted.opened
-  assert.deepEqual([[...forgotten], memory!.size], [['ConfigMap default/a', 'ConfigMap default/b', 'ConfigMap default/c'], 1])
+  assert.deepEqual([[...forgotten], memory!.size], [[
+    'ConfigMap default/a',
+    'ConfigMap default/b',
+    'ConfigMap default/c',
+  ], 1])
   await stop()
 })

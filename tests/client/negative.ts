@@ -3,18 +3,28 @@ import type { Client, Editable } from '../../lib/client/client.ts'
 import { intercepted } from '../../lib/client/wrappers.ts'
 import * as finalizers from '../../lib/core/finalizers.ts'
 import { setController } from '../../lib/core/owner_references.ts'
-import { metadataOf, type AnyResource, type Resource } from '../../lib/core/resource.ts'
+import { type AnyResource, metadataOf, type Resource } from '../../lib/core/resource.ts'
 import { ConfigMap, Deployment, Namespace, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { FOO } from './case_bench.ts'
 declare const client: Client
 const key = { namespace: 'a', name: 'b' }
 
-await client.createOrUpdate(Deployment, key, (draft) => { draft.spec = { replicas: 2 } })
-await client.createOrUpdate(FOO, key, (draft) => { draft.spec ??= { size: 1 }; draft.spec.list = ['a']; draft.metadata.labels = { a: 'b' } })
-// @ts-expect-error a typo in a draft
-await client.createOrUpdate(Deployment, key, (draft) => { draft.spec = { replica: 2 } })
-// @ts-expect-error an object that is not there yet has no spec
-await client.createOrUpdate(Deployment, key, (draft) => { draft.spec.replicas = 2 })
+await client.createOrUpdate(Deployment, key, (draft) => {
+  draft.spec = { replicas: 2 }
+})
+await client.createOrUpdate(FOO, key, (draft) => {
+  draft.spec ??= { size: 1 }
+  draft.spec.list = ['a']
+  draft.metadata.labels = { a: 'b' }
+})
+await client.createOrUpdate(Deployment, key, (draft) => {
+  // @ts-expect-error a typo in a draft
+  draft.spec = { replica: 2 }
+})
+await client.createOrUpdate(Deployment, key, (draft) => {
+  // @ts-expect-error an object that is not there yet has no spec
+  draft.spec.replicas = 2
+})
 // @ts-expect-error a namespaced kind needs a namespace
 await client.createOrUpdate(Deployment, { name: 'b' }, () => {})
 await client.createOrUpdate(Namespace, { name: 'b' }, () => {})
@@ -23,13 +33,17 @@ const replicas: number | undefined = (await client.subresource(Deployment, key, 
 await client.subresource(Deployment, key, 'scale').update({ spec: { replicas: 2 } })
 // @ts-expect-error a typo in a scale
 await client.subresource(Deployment, key, 'scale').update({ spec: { replica: 2 } })
-const token: string = (await client.subresource(ServiceAccount, key, 'token').create({ spec: { audiences: ['a'] } })).status.token
+const token: string =
+  (await client.subresource(ServiceAccount, key, 'token').create({ spec: { audiences: ['a'] } })).status.token
 // @ts-expect-error tokens have no such field
 await client.subresource(ServiceAccount, key, 'token').create({ spec: { audience: 'a' } })
 await client.subresource(Deployment, key, 'other').create({ anything: 'goes' })
-const applied: number | undefined = (await client.subresource(Deployment, key, 'status').apply({ status: { replicas: 1 } })).status?.replicas
+const applied: number | undefined =
+  (await client.subresource(Deployment, key, 'status').apply({ status: { replicas: 1 } })).status?.replicas
 await client.subresource(FOO, key, 'status').apply({ status: { nested: {} } }, { force: false })
-await client.subresource(await client.kindOf({ apiVersion: 'v1', kind: 'Pod' }), key, 'status').apply({ status: { anything: 'goes' } })
+await client.subresource(await client.kindOf({ apiVersion: 'v1', kind: 'Pod' }), key, 'status').apply({
+  status: { anything: 'goes' },
+})
 // @ts-expect-error a typo in a status
 await client.subresource(FOO, key, 'status').apply({ status: { fase: 'x' } })
 // @ts-expect-error a wrong type within a status
@@ -87,7 +101,9 @@ await client.apply(meta, { metadata: { name: 'b' } })
 await client.setStatus(metadataOf(Deployment), key, {})
 declare const anything: AnyResource
 declare const some: Resource
-await client.edit(anything, key, (draft) => { draft.metadata.labels = {} })
+await client.edit(anything, key, (draft) => {
+  draft.metadata.labels = {}
+})
 await client.update(some, (await client.get(some, key))!)
 export type { Editable }
 export { applied, replicas, token }

@@ -8,9 +8,19 @@ import { CONFIG_MAP, type ConfigMap } from './case_bench.ts'
 import { answer, recorder, silence } from './transports.ts'
 
 const page = (names: string[], version: string, token?: string): HttpResponse =>
-  answer(200, { metadata: { resourceVersion: version, continue: token }, items: names.map((name) => ({ metadata: { name } })) })
+  answer(200, {
+    metadata: { resourceVersion: version, continue: token },
+    items: names.map((name) => ({ metadata: { name } })),
+  })
 const expired = (token?: string): HttpResponse =>
-  answer(410, { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410, message: 'too old', metadata: token ? { continue: token } : {} })
+  answer(410, {
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'Expired',
+    code: 410,
+    message: 'too old',
+    metadata: token ? { continue: token } : {},
+  })
 
 async function read(answers: readonly HttpResponse[], options: PageOptions = {}) {
   const left = [...answers]
@@ -23,11 +33,21 @@ async function read(answers: readonly HttpResponse[], options: PageOptions = {})
   } catch (error) {
     failure = error
   }
-  return { names: pages.map(({ items }) => items.map(({ metadata }) => metadata.name).join()), pages, failure, queries: requests.map(({ path }) => path.split('?')[1]) }
+  return {
+    names: pages.map(({ items }) => items.map(({ metadata }) => metadata.name).join()),
+    pages,
+    failure,
+    queries: requests.map(({ path }) => path.split('?')[1]),
+  }
 }
 
 test('a list whose moment was forgotten goes on with the rest at a later one, and repeats nothing', async () => {
-  const { names, pages, failure, queries } = await read([page(['a', 'b'], '7', 't1'), expired('t2'), page(['c'], '9', 't3'), page(['d'], '9')], { limit: 2 })
+  const { names, pages, failure, queries } = await read([
+    page(['a', 'b'], '7', 't1'),
+    expired('t2'),
+    page(['c'], '9', 't3'),
+    page(['d'], '9'),
+  ], { limit: 2 })
   assert.equal(failure, undefined)
   assert.deepEqual(names, ['a,b', 'c', 'd'])
   assert.deepEqual(pages.map(({ resourceVersion }) => resourceVersion), ['7', '9', '9'])
@@ -35,7 +55,15 @@ test('a list whose moment was forgotten goes on with the rest at a later one, an
 })
 
 test('a list goes on each time that its moment is forgotten, as long as a page comes in between', async () => {
-  const { names, failure, queries } = await read([page(['a'], '7', 't1'), expired('t2'), page(['b'], '9', 't3'), expired('t4'), page(['c'], '11', 't5'), expired('t6'), page(['d'], '13')])
+  const { names, failure, queries } = await read([
+    page(['a'], '7', 't1'),
+    expired('t2'),
+    page(['b'], '9', 't3'),
+    expired('t4'),
+    page(['c'], '11', 't5'),
+    expired('t6'),
+    page(['d'], '13'),
+  ])
   assert.deepEqual([names, failure], [['a', 'b', 'c', 'd'], undefined])
   assert.deepEqual(queries.slice(1).map((query) => query?.split('continue=')[1]), ['t1', 't2', 't3', 't4', 't5', 't6'])
 })
@@ -44,7 +72,11 @@ test('where the server cannot go on, the iteration says so; so it does when noth
   const cut = await read([page(['a'], '7', 't1'), expired()])
   assert.deepEqual([cut.names, (cut.failure as { reason: string }).reason], [['a'], 'Expired'])
   const again = await read([page(['a'], '7', 't1'), expired('t2'), expired('t3')])
-  assert.deepEqual([again.names, (again.failure as { reason: string }).reason, again.queries.length], [['a'], 'Expired', 3])
+  assert.deepEqual([again.names, (again.failure as { reason: string }).reason, again.queries.length], [
+    ['a'],
+    'Expired',
+    3,
+  ])
   const atOnce = await read([expired('t1')])
   assert.deepEqual([atOnce.names, (atOnce.failure as { reason: string }).reason], [[], 'Expired'])
 })

@@ -22,37 +22,51 @@ import { recorder, silence } from './transports.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
-const LEASE: AnyResource = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
+const LEASE: AnyResource = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  scope: 'Namespaced',
+}
 const LEASES = { resource: LEASE, namespace: 'default' }
 const TIMINGS: LeaseTimings = { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 300 }
 
-test('client and elector do on a real API server what they do on the embedded one', { skip, timeout: 100_000 }, async () => {
-  const envtest = await startEnvtest()
-  const connection = httpTransport(envtest.config, { clock: systemClock, log: silentLog, userAgent: 'kubeloop-cases' })
-  try {
-    const api = new Api({ transport: connection })
-    await serveFoo(api)
-    const failures: string[] = []
-    const attempt = async (name: string, run: () => Promise<void>): Promise<void> => {
-      await run().catch((error: unknown) => void failures.push(`${name}: ${messageOf(error)}`))
+test(
+  'client and elector do on a real API server what they do on the embedded one',
+  { skip, timeout: 100_000 },
+  async () => {
+    const envtest = await startEnvtest()
+    const connection = httpTransport(envtest.config, {
+      clock: systemClock,
+      log: silentLog,
+      userAgent: 'kubeloop-cases',
+    })
+    try {
+      const api = new Api({ transport: connection })
+      await serveFoo(api)
+      const failures: string[] = []
+      const attempt = async (name: string, run: () => Promise<void>): Promise<void> => {
+        await run().catch((error: unknown) => void failures.push(`${name}: ${messageOf(error)}`))
+      }
+      for (const [index, { name, run }] of CASES.entries()) {
+        const namespace = `case-${index}`
+        await api.create({ resource: NAMESPACE }, { metadata: { name: namespace } }, {})
+        await attempt(name, () => run({ transport: connection, namespace }))
+      }
+      await attempt('selectors', () => selectorsAgree(api))
+      await attempt('paths', () => namesThatAreNone(connection))
+      await attempt('discovery', () => discovers(api))
+      await attempt('release', () => releaseIsFollowedAtOnce(connection, api))
+      await attempt('death', () => deathIsFollowedAfterExpiry(connection, api))
+      assert.deepEqual(failures, [])
+    } finally {
+      for (const stop of campaigns.splice(0)) stop()
+      connection.close()
+      await envtest.stop()
     }
-    for (const [index, { name, run }] of CASES.entries()) {
-      const namespace = `case-${index}`
-      await api.create({ resource: NAMESPACE }, { metadata: { name: namespace } }, {})
-      await attempt(name, () => run({ transport: connection, namespace }))
-    }
-    await attempt('selectors', () => selectorsAgree(api))
-    await attempt('paths', () => namesThatAreNone(connection))
-    await attempt('discovery', () => discovers(api))
-    await attempt('release', () => releaseIsFollowedAtOnce(connection, api))
-    await attempt('death', () => deathIsFollowedAfterExpiry(connection, api))
-    assert.deepEqual(failures, [])
-  } finally {
-    for (const stop of campaigns.splice(0)) stop()
-    connection.close()
-    await envtest.stop()
-  }
-})
+  },
+)
 
 /** Installs Foo and waits until it is served: until an informer of it, which lists until that works, is in sync. */
 async function serveFoo(api: Api): Promise<void> {
@@ -66,7 +80,12 @@ async function serveFoo(api: Api): Promise<void> {
 }
 
 /** Watches from a version until an object is as it should be. */
-async function until(transport: Transport, target: { resource: AnyResource; namespace?: string }, resourceVersion: string, is: (object: KubeObject & { status?: unknown; spec?: unknown }) => boolean): Promise<void> {
+async function until(
+  transport: Transport,
+  target: { resource: AnyResource; namespace?: string },
+  resourceVersion: string,
+  is: (object: KubeObject & { status?: unknown; spec?: unknown }) => boolean,
+): Promise<void> {
   const stop = new AbortController()
   const { body } = await new Api({ transport }).watch(target, { resourceVersion, timeoutSeconds: 60 }, stop.signal)
   let rest = ''
@@ -81,10 +100,47 @@ async function until(transport: Transport, target: { resource: AnyResource; name
 /** A selector that we refuse is refused by the server, and one that we read is read. */
 async function selectorsAgree(api: Api): Promise<void> {
   const embedded = new Api({ transport: new ApiServer().handle })
-  for (const text of [
-    'a', '!a', 'a=b', 'a==b', 'a!=b', 'a=', 'a in (b,c)', 'a notin (b)', 'a in ()', 'a in (,b)', 'in in (in)', 'a>5', 'a<5', 'a=b,c', 'x.io/y=z', 'a = b , c', '!a,b',
-    'a=b,', ',a', 'a b', 'a=b=c', '!a=b', 'a in b', 'a in (b', 'a in ((b))', 'a>b', 'a>', '-a', 'A.io/x=y', 'a=-b', 'a=b!', '!!a', 'a=>b', 'a in (b))', '()', 'a/b/c', `a=${'x'.repeat(64)}`,
-  ]) {
+  for (
+    const text of [
+      'a',
+      '!a',
+      'a=b',
+      'a==b',
+      'a!=b',
+      'a=',
+      'a in (b,c)',
+      'a notin (b)',
+      'a in ()',
+      'a in (,b)',
+      'in in (in)',
+      'a>5',
+      'a<5',
+      'a=b,c',
+      'x.io/y=z',
+      'a = b , c',
+      '!a,b',
+      'a=b,',
+      ',a',
+      'a b',
+      'a=b=c',
+      '!a=b',
+      'a in b',
+      'a in (b',
+      'a in ((b))',
+      'a>b',
+      'a>',
+      '-a',
+      'A.io/x=y',
+      'a=-b',
+      'a=b!',
+      '!!a',
+      'a=>b',
+      'a in (b))',
+      '()',
+      'a/b/c',
+      `a=${'x'.repeat(64)}`,
+    ]
+  ) {
     const refused = async (who: Api): Promise<boolean> => {
       try {
         await who.listPage({ resource: NAMESPACE }, { labels: text, limit: 1 })
@@ -100,14 +156,22 @@ async function selectorsAgree(api: Api): Promise<void> {
     } catch {
       ours = true
     }
-    assert.deepEqual({ text, ours, embedded: await refused(embedded) }, { text, ours: await refused(api), embedded: ours })
+    assert.deepEqual({ text, ours, embedded: await refused(embedded) }, {
+      text,
+      ours: await refused(api),
+      embedded: ours,
+    })
   }
 }
 
 /** What our paths refuse, the server would have refused or taken for something else. */
 async function namesThatAreNone(transport: Transport): Promise<void> {
   for (const [name, status] of [['..', 400], ['.', 400], ['', 200], ['a%2Fb', 404]] as const) {
-    const response = await transport({ method: 'GET', path: `/api/v1/namespaces/default/configmaps/${name}`, headers: { accept: 'application/json' } })
+    const response = await transport({
+      method: 'GET',
+      path: `/api/v1/namespaces/default/configmaps/${name}`,
+      headers: { accept: 'application/json' },
+    })
     await response.body.text()
     assert.equal(response.status, status, `"${name}"`)
   }
@@ -116,8 +180,17 @@ async function namesThatAreNone(transport: Transport): Promise<void> {
 async function discovers(api: Api): Promise<void> {
   const kinds = await discoverKinds(api, ['list', 'watch', 'delete'], new AbortController().signal)
   const names = kinds.map(({ group, version, plural, scope }) => `${group}/${version}/${plural}/${scope}`)
-  for (const expected of ['/v1/pods/Namespaced', 'apps/v1/deployments/Namespaced', 'cases.dev/v1/foos/Namespaced', '/v1/namespaces/Cluster']) assert.ok(names.includes(expected), expected)
-  for (const absent of ['/v1/bindings/', 'tokenreviews', '/status/']) assert.ok(!names.some((name) => name.startsWith(absent) || name.includes(`/${absent}`)), absent)
+  for (
+    const expected of [
+      '/v1/pods/Namespaced',
+      'apps/v1/deployments/Namespaced',
+      'cases.dev/v1/foos/Namespaced',
+      '/v1/namespaces/Cluster',
+    ]
+  ) assert.ok(names.includes(expected), expected)
+  for (const absent of ['/v1/bindings/', 'tokenreviews', '/status/']) {
+    assert.ok(!names.some((name) => name.startsWith(absent) || name.includes(`/${absent}`)), absent)
+  }
 }
 
 interface Term {
@@ -135,7 +208,15 @@ function campaign(transport: Transport, lease: string, identity: string): Term {
   campaigns.push(stop)
   let onLead = (): void => {}
   const led = new Promise<void>((resolve) => (onLead = resolve))
-  const elector = new LeaderElector({ api: new Api({ transport }), lease, namespace: 'default', identity, timings: TIMINGS, clock: systemClock, log: silentLog })
+  const elector = new LeaderElector({
+    api: new Api({ transport }),
+    lease,
+    namespace: 'default',
+    identity,
+    timings: TIMINGS,
+    clock: systemClock,
+    log: silentLog,
+  })
   const ended = elector.start(stopping.signal, onLead)
   ended.catch(() => {}) // each test awaits it where it may
   return { led, ended, stop }
@@ -153,12 +234,19 @@ async function releaseIsFollowedAtOnce(transport: Transport, api: Api): Promise<
   await api.patch(target, 'merge', { metadata: { labels: { kept: 'yes' } } }, {})
   const b = campaign(transport, 'release', 'b')
   // A renewal is seen that kept what others wrote.
-  await until(transport, LEASES, first.metadata.resourceVersion, ({ metadata, spec }) =>
-    metadata.name === 'release' && metadata.labels?.['kept'] === 'yes' && (spec as LeaseRecord).renewTime !== (first as { spec?: LeaseRecord }).spec?.renewTime)
+  await until(
+    transport,
+    LEASES,
+    first.metadata.resourceVersion,
+    ({ metadata, spec }) =>
+      metadata.name === 'release' && metadata.labels?.['kept'] === 'yes' &&
+      (spec as LeaseRecord).renewTime !== (first as { spec?: LeaseRecord }).spec?.renewTime,
+  )
   // Asked for before it happens; what it finds is awaited below.
   const released = until(transport, LEASES, first.metadata.resourceVersion, ({ metadata, spec }) => {
     const { holderIdentity, leaseDurationSeconds, acquireTime } = spec as LeaseRecord
-    return metadata.name === 'release' && holderIdentity === '' && leaseDurationSeconds === 1 && acquireTime === (spec as LeaseRecord).renewTime
+    return metadata.name === 'release' && holderIdentity === '' && leaseDurationSeconds === 1 &&
+      acquireTime === (spec as LeaseRecord).renewTime
   })
   const began = systemClock.monotonic()
   a.stop()
@@ -168,7 +256,12 @@ async function releaseIsFollowedAtOnce(transport: Transport, api: Api): Promise<
   const tookMs = systemClock.monotonic() - began
   assert.ok(tookMs < TIMINGS.durationMs, `${tookMs} ms: it waited for the lease to expire`)
   const after = await api.get(target)
-  assert.deepEqual([spec(after).holderIdentity, spec(after).leaseTransitions, spec(after).leaseDurationSeconds, after.metadata.labels], ['b', 1, 3, { kept: 'yes' }])
+  assert.deepEqual([
+    spec(after).holderIdentity,
+    spec(after).leaseTransitions,
+    spec(after).leaseDurationSeconds,
+    after.metadata.labels,
+  ], ['b', 1, 3, { kept: 'yes' }])
   b.stop()
   await b.ended
   assert.equal(spec(await api.get(target)).holderIdentity, '')

@@ -33,11 +33,15 @@ test('a request that is sent again is counted again', async () => {
   const sent = transport({ method: 'POST', path: '/' })
   await clock.advance(1000)
   await sent
-  const of = (code: string): number | undefined => meter.value('rest_client_requests_total', { code, method: 'POST', host: 'a' })
+  const of = (code: string): number | undefined =>
+    meter.value('rest_client_requests_total', { code, method: 'POST', host: 'a' })
   assert.deepEqual([of('429'), of('201')], [1, 1])
 })
 
 function parse(series: string): [string, Record<string, string>] {
   const [, name = '', labels = ''] = /^(\w+)\{(.*)\}$/.exec(series) ?? []
-  return [name, Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value = '']) => [label, value]))]
+  return [
+    name,
+    Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value = '']) => [label, value])),
+  ]
 }

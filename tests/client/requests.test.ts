@@ -1,19 +1,36 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  createRequest, deleteRequest, getRequest, listRequest, patchRequest, pathOf, updateRequest, watchRequest, wireObject,
+  createRequest,
+  deleteRequest,
+  getRequest,
+  listRequest,
+  patchRequest,
+  pathOf,
+  updateRequest,
+  watchRequest,
+  wireObject,
 } from '../../lib/client/requests.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import { bodyOf } from './transports.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const FOO: AnyResource = { group: 'example.dev', version: 'v1beta1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
-const ROLE: AnyResource = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' }
+const ROLE: AnyResource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  scope: 'Cluster',
+}
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
 
 test('a path has the group, the version, the namespace, the kind, the name and the subresource', () => {
   assert.equal(pathOf({ resource: POD, namespace: 'ns', name: 'a' }), '/api/v1/namespaces/ns/pods/a')
-  assert.equal(pathOf({ resource: FOO, namespace: 'ns', name: 'a', subresource: 'status' }), '/apis/example.dev/v1beta1/namespaces/ns/foos/a/status')
+  assert.equal(
+    pathOf({ resource: FOO, namespace: 'ns', name: 'a', subresource: 'status' }),
+    '/apis/example.dev/v1beta1/namespaces/ns/foos/a/status',
+  )
   assert.equal(pathOf({ resource: FOO, namespace: 'ns' }), '/apis/example.dev/v1beta1/namespaces/ns/foos')
   assert.equal(pathOf({ resource: FOO }), '/apis/example.dev/v1beta1/foos')
   assert.equal(pathOf({ resource: FOO, namespace: '' }), '/apis/example.dev/v1beta1/foos')
@@ -21,17 +38,31 @@ test('a path has the group, the version, the namespace, the kind, the name and t
 })
 
 test('names keep their case and are escaped', () => {
-  assert.equal(pathOf({ resource: ROLE, name: 'MyTeam:Admin' }), '/apis/rbac.authorization.k8s.io/v1/clusterroles/MyTeam%3AAdmin')
-  assert.equal(pathOf({ resource: ROLE, name: 'a b?c#d' }), '/apis/rbac.authorization.k8s.io/v1/clusterroles/a%20b%3Fc%23d')
+  assert.equal(
+    pathOf({ resource: ROLE, name: 'MyTeam:Admin' }),
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/MyTeam%3AAdmin',
+  )
+  assert.equal(
+    pathOf({ resource: ROLE, name: 'a b?c#d' }),
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/a%20b%3Fc%23d',
+  )
 })
 
 test('what can be no name does not become another path', () => {
   for (const name of ['', '.', '..', 'a/b', '../secrets', 'a%2fb']) {
-    assert.throws(() => pathOf({ resource: POD, namespace: 'ns', name }), /^TypeError: Cannot address Pod: the name /, name)
+    assert.throws(
+      () => pathOf({ resource: POD, namespace: 'ns', name }),
+      /^TypeError: Cannot address Pod: the name /,
+      name,
+    )
     assert.throws(() => pathOf({ resource: ROLE, name }), TypeError, name)
     if (name) {
       assert.throws(() => pathOf({ resource: POD, namespace: name, name: 'a' }), /the namespace /, name)
-      assert.throws(() => pathOf({ resource: POD, namespace: 'ns', name: 'a', subresource: name }), /the subresource /, name)
+      assert.throws(
+        () => pathOf({ resource: POD, namespace: 'ns', name: 'a', subresource: name }),
+        /the subresource /,
+        name,
+      )
     }
   }
 })
@@ -41,39 +72,83 @@ test('a kind made by hand, or by a stranger, does not become another path either
   for (const part of ['group', 'version', 'plural'] as const) {
     for (const name of [path, '.', '..', 'a/b', 'a%2fb', ...(part === 'group' ? [] : [''])]) {
       const resource = { ...FOO, [part]: name }
-      for (const target of [{ resource }, { resource, namespace: 'ns' }, { resource, namespace: 'ns', name: 'a' }]) assert.throws(() => pathOf(target), new RegExp(`^TypeError: Cannot address Foo: the ${part} `), `${part} ${name}`)
+      for (const target of [{ resource }, { resource, namespace: 'ns' }, { resource, namespace: 'ns', name: 'a' }]) {
+        assert.throws(
+          () => pathOf(target),
+          new RegExp(`^TypeError: Cannot address Foo: the ${part} `),
+          `${part} ${name}`,
+        )
+      }
     }
     assert.match(pathOf({ resource: { ...FOO, [part]: 'a?b#c d' } }), /a%3Fb%23c%20d/)
   }
-  assert.equal(pathOf({ resource: { ...FOO, plural: 'queue_length' }, namespace: 'ns' }), '/apis/example.dev/v1beta1/namespaces/ns/queue_length')
+  assert.equal(
+    pathOf({ resource: { ...FOO, plural: 'queue_length' }, namespace: 'ns' }),
+    '/apis/example.dev/v1beta1/namespaces/ns/queue_length',
+  )
 })
 
 test('one object of a namespaced kind needs a namespace; a cluster-scoped one has none', () => {
   assert.throws(() => pathOf({ resource: POD, name: 'a' }), /^TypeError: Cannot address Pod "a": it needs a namespace$/)
-  assert.equal(pathOf({ resource: ROLE, namespace: 'ns', name: 'a' }), '/apis/rbac.authorization.k8s.io/v1/clusterroles/a')
+  assert.equal(
+    pathOf({ resource: ROLE, namespace: 'ns', name: 'a' }),
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles/a',
+  )
 })
 
 test('a query has what was asked for, escaped, and nothing else', () => {
   const path = '/api/v1/namespaces/ns/pods'
   const target = { resource: POD, namespace: 'ns' }
   assert.equal(listRequest(target, {}).path, path)
-  assert.equal(listRequest(target, { labels: { app: 'a', tier: '' }, fields: 'spec.nodeName=n', limit: 500, continue: 'x=y&z' }).path,
-    `${path}?labelSelector=app%3Da%2Ctier%3D&fieldSelector=spec.nodeName%3Dn&limit=500&continue=x%3Dy%26z`)
-  assert.equal(listRequest(target, { labels: 'a in (b, c)', fields: '' }).path, `${path}?labelSelector=a%20in%20(b%2C%20c)`)
-  assert.equal(watchRequest(target, { resourceVersion: '12', timeoutSeconds: 300 }).path, `${path}?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=300`)
-  assert.equal(updateRequest({ ...target, name: 'a' }, {}, { dryRun: true, fieldManager: 'me & you', fieldValidation: 'Strict' }).path,
-    `${path}/a?dryRun=All&fieldManager=me%20%26%20you&fieldValidation=Strict`)
-  assert.equal(updateRequest({ ...target, name: 'a' }, {}, { dryRun: false, fieldManager: undefined }).path, `${path}/a`)
+  assert.equal(
+    listRequest(target, { labels: { app: 'a', tier: '' }, fields: 'spec.nodeName=n', limit: 500, continue: 'x=y&z' })
+      .path,
+    `${path}?labelSelector=app%3Da%2Ctier%3D&fieldSelector=spec.nodeName%3Dn&limit=500&continue=x%3Dy%26z`,
+  )
+  assert.equal(
+    listRequest(target, { labels: 'a in (b, c)', fields: '' }).path,
+    `${path}?labelSelector=a%20in%20(b%2C%20c)`,
+  )
+  assert.equal(
+    watchRequest(target, { resourceVersion: '12', timeoutSeconds: 300 }).path,
+    `${path}?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=300`,
+  )
+  assert.equal(
+    updateRequest({ ...target, name: 'a' }, {}, { dryRun: true, fieldManager: 'me & you', fieldValidation: 'Strict' })
+      .path,
+    `${path}/a?dryRun=All&fieldManager=me%20%26%20you&fieldValidation=Strict`,
+  )
+  assert.equal(
+    updateRequest({ ...target, name: 'a' }, {}, { dryRun: false, fieldManager: undefined }).path,
+    `${path}/a`,
+  )
 })
 
 test('each verb has its method and media type', () => {
   const target = { resource: POD, namespace: 'ns', name: 'a' }
-  const types = (['json', 'merge', 'strategic', 'apply'] as const).map((type) => patchRequest(target, type, {}, {}).headers?.['content-type'])
-  assert.deepEqual(types, ['application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json', 'application/apply-patch+yaml'])
-  assert.deepEqual([getRequest(target), createRequest(target, {}, {}), updateRequest(target, {}, {}), deleteRequest(target, {})].map(({ method, path }) => `${method} ${path}`), [
-    'GET /api/v1/namespaces/ns/pods/a', 'POST /api/v1/namespaces/ns/pods', 'PUT /api/v1/namespaces/ns/pods/a', 'DELETE /api/v1/namespaces/ns/pods/a',
+  const types = (['json', 'merge', 'strategic', 'apply'] as const).map((type) =>
+    patchRequest(target, type, {}, {}).headers?.['content-type']
+  )
+  assert.deepEqual(types, [
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'application/strategic-merge-patch+json',
+    'application/apply-patch+yaml',
   ])
-  for (const request of [getRequest(target), createRequest(target, {}, {}), patchRequest(target, 'merge', {}, {})]) assert.equal(request.headers?.['accept'], 'application/json')
+  assert.deepEqual(
+    [getRequest(target), createRequest(target, {}, {}), updateRequest(target, {}, {}), deleteRequest(target, {})].map((
+      { method, path },
+    ) => `${method} ${path}`),
+    [
+      'GET /api/v1/namespaces/ns/pods/a',
+      'POST /api/v1/namespaces/ns/pods',
+      'PUT /api/v1/namespaces/ns/pods/a',
+      'DELETE /api/v1/namespaces/ns/pods/a',
+    ],
+  )
+  for (const request of [getRequest(target), createRequest(target, {}, {}), patchRequest(target, 'merge', {}, {})]) {
+    assert.equal(request.headers?.['accept'], 'application/json')
+  }
 })
 
 test('force is said of applies alone', () => {
@@ -86,13 +161,24 @@ test('force is said of applies alone', () => {
 test('a delete says what becomes of dependents, and under which condition', () => {
   const target = { resource: POD, namespace: 'ns', name: 'a' }
   assert.deepEqual(bodyOf(deleteRequest(target, {})), { apiVersion: 'v1', kind: 'DeleteOptions' })
-  assert.deepEqual(bodyOf(deleteRequest(target, { propagation: 'Foreground', uid: 'u', resourceVersion: '5', dryRun: true })), {
-    apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground', preconditions: { uid: 'u', resourceVersion: '5' }, dryRun: ['All'],
+  assert.deepEqual(
+    bodyOf(deleteRequest(target, { propagation: 'Foreground', uid: 'u', resourceVersion: '5', dryRun: true })),
+    {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy: 'Foreground',
+      preconditions: { uid: 'u', resourceVersion: '5' },
+      dryRun: ['All'],
+    },
+  )
+  assert.deepEqual(bodyOf(deleteRequest(target, { uid: 'u' })), {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    preconditions: { uid: 'u' },
   })
-  assert.deepEqual(bodyOf(deleteRequest(target, { uid: 'u' })), { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: 'u' } })
 })
 
-test('apiVersion and kind come from the resource, and the caller\'s object stays as it is', () => {
+test("apiVersion and kind come from the resource, and the caller's object stays as it is", () => {
   const object = Object.freeze({ apiVersion: 'wrong/v9', kind: 'Wrong', metadata: Object.freeze({ name: 'a' }) })
   assert.deepEqual(wireObject(FOO, object), { apiVersion: 'example.dev/v1beta1', kind: 'Foo', metadata: { name: 'a' } })
   assert.equal(object.kind, 'Wrong')

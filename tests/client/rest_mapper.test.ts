@@ -9,13 +9,28 @@ import type { Resource } from '../../lib/core/resource.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { answer, recorder, refusal } from './transports.ts'
 
-const CRD: Resource<KubeObject> = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const CRD: Resource<KubeObject> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 const TARGET = { resource: CRD, name: 'foos.example.dev' }
 const FOO = {
-  apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'foos.example.dev' },
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'foos.example.dev' },
   spec: {
-    group: 'example.dev', scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo', singular: 'foo', listKind: 'FooList' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } }],
+    group: 'example.dev',
+    scope: 'Namespaced',
+    names: { plural: 'foos', kind: 'Foo', singular: 'foo', listKind: 'FooList' },
+    versions: [{
+      name: 'v1',
+      served: true,
+      storage: true,
+      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    }],
   },
 }
 
@@ -35,7 +50,9 @@ test('a kind is found with its plural and scope, by one request for each version
     kinds.find({ apiVersion: 'v1', kind: 'Namespace' }),
   ])
   assert.deepEqual(found.map((kind) => kind && [kind.group, kind.version, kind.plural, kind.scope]), [
-    ['apps', 'v1', 'deployments', 'Namespaced'], ['apps', 'v1', 'daemonsets', 'Namespaced'], ['', 'v1', 'namespaces', 'Cluster'],
+    ['apps', 'v1', 'deployments', 'Namespaced'],
+    ['apps', 'v1', 'daemonsets', 'Namespaced'],
+    ['', 'v1', 'namespaces', 'Cluster'],
   ])
   assert.deepEqual(network.take(), ['GET /apis/apps/v1', 'GET /api/v1'])
   await kinds.find({ apiVersion: 'apps/v1', kind: 'StatefulSet' })
@@ -60,13 +77,34 @@ test('a kind that is not there is asked for again each time, so that a CRD insta
 
 test('an apiVersion that can be none is of no kind, and no request is made of it', async () => {
   const { kinds, network, api } = setup()
-  for (const apiVersion of ['v1/namespaces/kube-system/secrets/x?', 'apps/v1/extra', '../v1', 'apps/..', 'v1?x=', '/v1', 'apps/', '', 'v1#', 'a%2fb/v1', 'Apps/v1']) {
+  for (
+    const apiVersion of [
+      'v1/namespaces/kube-system/secrets/x?',
+      'apps/v1/extra',
+      '../v1',
+      'apps/..',
+      'v1?x=',
+      '/v1',
+      'apps/',
+      '',
+      'v1#',
+      'a%2fb/v1',
+      'Apps/v1',
+    ]
+  ) {
     assert.equal(await kinds.find({ apiVersion, kind: 'Deployment' }), undefined, apiVersion)
     await assert.rejects(readKinds(api, apiVersion), TypeError, apiVersion)
   }
   assert.deepEqual(network.take(), [])
-  network.intercept = async (request, next) => request.path === '/apis' ? answer(200, { groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }] }) : await next(request)
-  assert.ok((await discoverKinds(api, ['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'))
+  network.intercept = async (request, next) =>
+    request.path === '/apis'
+      ? answer(200, {
+        groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }],
+      })
+      : await next(request)
+  assert.ok(
+    (await discoverKinds(api, ['list'], new AbortController().signal)).some(({ kind }) => kind === 'Deployment'),
+  )
   assert.deepEqual(network.take(), ['GET /apis', 'GET /api/v1', 'GET /apis/apps/v1'])
 })
 

@@ -6,7 +6,13 @@ import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transp
 
 const NOW = Date.parse('2026-11-21T10:00:00Z')
 
-const DECISIONS: readonly [name: string, status: number, retryAfter: string | undefined, attempt: number, delay: number | undefined][] = [
+const DECISIONS: readonly [
+  name: string,
+  status: number,
+  retryAfter: string | undefined,
+  attempt: number,
+  delay: number | undefined,
+][] = [
   ['429 with seconds', 429, '2', 1, 2000],
   ['503 with seconds', 503, '1', 1, 1000],
   ['500 with seconds, as etcd leader changes give', 500, '3', 1, 3000],
@@ -100,7 +106,19 @@ test('a request that is put off is sent again, with the same body and check, aft
 })
 
 test('a wait is spread over a tenth of it, and over a tenth of a second where the server asks for less', async () => {
-  for (const [seconds, random, wait] of [['0', 0, 0], ['0', 0.5, 50], ['0', 1, 100], ['1', 1, 1100], ['2', 0, 2000], ['2', 0.5, 2100], ['2', 1, 2200], ['30', 1, 33_000], ['3600', 0.5, 31_500]] as const) {
+  for (
+    const [seconds, random, wait] of [
+      ['0', 0, 0],
+      ['0', 0.5, 50],
+      ['0', 1, 100],
+      ['1', 1, 1100],
+      ['2', 0, 2000],
+      ['2', 0.5, 2100],
+      ['2', 1, 2200],
+      ['30', 1, 33_000],
+      ['3600', 0.5, 31_500],
+    ] as const
+  ) {
     const clock = handClock()
     const waiting = nextWait()
     const answers = [429, 200]
@@ -160,7 +178,10 @@ for (const path of ['/pods?watch=true', '/pods?limit=1&watch=1']) {
 test('a path that only mentions watches is not one', async () => {
   const clock = handClock()
   const waiting = nextWait()
-  const answer = retrying(server(429, 200), { clock })({ method: 'GET', path: '/watch=true?labelSelector=watch%3Dtrue&watch=false' })
+  const answer = retrying(server(429, 200), { clock })({
+    method: 'GET',
+    path: '/watch=true?labelSelector=watch%3Dtrue&watch=false',
+  })
   await waiting
   clock.fire()
   assert.equal((await answer).status, 200)

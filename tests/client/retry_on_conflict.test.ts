@@ -4,7 +4,8 @@ import { retryOnConflict } from '../../lib/client/retry_on_conflict.ts'
 import { ApiError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
-const refused = (reason: string, code = 409): ApiError => new ApiError(reason, { kind: 'Status', reason, code, message: reason }, { code })
+const refused = (reason: string, code = 409): ApiError =>
+  new ApiError(reason, { kind: 'Status', reason, code, message: reason }, { code })
 
 /** Waits that end at once, and how long they would have been. */
 function clockOf(): { clock: FakeClock; waits: number[] } {
@@ -41,7 +42,9 @@ test('after five tries the last Conflict is thrown; anything else at once', asyn
   }
   await assert.rejects(retryOnConflict(write('Conflict'), { clock, random: () => 0 }), (error) => error === errors[4])
   assert.deepEqual([errors.length, waits], [5, [10, 10, 10, 10]])
-  for (const other of ['AlreadyExists', 'Invalid', 'NotFound']) await assert.rejects(retryOnConflict(write(other), { clock }), (error) => error === errors.at(-1))
+  for (const other of ['AlreadyExists', 'Invalid', 'NotFound']) {
+    await assert.rejects(retryOnConflict(write(other), { clock }), (error) => error === errors.at(-1))
+  }
   assert.deepEqual([errors.length, waits.length], [8, 4])
 })
 

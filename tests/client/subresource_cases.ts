@@ -3,16 +3,23 @@ import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { CertificateSigningRequest, Deployment, Pod, PodDisruptionBudget, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { dryRun, namespaced } from '../../lib/client/wrappers.ts'
-import { bench, CONFIG_MAP, FOO, methods, results, type Case } from './case_bench.ts'
+import { bench, type Case, CONFIG_MAP, FOO, methods, results } from './case_bench.ts'
 
 const NOT_EMBEDDED = 'the embedded API has no such subresource'
 
 /** A deployment without a controller to act on it. */
 const deployment = (name: string, namespace: string) => ({
   metadata: { name, namespace },
-  spec: { replicas: 1, selector: { matchLabels: { app: 'a' } }, template: { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { app: 'a' } },
+    template: { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+  },
 })
-const pod = (name: string, namespace: string) => ({ metadata: { name, namespace, labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } })
+const pod = (name: string, namespace: string) => ({
+  metadata: { name, namespace, labels: { app: 'a' } },
+  spec: { containers: [{ name: 'c', image: 'i' }] },
+})
 
 /** A certificate request of nobody in particular. */
 const REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
@@ -43,7 +50,11 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const unforced = client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } }, { force: false })
       await assert.rejects(unforced, (error: Error) => isReason(error, 'Conflict'))
       assert.equal((await client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } })).status?.count, 4)
-      assert.deepEqual(results(it), ['create Foo created', ...Array.from({ length: 3 }, () => 'apply Foo/status changed'), 'apply Foo/status changed'])
+      assert.deepEqual(results(it), [
+        'create Foo created',
+        ...Array.from({ length: 3 }, () => 'apply Foo/status changed'),
+        'apply Foo/status changed',
+      ])
       // A wrapper's options reach it, too.
       const { metadata } = await dryRun(client).subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } })
       assert.equal((await client.live.get(FOO, ref))?.metadata.resourceVersion, metadata.resourceVersion)
@@ -55,14 +66,39 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const { client, network } = bench(context)
       const Foo = await client.kindOf({ apiVersion: 'cases.dev/v1', kind: 'Foo' })
       const Role = await client.kindOf({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole' })
-      assert.deepEqual([Foo.plural, Foo.scope, Role.plural, Role.scope], ['foos', 'Namespaced', 'clusterroles', 'Cluster'])
+      assert.deepEqual([Foo.plural, Foo.scope, Role.plural, Role.scope], [
+        'foos',
+        'Namespaced',
+        'clusterroles',
+        'Cluster',
+      ])
       network.take()
-      const made = await client.create(Foo, { metadata: { namespace: context.namespace, name: 'found' }, spec: { size: 1 } })
+      const made = await client.create(Foo, {
+        metadata: { namespace: context.namespace, name: 'found' },
+        spec: { size: 1 },
+      })
       assert.equal((await client.live.get(await client.live.kindOf(made), made))?.metadata.uid, made.metadata.uid)
       assert.equal((await namespaced(client, context.namespace).kindOf(made)).plural, 'foos')
-      assert.equal(network.take().some((line) => !line.includes('/foos')), false, 'what is known is not asked for again')
-      for (const name of [{ apiVersion: 'cases.dev/v1', kind: 'Nope' }, { group: 'nope.dev', version: 'v1', kind: 'Nope' }, { apiVersion: 'v1/pods/x?', kind: 'Pod' }]) {
-        await assert.rejects(client.kindOf(name), (error: Error) => isReason(error, 'NotFound') && /^Cannot find the kind (Nope|Pod) of .*: the server does not serve it \(is the CRD installed\?\)$/.test(error.message))
+      assert.equal(
+        network.take().some((line) => !line.includes('/foos')),
+        false,
+        'what is known is not asked for again',
+      )
+      for (
+        const name of [
+          { apiVersion: 'cases.dev/v1', kind: 'Nope' },
+          { group: 'nope.dev', version: 'v1', kind: 'Nope' },
+          { apiVersion: 'v1/pods/x?', kind: 'Pod' },
+        ]
+      ) {
+        await assert.rejects(
+          client.kindOf(name),
+          (error: Error) =>
+            isReason(error, 'NotFound') &&
+            /^Cannot find the kind (Nope|Pod) of .*: the server does not serve it \(is the CRD installed\?\)$/.test(
+              error.message,
+            ),
+        )
       }
     },
   },
@@ -83,11 +119,28 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal((await it.client.get(Deployment, ref))?.spec?.replicas, 4)
       assert.equal((await scale.update({ spec: { replicas: 9 } }, { dryRun: true })).spec.replicas, 9)
       assert.equal((await scale.get()).spec.replicas, 4)
-      assert.equal((await it.client.subresource(FOO, ref, 'scale').patch({ merge: { spec: { replicas: 5 } } })).spec.replicas, 5)
+      assert.equal(
+        (await it.client.subresource(FOO, ref, 'scale').patch({ merge: { spec: { replicas: 5 } } })).spec.replicas,
+        5,
+      )
       assert.equal((await it.client.live.get(FOO, ref))?.spec.size, 5)
-      assert.deepEqual(results(it), ['patch Deployment/scale changed', 'update Deployment/scale changed', 'patch Foo/scale changed'])
-      await assert.rejects(scale.patch({ merge: { spec: { replicas: -1 } } }), (error: Error) => isReason(error, 'Invalid') && error.message.startsWith(`Cannot patch the scale of Deployment "${namespace}/a": `))
-      await assert.rejects(scale.patch({ merge: { metadata: { resourceVersion: before.metadata.resourceVersion }, spec: { replicas: 1 } } }), (error: Error) => isReason(error, 'Conflict'))
+      assert.deepEqual(results(it), [
+        'patch Deployment/scale changed',
+        'update Deployment/scale changed',
+        'patch Foo/scale changed',
+      ])
+      await assert.rejects(
+        scale.patch({ merge: { spec: { replicas: -1 } } }),
+        (error: Error) =>
+          isReason(error, 'Invalid') &&
+          error.message.startsWith(`Cannot patch the scale of Deployment "${namespace}/a": `),
+      )
+      await assert.rejects(
+        scale.patch({
+          merge: { metadata: { resourceVersion: before.metadata.resourceVersion }, spec: { replicas: 1 } },
+        }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
     },
   },
   {
@@ -96,8 +149,14 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const { client } = bench(context)
       const { namespace } = context
       await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
-      await assert.rejects(client.subresource(CONFIG_MAP, { namespace, name: 'a' }, 'scale').get(), new RegExp(`Cannot get the scale of ConfigMap "${namespace}/a": .*it does not serve this kind or subresource`))
-      await assert.rejects(client.subresource(FOO, { namespace, name: 'nope' }, 'scale').get(), (error: Error) => isReason(error, 'NotFound') && /foos\.cases\.dev "nope" not found/.test(error.message))
+      await assert.rejects(
+        client.subresource(CONFIG_MAP, { namespace, name: 'a' }, 'scale').get(),
+        new RegExp(`Cannot get the scale of ConfigMap "${namespace}/a": .*it does not serve this kind or subresource`),
+      )
+      await assert.rejects(
+        client.subresource(FOO, { namespace, name: 'nope' }, 'scale').get(),
+        (error: Error) => isReason(error, 'NotFound') && /foos\.cases\.dev "nope" not found/.test(error.message),
+      )
     },
   },
   {
@@ -105,8 +164,14 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      assert.throws(() => it.client.subresource(FOO, { namespace, name: '' }, 'scale'), /^TypeError: Cannot address the scale of foos\.cases\.dev: the object has no name$/)
-      await assert.rejects(it.client.subresource(FOO, { namespace, name: 'a' }, 'status/x').get(), /^TypeError: Cannot address Foo: the subresource "status\/x"/)
+      assert.throws(
+        () => it.client.subresource(FOO, { namespace, name: '' }, 'scale'),
+        /^TypeError: Cannot address the scale of foos\.cases\.dev: the object has no name$/,
+      )
+      await assert.rejects(
+        it.client.subresource(FOO, { namespace, name: 'a' }, 'status/x').get(),
+        /^TypeError: Cannot address Foo: the subresource "status\/x"/,
+      )
       assert.deepEqual(methods(it), [])
     },
   },
@@ -114,9 +179,14 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     name: 'the status as a subresource answers with the object',
     async run(context) {
       const { client } = bench(context)
-      const made = await client.create(FOO, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const made = await client.create(FOO, {
+        metadata: { name: 'a', namespace: context.namespace },
+        spec: { size: 1 },
+      })
       const status = client.subresource(FOO, made, 'status')
-      assert.deepEqual((await status.update({ ...made, spec: { size: 9 }, status: { phase: 'Ready' } }))['spec'], { size: 1 })
+      assert.deepEqual((await status.update({ ...made, spec: { size: 9 }, status: { phase: 'Ready' } }))['spec'], {
+        size: 1,
+      })
       assert.deepEqual((await status.get())['status'], { phase: 'Ready' })
     },
   },
@@ -127,16 +197,39 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const { client } = bench(context)
       const { namespace } = context
       const made = await client.create(Pod, pod('a', namespace))
-      await client.subresource(Pod, made, 'status').patch({ merge: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } } })
-      const budget = await client.create(PodDisruptionBudget, { metadata: { name: 'a', namespace }, spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } } })
-      const allow = async (disruptionsAllowed: number): Promise<unknown> => await client.subresource(PodDisruptionBudget, budget, 'status').patch({
-        merge: { status: { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: budget.metadata.generation } },
+      await client.subresource(Pod, made, 'status').patch({
+        merge: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
       })
+      const budget = await client.create(PodDisruptionBudget, {
+        metadata: { name: 'a', namespace },
+        spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } },
+      })
+      const allow = async (disruptionsAllowed: number): Promise<unknown> =>
+        await client.subresource(PodDisruptionBudget, budget, 'status').patch({
+          merge: {
+            status: {
+              disruptionsAllowed,
+              currentHealthy: 1,
+              desiredHealthy: 1,
+              expectedPods: 1,
+              observedGeneration: budget.metadata.generation,
+            },
+          },
+        })
       await allow(0)
-      await assert.rejects(client.subresource(Pod, made, 'eviction').create({}), (error: Error) => isReason(error, 'TooManyRequests') && error.message.startsWith(`Cannot create the eviction of Pod "${namespace}/a": Cannot evict pod as it would violate`))
+      await assert.rejects(
+        client.subresource(Pod, made, 'eviction').create({}),
+        (error: Error) =>
+          isReason(error, 'TooManyRequests') &&
+          error.message.startsWith(
+            `Cannot create the eviction of Pod "${namespace}/a": Cannot evict pod as it would violate`,
+          ),
+      )
       await allow(1)
       assert.equal((await client.subresource(Pod, made, 'eviction').create({}, { dryRun: true })).status, 'Success')
-      const evicted = await client.subresource(Pod, made, 'eviction').create({ deleteOptions: { gracePeriodSeconds: 0, preconditions: { uid: made.metadata.uid } } })
+      const evicted = await client.subresource(Pod, made, 'eviction').create({
+        deleteOptions: { gracePeriodSeconds: 0, preconditions: { uid: made.metadata.uid } },
+      })
       assert.equal(evicted.status, 'Success')
       assert.equal(await client.get(Pod, made), undefined)
     },
@@ -148,11 +241,17 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const it = bench(context)
       const { namespace } = context
       const account = await it.client.create(ServiceAccount, { metadata: { name: 'a', namespace } })
-      const { status, spec } = await it.client.subresource(ServiceAccount, account, 'token').create({ spec: { expirationSeconds: 600 } })
+      const { status, spec } = await it.client.subresource(ServiceAccount, account, 'token').create({
+        spec: { expirationSeconds: 600 },
+      })
       assert.match(status.token, /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
       assert.ok(Date.parse(status.expirationTimestamp) > 0 && spec.expirationSeconds)
       assert.ok(!JSON.stringify(it.writes).includes(status.token))
-      await assert.rejects(it.client.subresource(ServiceAccount, account, 'token').create({ spec: { expirationSeconds: 1 } }), (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.expirationSeconds'))
+      await assert.rejects(
+        it.client.subresource(ServiceAccount, account, 'token').create({ spec: { expirationSeconds: 1 } }),
+        (error: Error) =>
+          isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.expirationSeconds'),
+      )
     },
   },
   {
@@ -164,7 +263,10 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const binding = client.subresource(Pod, made, 'binding')
       await binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-1' } })
       assert.equal((await client.get(Pod, made))?.spec?.nodeName, 'node-1')
-      await assert.rejects(binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-2' } }), (error: Error) => isReason(error, 'Conflict'))
+      await assert.rejects(
+        binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-2' } }),
+        (error: Error) => isReason(error, 'Conflict'),
+      )
     },
   },
   {
@@ -173,10 +275,14 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     async run(context) {
       const { client } = bench(context)
       const made = await client.create(CertificateSigningRequest, {
-        metadata: { name: context.namespace }, spec: { request: btoa(REQUEST), signerName: 'cases.dev/nobody', usages: ['client auth'] },
+        metadata: { name: context.namespace },
+        spec: { request: btoa(REQUEST), signerName: 'cases.dev/nobody', usages: ['client auth'] },
       })
       const approved = { type: 'Approved', status: 'True', reason: 'Case', message: 'as the case wants it' }
-      const answer = await client.subresource(CertificateSigningRequest, made, 'approval').update({ ...made, status: { conditions: [approved] } })
+      const answer = await client.subresource(CertificateSigningRequest, made, 'approval').update({
+        ...made,
+        status: { conditions: [approved] },
+      })
       assert.equal((answer['status'] as { conditions: { type: string }[] }).conditions[0]?.type, 'Approved')
       await client.delete(CertificateSigningRequest, made)
     },

@@ -18,7 +18,12 @@ export function answer(status: number, body: unknown, headers: Readonly<Record<s
 }
 
 /** A refusal as the API server words it. */
-export function refusal(code: number, reason: string, details: object = {}, message = `refused: ${reason}`): HttpResponse {
+export function refusal(
+  code: number,
+  reason: string,
+  details: object = {},
+  message = `refused: ${reason}`,
+): HttpResponse {
   return answer(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, details, code })
 }
 
@@ -51,9 +56,10 @@ export function recorder(inner: Transport): Recorder {
 }
 
 /** Never answers; ends with the request's signal, as a dead connection does. */
-export const silence: Transport = ({ signal }) => new Promise((_, reject) => {
-  signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-})
+export const silence: Transport = ({ signal }) =>
+  new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
 
 /** The JSON that a request carries. */
 export function bodyOf(request: HttpRequest | undefined): unknown {

@@ -5,29 +5,42 @@ import { isReason } from '../../lib/core/errors.ts'
 import type { DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
 import type { AnyResource, Resource } from '../../lib/core/resource.ts'
 import { dynamicResource } from '../../lib/schema/dynamic_resource.ts'
-import { bench, CONFIG_MAP, FOO, type Case } from './case_bench.ts'
+import { bench, type Case, CONFIG_MAP, FOO } from './case_bench.ts'
 
 interface Theirs extends KubeObject {
   readonly metadata: KubeObject['metadata'] & { readonly namespace: string }
   readonly spec: { readonly size: number }
 }
-const THEIRS: Resource<Theirs, { metadata: DesiredMeta; spec: { size: number } }> = dynamicResource({ group: 'cases.dev', version: 'v1', kind: 'Foo' })
+const THEIRS: Resource<Theirs, { metadata: DesiredMeta; spec: { size: number } }> = dynamicResource({
+  group: 'cases.dev',
+  version: 'v1',
+  kind: 'Foo',
+})
 
 const KINDS: Readonly<Record<string, readonly [AnyResource, object]>> = {
   'a built-in kind': [CONFIG_MAP, { data: { x: '1' } }],
   'a custom kind': [FOO, { spec: { size: 1 } }],
-  'a kind without a schema': [dynamicResource({ group: 'cases.dev', version: 'v1', kind: 'Foo' }), { spec: { size: 1 } }],
-  'a built-in kind without a schema': [dynamicResource({ group: '', version: 'v1', kind: 'ConfigMap' }), { data: { x: '1' } }],
+  'a kind without a schema': [dynamicResource({ group: 'cases.dev', version: 'v1', kind: 'Foo' }), {
+    spec: { size: 1 },
+  }],
+  'a built-in kind without a schema': [dynamicResource({ group: '', version: 'v1', kind: 'ConfigMap' }), {
+    data: { x: '1' },
+  }],
 }
 
 /** The verbs on one object that is there or not. */
 const VERBS: Readonly<Record<string, (client: Client, kind: AnyResource, object: KubeObject) => Promise<unknown>>> = {
   get: (client, kind, object) => client.get(kind, object),
   update: (client, kind, object) => client.update(kind, object),
-  apply: (client, kind, { metadata: { name, namespace }, ...rest }) => client.apply(kind, { ...rest, metadata: { name, namespace } }),
-  edit: (client, kind, object) => client.edit(kind, object, (draft: { metadata: { labels?: object } }) => { draft.metadata.labels = { edited: 'yes' } }),
+  apply: (client, kind, { metadata: { name, namespace }, ...rest }) =>
+    client.apply(kind, { ...rest, metadata: { name, namespace } }),
+  edit: (client, kind, object) =>
+    client.edit(kind, object, (draft: { metadata: { labels?: object } }) => {
+      draft.metadata.labels = { edited: 'yes' }
+    }),
   'merge patch': (client, kind, object) => client.patch(kind, object, { merge: { metadata: { labels: { a: 'b' } } } }),
-  'JSON patch': (client, kind, object) => client.patch(kind, object, { json: [{ op: 'add', path: '/metadata/annotations', value: { a: 'b' } }] }),
+  'JSON patch': (client, kind, object) =>
+    client.patch(kind, object, { json: [{ op: 'add', path: '/metadata/annotations', value: { a: 'b' } }] }),
 }
 
 export const VERB_CASES: readonly Case[] = [
@@ -44,9 +57,21 @@ export const VERB_CASES: readonly Case[] = [
         assert.deepEqual({ apiVersion: at.apiVersion, kind: at.kind }, gvk, verb)
         assert.equal(at.metadata.uid, made.metadata.uid, verb)
       }
-      assert.deepEqual((await client.list(kind, { namespace: context.namespace, labels: 'edited' })).map(({ apiVersion, kind }) => ({ apiVersion, kind })), [gvk])
-      await assert.rejects(client.create(kind, { metadata, ...content }), (error: Error) => isReason(error, 'AlreadyExists') && !isReason(error, 'Conflict'))
-      await assert.rejects(client.create(kind, { metadata: { ...metadata, name: 'Not A Name' }, ...content }), (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'metadata.name'))
+      assert.deepEqual(
+        (await client.list(kind, { namespace: context.namespace, labels: 'edited' })).map(({ apiVersion, kind }) => ({
+          apiVersion,
+          kind,
+        })),
+        [gvk],
+      )
+      await assert.rejects(
+        client.create(kind, { metadata, ...content }),
+        (error: Error) => isReason(error, 'AlreadyExists') && !isReason(error, 'Conflict'),
+      )
+      await assert.rejects(
+        client.create(kind, { metadata: { ...metadata, name: 'Not A Name' }, ...content }),
+        (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'metadata.name'),
+      )
       assert.equal(await client.delete(kind, at), true)
       assert.equal(await client.get(kind, at), undefined)
       assert.equal(await client.delete(kind, at), false)
@@ -63,26 +88,46 @@ export const VERB_CASES: readonly Case[] = [
       const { client } = bench(context, false)
       const kind = dynamicResource({ group: 'nope.dev', version: 'v1', kind: 'Nope' })
       const metadata = { name: 'a', namespace: context.namespace }
-      const object = { apiVersion: 'nope.dev/v1', kind: 'Nope', metadata: { ...metadata, uid: 'u', resourceVersion: '1', creationTimestamp: '' } }
+      const object = {
+        apiVersion: 'nope.dev/v1',
+        kind: 'Nope',
+        metadata: { ...metadata, uid: 'u', resourceVersion: '1', creationTimestamp: '' },
+      }
       const calls = [
         ...Object.values(VERBS).map((call) => () => call(client, kind, object)),
-        () => client.create(kind, { metadata }), () => client.list(kind), () => client.delete(kind, metadata),
-        () => client.deleteAll(kind, { namespace: context.namespace }), () => client.createOrUpdate(kind, metadata, () => {}),
+        () => client.create(kind, { metadata }),
+        () => client.list(kind),
+        () => client.delete(kind, metadata),
+        () => client.deleteAll(kind, { namespace: context.namespace }),
+        () => client.createOrUpdate(kind, metadata, () => {}),
         () => client.subresource(kind, metadata, 'scale').get(),
       ]
-      for (const call of calls) await assert.rejects(call(), (error: Error) => isReason(error, 'NotFound') && /it does not serve this kind/.test(error.message))
+      for (const call of calls) {
+        await assert.rejects(
+          call(),
+          (error: Error) => isReason(error, 'NotFound') && /it does not serve this kind/.test(error.message),
+        )
+      }
     },
   },
   {
     name: 'a kind of others has the types that its user gives it',
     async run(context) {
       const { client } = bench(context, false)
-      const made = await client.create(THEIRS, { metadata: { name: 'a', namespace: context.namespace }, spec: { size: 1 } })
+      const made = await client.create(THEIRS, {
+        metadata: { name: 'a', namespace: context.namespace },
+        spec: { size: 1 },
+      })
       const size: number = made.spec.size
       assert.equal(size, 1)
       // @ts-expect-error a field that the type does not have
       assert.equal(made.spec.sise, undefined)
-      assert.equal((await client.edit(THEIRS, made, (draft) => { draft.spec.size = 2 }))?.spec.size, 2)
+      assert.equal(
+        (await client.edit(THEIRS, made, (draft) => {
+          draft.spec.size = 2
+        }))?.spec.size,
+        2,
+      )
     },
   },
 ]

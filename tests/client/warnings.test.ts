@@ -11,7 +11,10 @@ import { answer } from './transports.ts'
 
 function listening(): { readonly log: Log; readonly told: string[] } {
   const told: string[] = []
-  return { told, log: { ...silentLog, warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`) } }
+  return {
+    told,
+    log: { ...silentLog, warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`) },
+  }
 }
 
 test('a header has texts with quotes, commas, dates and other codes', () => {
@@ -30,7 +33,10 @@ test('a header has texts with quotes, commas, dates and other codes', () => {
 test('a warning is told once, with the request that brought it first and without its query', async () => {
   const { log, told } = listening()
   const texts = ['299 - "old"', '299 - "old", 299 - "older"', '299 - "old"']
-  const transport = loggingWarnings(() => Promise.resolve(answer(200, '', texts.length > 0 ? { warning: texts.shift()! } : {})), log)
+  const transport = loggingWarnings(
+    () => Promise.resolve(answer(200, '', texts.length > 0 ? { warning: texts.shift()! } : {})),
+    log,
+  )
   for (const path of ['/a?x=1', '/b', '/c', '/d']) await transport({ method: 'GET', path })
   assert.deepEqual(told, [
     'The API server warns: old {"method":"GET","path":"/a"}',
@@ -59,9 +65,17 @@ test('a thousand texts are remembered, and no more', async () => {
 test('what a server warns of a write with unknown fields is told by a cluster', async () => {
   const { log, told } = listening()
   const clock = new FakeClock()
-  const { client } = new Cluster({ name: 'test', transport: new ApiServer({ clock }).handle, clock, log, fieldValidation: 'Warn' })
+  const { client } = new Cluster({
+    name: 'test',
+    transport: new ApiServer({ clock }).handle,
+    clock,
+    log,
+    fieldValidation: 'Warn',
+  })
   const object = { metadata: { name: 'a', namespace: 'default' }, dada: { x: '1' } }
   const made = await client.create(CONFIG_MAP, object as never)
   await client.update(CONFIG_MAP, { ...made, dada: {} } as never)
-  assert.deepEqual(told, ['The API server warns: unknown field "dada" {"method":"POST","path":"/api/v1/namespaces/default/configmaps"}'])
+  assert.deepEqual(told, [
+    'The API server warns: unknown field "dada" {"method":"POST","path":"/api/v1/namespaces/default/configmaps"}',
+  ])
 })

@@ -9,7 +9,8 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { CONFIG_MAP, type ConfigMap } from './case_bench.ts'
 import { answer } from './transports.ts'
 
-const event = (type: string, name: string): string => JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
+const event = (type: string, name: string): string =>
+  JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
 
 /** A server that answers each watch with these chunks, and then ends it or stays silent until it is aborted. */
 function server(chunks: readonly string[], { silent = false } = {}) {
@@ -25,7 +26,11 @@ function server(chunks: readonly string[], { silent = false } = {}) {
         async *[Symbol.asyncIterator]() {
           try {
             for (const chunk of chunks) yield new TextEncoder().encode(chunk)
-            if (silent) await new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason as Error), { once: true }))
+            if (silent) {
+              await new Promise((_, reject) =>
+                signal!.addEventListener('abort', () => reject(signal!.reason as Error), { once: true })
+              )
+            }
           } finally {
             closed++
           }
@@ -40,7 +45,9 @@ function server(chunks: readonly string[], { silent = false } = {}) {
 async function read(chunks: readonly string[]): Promise<{ seen: string[]; failure: unknown }> {
   const seen: string[] = []
   try {
-    for await (const { type, object } of server(chunks).client.watch(CONFIG_MAP, { resourceVersion: '7', labels: { a: 'b' } })) seen.push(`${type} ${object.metadata.name}`)
+    for await (
+      const { type, object } of server(chunks).client.watch(CONFIG_MAP, { resourceVersion: '7', labels: { a: 'b' } })
+    ) seen.push(`${type} ${object.metadata.name}`)
   } catch (failure) {
     return { seen, failure }
   }
@@ -48,7 +55,9 @@ async function read(chunks: readonly string[]): Promise<{ seen: string[]; failur
 }
 
 test('events come however the bytes were cut, bookmarks are left out, and a watch that the server ends is over', async () => {
-  const bytes = `${event('ADDED', 'a')}\n${event('BOOKMARK', '')}\n${event('MODIFIED', 'a')}\n\n${event('DELETED', 'a')}\n`
+  const bytes = `${event('ADDED', 'a')}\n${event('BOOKMARK', '')}\n${event('MODIFIED', 'a')}\n\n${
+    event('DELETED', 'a')
+  }\n`
   for (const size of [1, 7, 1000]) {
     const chunks = bytes.match(new RegExp(`[^]{1,${size}}`, 'g'))!
     assert.deepEqual(await read(chunks), { seen: ['ADDED a', 'MODIFIED a', 'DELETED a'], failure: undefined })
@@ -56,15 +65,30 @@ test('events come however the bytes were cut, bookmarks are left out, and a watc
 })
 
 test('an ERROR is thrown as what it is, after what came before', async () => {
-  const status = { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (7)' }
-  const { seen, failure } = await read([`${event('ADDED', 'a')}\n${JSON.stringify({ type: 'ERROR', object: status })}\n${event('ADDED', 'b')}\n`])
+  const status = {
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'Expired',
+    code: 410,
+    message: 'too old resource version: 1 (7)',
+  }
+  const { seen, failure } = await read([
+    `${event('ADDED', 'a')}\n${JSON.stringify({ type: 'ERROR', object: status })}\n${event('ADDED', 'b')}\n`,
+  ])
   assert.deepEqual(seen, ['ADDED a'])
   assert.ok(isReason(failure, 'Expired') && failure.code === 410)
   assert.equal(failure.message, 'Cannot watch configmaps: too old resource version: 1 (7)')
 })
 
 test('what is no event is an error that repeats nothing of it', async () => {
-  const lines = ['{"type":"ADDED","object":{"data":{"password":"hunter2"', '"hunter2"', 'null', '{"type":"ADDED"}', '{"type":"hunter"}', `${event('ADDED', 'hunter2')}x`]
+  const lines = [
+    '{"type":"ADDED","object":{"data":{"password":"hunter2"',
+    '"hunter2"',
+    'null',
+    '{"type":"ADDED"}',
+    '{"type":"hunter"}',
+    `${event('ADDED', 'hunter2')}x`,
+  ]
   for (const line of lines) {
     const { seen, failure } = await read([`${line}\n`])
     assert.deepEqual(seen, [])
@@ -77,7 +101,9 @@ test('what is no event is an error that repeats nothing of it', async () => {
 
 test('a watch asks for no timeout of its own, and for a version only where it was given one', async () => {
   const it = server([])
-  for await (const _ of it.client.watch(CONFIG_MAP, { namespace: 'ns', fields: 'metadata.name=a', resourceVersion: '7' })) assert.fail()
+  for await (
+    const _ of it.client.watch(CONFIG_MAP, { namespace: 'ns', fields: 'metadata.name=a', resourceVersion: '7' })
+  ) assert.fail()
   for await (const _ of it.client.watch(CONFIG_MAP)) assert.fail()
   assert.deepEqual(it.requests.map(({ path }) => path), [
     '/api/v1/namespaces/ns/configmaps?fieldSelector=metadata.name%3Da&watch=true&allowWatchBookmarks=true&resourceVersion=7',
@@ -90,7 +116,9 @@ test('what had come before an abort, and was not taken yet, is not given out aft
     const [own, run] = [new AbortController(), new AbortController()]
     const it = server([`${event('ADDED', 'a')}\n${event('ADDED', 'b')}\n${event('ADDED', 'c')}\n`], { silent: true })
     const changes = it.client.bound(run).watch(CONFIG_MAP, { signal: own.signal })[Symbol.asyncIterator]()
-    for (const name of ['a', 'b']) assert.equal(((await changes.next()).value as WatchChange<ConfigMap>).object.metadata.name, name)
+    for (const name of ['a', 'b']) {
+      assert.equal(((await changes.next()).value as WatchChange<ConfigMap>).object.metadata.name, name)
+    }
     const stop = ends === 'signal' ? own : run
     stop.abort(new Error('enough'))
     await assert.rejects(changes.next(), /^Error: enough$/)

@@ -12,9 +12,16 @@ import { FOO, type Foo } from './case_bench.ts'
 import { answer, bodyOf, recorder } from './transports.ts'
 
 const REF = { namespace: 'ns', name: 'a' }
-const foo: Foo = { apiVersion: 'cases.dev/v1', kind: 'Foo', metadata: { ...REF, uid: 'u', resourceVersion: '1', creationTimestamp: '' }, spec: { size: 1 } }
+const foo: Foo = {
+  apiVersion: 'cases.dev/v1',
+  kind: 'Foo',
+  metadata: { ...REF, uid: 'u', resourceVersion: '1', creationTimestamp: '' },
+  spec: { size: 1 },
+}
 const owner: KubeObject = { ...foo, metadata: { ...foo.metadata, name: 'owner', uid: 'o' } }
-const relabel = (draft: { metadata: { labels?: Record<string, string> | undefined } }): void => { draft.metadata.labels = { a: `${Math.random()}` } }
+const relabel = (draft: { metadata: { labels?: Record<string, string> | undefined } }): void => {
+  draft.metadata.labels = { a: `${Math.random()}` }
+}
 
 /** Every verb that writes with fields, and whether it can be forced. */
 const WRITES: Readonly<Record<string, (client: Client, options: SendOptions) => Promise<unknown>>> = {
@@ -26,13 +33,19 @@ const WRITES: Readonly<Record<string, (client: Client, options: SendOptions) => 
   patch: (client, options) => client.patch(FOO, REF, { merge: {} }, options),
   'patch of a part': (client, options) => client.patch(FOO, REF, { json: [] }, { ...options, subresource: 'status' }),
   setStatus: (client, options) => client.setStatus(FOO, REF, { phase: 'x' }, options),
-  'create of a part': (client, options) => client.subresource(FOO, REF, 'scale').create({ spec: { replicas: 1 } }, options),
-  'update of a part': (client, options) => client.subresource(FOO, REF, 'scale').update({ spec: { replicas: 1 } }, options),
-  'patch of a part by its verbs': (client, options) => client.subresource(FOO, REF, 'scale').patch({ strategic: {} }, options),
-  'apply of a part': (client, options) => client.subresource(FOO, REF, 'status').apply({ status: { phase: 'x' } }, options),
+  'create of a part': (client, options) =>
+    client.subresource(FOO, REF, 'scale').create({ spec: { replicas: 1 } }, options),
+  'update of a part': (client, options) =>
+    client.subresource(FOO, REF, 'scale').update({ spec: { replicas: 1 } }, options),
+  'patch of a part by its verbs': (client, options) =>
+    client.subresource(FOO, REF, 'scale').patch({ strategic: {} }, options),
+  'apply of a part': (client, options) =>
+    client.subresource(FOO, REF, 'status').apply({ status: { phase: 'x' } }, options),
 }
 
-const DELETIONS: Readonly<Record<string, (client: Client, options: { dryRun?: boolean; signal?: AbortSignal }) => Promise<unknown>>> = {
+const DELETIONS: Readonly<
+  Record<string, (client: Client, options: { dryRun?: boolean; signal?: AbortSignal }) => Promise<unknown>>
+> = {
   delete: (client, options) => client.delete(FOO, REF, options),
   deleteAll: (client, options) => client.deleteAll(FOO, { namespace: 'ns', ...options }),
 }
@@ -51,19 +64,27 @@ function setup(options: { fence?: Fence } = {}) {
   const kinds = { groupVersion: 'cases.dev/v1', resources: [{ name: 'foos', kind: 'Foo', namespaced: true }] }
   const network = recorder(async ({ method, path }) => {
     if (path === '/apis/cases.dev/v1') return answer(200, kinds)
-    if (method === 'DELETE' || /\/foos(\?|$)/.test(path) && method === 'GET') return answer(200, path.includes('watch=') ? '' : { metadata: { resourceVersion: '1' }, items: [] })
+    if (method === 'DELETE' || /\/foos(\?|$)/.test(path) && method === 'GET') {
+      return answer(200, path.includes('watch=') ? '' : { metadata: { resourceVersion: '1' }, items: [] })
+    }
     return answer(200, foo)
   })
   const api = new Api({ transport: network.transport, ...options })
   const told: string[] = []
-  const client = new KubeClient({ api, fieldManager: 'me', fieldValidation: 'Warn', onWrite: ({ verb }) => told.push(verb) })
+  const client = new KubeClient({
+    api,
+    fieldManager: 'me',
+    fieldValidation: 'Warn',
+    onWrite: ({ verb }) => told.push(verb),
+  })
   const last = (): URLSearchParams => new URLSearchParams(network.requests.at(-1)!.path.split('?')[1])
   return { network, api, client, told, last }
 }
 
-test('every write carries its field manager, validation and dry run: the call\'s, or the client\'s, or the wrapper\'s', async () => {
+test("every write carries its field manager, validation and dry run: the call's, or the client's, or the wrapper's", async () => {
   const { client, last, told } = setup()
-  const given = (query: URLSearchParams): unknown[] => ['fieldManager', 'fieldValidation', 'dryRun'].map((name) => query.get(name))
+  const given = (query: URLSearchParams): unknown[] =>
+    ['fieldManager', 'fieldValidation', 'dryRun'].map((name) => query.get(name))
   for (const [name, write] of Object.entries(WRITES)) {
     await write(client, {})
     assert.deepEqual(given(last()), ['me', 'Warn', null], name)
@@ -77,7 +98,13 @@ test('every write carries its field manager, validation and dry run: the call\'s
     await write(wrapped, { fieldManager: 'call' })
     assert.deepEqual(given(last()), ['call', 'Strict', null], `${name}, wrapped, as told`)
     const before = told.length
-    for (const trial of [dryRun(client), dryRun(client).live, withWriteOptions(dryRun(client), { fieldManager: 'wrapper' })]) {
+    for (
+      const trial of [
+        dryRun(client),
+        dryRun(client).live,
+        withWriteOptions(dryRun(client), { fieldManager: 'wrapper' }),
+      ]
+    ) {
       await write(trial, { dryRun: false })
       assert.equal(last().get('dryRun'), 'All', `${name}, as a dry run`)
     }
@@ -88,7 +115,13 @@ test('every write carries its field manager, validation and dry run: the call\'s
 test('a deletion that is a dry run says so in its body, and is reported to none', async () => {
   const { client, network, told } = setup()
   for (const [name, remove] of Object.entries(DELETIONS)) {
-    for (const call of [() => remove(client, { dryRun: true }), () => remove(dryRun(client), {}), () => remove(dryRun(client).live, { dryRun: false })]) {
+    for (
+      const call of [
+        () => remove(client, { dryRun: true }),
+        () => remove(dryRun(client), {}),
+        () => remove(dryRun(client).live, { dryRun: false }),
+      ]
+    ) {
       await call()
       assert.deepEqual((bodyOf(network.requests.at(-1)) as { dryRun?: unknown }).dryRun, ['All'], name)
     }
@@ -107,16 +140,31 @@ test('applies are forced unless they say otherwise, and conditions are sent with
   assert.equal(await force(client.subresource(FOO, REF, 'status').apply({ status: {} }, { force: false })), 'false')
   assert.equal(await force(client.patch(FOO, REF, { merge: {} })), null)
   await client.patch(FOO, REF, { merge: { metadata: { labels: {} } } }, { resourceVersion: '7', subresource: 'status' })
-  assert.deepEqual([network.requests.at(-1)!.path.split('?')[0], bodyOf(network.requests.at(-1))], ['/apis/cases.dev/v1/namespaces/ns/foos/a/status', { metadata: { labels: {}, resourceVersion: '7' } }])
+  assert.deepEqual([network.requests.at(-1)!.path.split('?')[0], bodyOf(network.requests.at(-1))], [
+    '/apis/cases.dev/v1/namespaces/ns/foos/a/status',
+    { metadata: { labels: {}, resourceVersion: '7' } },
+  ])
   await client.setStatus(FOO, foo, { phase: 'x' })
-  assert.deepEqual(bodyOf(network.requests.at(-1)), [{ op: 'test', path: '/metadata/uid', value: 'u' }, { op: 'add', path: '/status', value: { phase: 'x' } }])
-  for (const write of [
-    client.create(FOO, { metadata: { name: 'a' }, spec: { size: 1 } }, { owner }), client.update(FOO, foo, { owner }), client.edit(FOO, REF, () => {}, { owner }),
-    client.apply(FOO, { metadata: { name: 'a' }, spec: { size: 1 } }, { owner }), client.createOrUpdate(FOO, REF, () => {}, { owner }),
-  ]) {
+  assert.deepEqual(bodyOf(network.requests.at(-1)), [{ op: 'test', path: '/metadata/uid', value: 'u' }, {
+    op: 'add',
+    path: '/status',
+    value: { phase: 'x' },
+  }])
+  for (
+    const write of [
+      client.create(FOO, { metadata: { name: 'a' }, spec: { size: 1 } }, { owner }),
+      client.update(FOO, foo, { owner }),
+      client.edit(FOO, REF, () => {}, { owner }),
+      client.apply(FOO, { metadata: { name: 'a' }, spec: { size: 1 } }, { owner }),
+      client.createOrUpdate(FOO, REF, () => {}, { owner }),
+    ]
+  ) {
     await write
     const { metadata } = bodyOf(network.requests.at(-1)) as KubeObject
-    assert.deepEqual([metadata.namespace, metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller])], ['ns', [['o', true]]])
+    assert.deepEqual([metadata.namespace, metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller])], [
+      'ns',
+      [['o', true]],
+    ])
   }
 })
 
@@ -126,12 +174,18 @@ test('no write passes a fence that has fallen, by whichever client; every read d
   const { client, network } = setup()
   const fenced = client.fenced(fence)
   const clients: Readonly<Record<string, Client>> = {
-    fenced, live: fenced.live, bound: fenced.bound(new AbortController()), 'bound and live': fenced.bound(new AbortController()).live,
-    'fenced when bound': client.bound(new AbortController()).fenced(fence), wrapped: withWriteOptions(fenced, { fieldManager: 'x' }),
+    fenced,
+    live: fenced.live,
+    bound: fenced.bound(new AbortController()),
+    'bound and live': fenced.bound(new AbortController()).live,
+    'fenced when bound': client.bound(new AbortController()).fenced(fence),
+    wrapped: withWriteOptions(fenced, { fieldManager: 'x' }),
   }
   fallen.abort(new Error('the lease is lost'))
   for (const [what, each] of Object.entries(clients)) {
-    for (const [name, write] of [...Object.entries(WRITES), ...Object.entries(DELETIONS)]) await assert.rejects(write(each, {}), /^Error: the lease is lost$/, `${name}, ${what}`)
+    for (const [name, write] of [...Object.entries(WRITES), ...Object.entries(DELETIONS)]) {
+      await assert.rejects(write(each, {}), /^Error: the lease is lost$/, `${name}, ${what}`)
+    }
     for (const [name, read] of Object.entries(READS)) await assert.doesNotReject(read(each), `${name}, ${what}`)
   }
   assert.deepEqual(network.requests.filter(({ method }) => method !== 'GET'), [])
@@ -156,7 +210,14 @@ test('every verb of a client that is bound ends with its run, live or not, and o
 
 test('the clients of one operator share what they know of kinds', async () => {
   const { client, network, api } = setup()
-  for (const each of [client, client.live, client.bound(new AbortController()), client.fenced({ signal: new AbortController().signal, check() {} })]) await each.kindOf(foo)
+  for (
+    const each of [
+      client,
+      client.live,
+      client.bound(new AbortController()),
+      client.fenced({ signal: new AbortController().signal, check() {} }),
+    ]
+  ) await each.kindOf(foo)
   assert.deepEqual(network.take(), ['GET /apis/cases.dev/v1'])
   const kinds = new RestMapper(api)
   await kinds.find(foo)

@@ -4,7 +4,7 @@ import { dryRun, intercepted, namespaced, withWriteOptions } from '../../lib/cli
 import { isReason } from '../../lib/core/errors.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
-import { bench, CLUSTER_ROLE, CONFIG_MAP, FOO, methods, type Case } from './case_bench.ts'
+import { bench, type Case, CLUSTER_ROLE, CONFIG_MAP, FOO, methods } from './case_bench.ts'
 
 const byName = defineIndex(CONFIG_MAP, ({ metadata }) => metadata.name)
 
@@ -20,11 +20,18 @@ export const WRAPPER_CASES: readonly Case[] = [
         create: () => trial.create(FOO, { metadata: { name: 'new', namespace }, spec: { size: 1 } }, { dryRun: false }),
         update: () => trial.update(FOO, { ...kept, spec: { size: 2 } }),
         apply: () => trial.apply(FOO, { metadata: { name: 'kept', namespace }, spec: { size: 3 } }),
-        edit: () => trial.edit(FOO, kept, (draft) => { draft.spec.size = 4 }, { dryRun: false }),
-        createOrUpdate: () => trial.createOrUpdate(FOO, { namespace, name: 'new' }, (draft) => { draft.spec = { size: 5 } }),
+        edit: () =>
+          trial.edit(FOO, kept, (draft) => {
+            draft.spec.size = 4
+          }, { dryRun: false }),
+        createOrUpdate: () =>
+          trial.createOrUpdate(FOO, { namespace, name: 'new' }, (draft) => {
+            draft.spec = { size: 5 }
+          }),
         patch: () => trial.patch(FOO, kept, { merge: { spec: { size: 6 } } }),
         setStatus: () => trial.setStatus(FOO, kept, { phase: 'Tried' }),
-        scale: () => trial.subresource(FOO, kept, 'scale').patch({ merge: { spec: { replicas: 7 } } }, { dryRun: false }),
+        scale: () =>
+          trial.subresource(FOO, kept, 'scale').patch({ merge: { spec: { replicas: 7 } } }, { dryRun: false }),
         live: () => trial.live.patch(FOO, kept, { merge: { spec: { size: 8 } } }),
         delete: () => trial.delete(FOO, kept, { dryRun: false }),
         deleteAll: () => trial.deleteAll(FOO, { namespace, dryRun: false }),
@@ -33,8 +40,18 @@ export const WRAPPER_CASES: readonly Case[] = [
         await call()
         assert.deepEqual(await client.list(FOO, { namespace }), [kept], verb)
       }
-      assert.equal((await trial.edit(FOO, kept, (draft) => { draft.spec.size = 4 }))?.spec.size, 4)
-      assert.equal((await trial.createOrUpdate(FOO, kept, (draft) => { draft.spec!.size = 5 })).result, 'updated')
+      assert.equal(
+        (await trial.edit(FOO, kept, (draft) => {
+          draft.spec.size = 4
+        }))?.spec.size,
+        4,
+      )
+      assert.equal(
+        (await trial.createOrUpdate(FOO, kept, (draft) => {
+          draft.spec!.size = 5
+        })).result,
+        'updated',
+      )
     },
   },
   {
@@ -46,15 +63,28 @@ export const WRAPPER_CASES: readonly Case[] = [
       const loose = { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } }
       const made = await client.create(FOO, loose as never, { signal: new AbortController().signal })
       assert.deepEqual(made.spec, { size: 1 })
-      await assert.rejects(client.update(FOO, { ...made, spec: loose.spec } as never, { fieldValidation: 'Strict' }), (error: Error) => isReason(error, 'BadRequest'))
+      await assert.rejects(
+        client.update(FOO, { ...made, spec: loose.spec } as never, { fieldValidation: 'Strict' }),
+        (error: Error) => isReason(error, 'BadRequest'),
+      )
       await client.apply(FOO, { metadata: loose.metadata, spec: { size: 2 } })
-      await client.edit(FOO, made, (draft) => { draft.metadata.labels = { own: 'yes' } }, { fieldManager: 'own' })
+      await client.edit(FOO, made, (draft) => {
+        draft.metadata.labels = { own: 'yes' }
+      }, { fieldManager: 'own' })
       await client.patch(FOO, made, { merge: { spec: { size: 4 } } }, { fieldManager: undefined } as never)
       await client.setStatus(FOO, made, { phase: 'Ready' })
       await client.subresource(FOO, made, 'scale').patch({ merge: { spec: { replicas: 5 } } })
-      const sent = it.network.requests.filter(({ method }) => method !== 'GET').map(({ path }) => new URLSearchParams(path.split('?')[1]))
+      const sent = it.network.requests.filter(({ method }) => method !== 'GET').map(({ path }) =>
+        new URLSearchParams(path.split('?')[1])
+      )
       assert.deepEqual(sent.map((query) => [query.get('fieldManager'), query.get('fieldValidation')]), [
-        ['default', 'Ignore'], ['default', 'Strict'], ['default', 'Ignore'], ['own', 'Ignore'], ['default', 'Ignore'], ['default', 'Ignore'], ['default', 'Ignore'],
+        ['default', 'Ignore'],
+        ['default', 'Strict'],
+        ['default', 'Ignore'],
+        ['own', 'Ignore'],
+        ['default', 'Ignore'],
+        ['default', 'Ignore'],
+        ['default', 'Ignore'],
       ])
       const { metadata } = (await it.client.get(FOO, made))! as { metadata: { managedFields?: { manager: string }[] } }
       assert.deepEqual([...new Set(metadata.managedFields?.map(({ manager }) => manager))].sort(), ['default', 'own'])
@@ -76,8 +106,18 @@ export const WRAPPER_CASES: readonly Case[] = [
       assert.equal((await client.get(CONFIG_MAP, here))?.metadata.uid, made.metadata.uid)
       assert.equal((await client.get(CONFIG_MAP, { metadata: here }))?.metadata.uid, made.metadata.uid)
       assert.equal((await client.apply(CONFIG_MAP, { metadata: { name: 'a' }, data: { x: '1' } })).data?.['x'], '1')
-      assert.equal((await client.edit(CONFIG_MAP, here, (draft) => { draft.data = { x: '2' } }))?.data?.['x'], '2')
-      assert.equal((await client.createOrUpdate(CONFIG_MAP, made, (draft) => { draft.data = { x: '3' } })).result, 'updated')
+      assert.equal(
+        (await client.edit(CONFIG_MAP, here, (draft) => {
+          draft.data = { x: '2' }
+        }))?.data?.['x'],
+        '2',
+      )
+      assert.equal(
+        (await client.createOrUpdate(CONFIG_MAP, made, (draft) => {
+          draft.data = { x: '3' }
+        })).result,
+        'updated',
+      )
       assert.equal((await client.patch(CONFIG_MAP, here, { merge: { data: { x: '4' } } })).data?.['x'], '4')
       assert.deepEqual((await client.lookup(byName, 'a')).map(({ metadata }) => metadata.namespace), [namespace])
       methods(it)
@@ -100,7 +140,12 @@ export const WRAPPER_CASES: readonly Case[] = [
         async () => await client.watch(CONFIG_MAP, { namespace: 'elsewhere' })[Symbol.asyncIterator]().next(),
       ]
       for (const call of refused) {
-        await assert.rejects(call(), (error: Error) => error instanceof TypeError && error.message.endsWith(`: this client is for namespace "${namespace}" only`), call.toString())
+        await assert.rejects(
+          call(),
+          (error: Error) =>
+            error instanceof TypeError && error.message.endsWith(`: this client is for namespace "${namespace}" only`),
+          call.toString(),
+        )
       }
       assert.deepEqual(methods(it), [])
     },
@@ -113,7 +158,8 @@ export const WRAPPER_CASES: readonly Case[] = [
       const client = namespaced(it.client, namespace)
       await it.client.create(CONFIG_MAP, { metadata: { name: `of-${namespace}`, namespace: 'default' } })
       for (const name of ['a', 'b']) await client.create(CONFIG_MAP, { metadata: { name, labels: { mine: 'yes' } } })
-      const isHere = ({ metadata }: { metadata: { namespace?: string | undefined } }): boolean => metadata.namespace === namespace
+      const isHere = ({ metadata }: { metadata: { namespace?: string | undefined } }): boolean =>
+        metadata.namespace === namespace
       const listed = await client.list(CONFIG_MAP)
       assert.ok(listed.length >= 2 && listed.every(isHere))
       for await (const page of client.pages(CONFIG_MAP, { limit: 100 })) assert.ok(page.items.every(isHere))
@@ -122,7 +168,7 @@ export const WRAPPER_CASES: readonly Case[] = [
         if (object.metadata.name === 'b') break
       }
       assert.equal((await client.deleteAll(CONFIG_MAP, { labels: 'mine' })).length, 2)
-      assert.deepEqual((await client.lookup(byName, `of-${namespace}`)), [])
+      assert.deepEqual(await client.lookup(byName, `of-${namespace}`), [])
       const role = await client.create(CLUSTER_ROLE, { metadata: { name: `role-${namespace}` } })
       assert.equal((await client.get(CLUSTER_ROLE, role))?.metadata.namespace, undefined)
       assert.equal(await client.delete(CLUSTER_ROLE, role), true)
@@ -154,13 +200,19 @@ export const WRAPPER_CASES: readonly Case[] = [
         },
       })
       const { object } = await client.createOrUpdate(CONFIG_MAP, { namespace, name: 'a' }, () => {})
-      await client.edit(CONFIG_MAP, object, (draft) => { draft.data = { x: '1' } })
+      await client.edit(CONFIG_MAP, object, (draft) => {
+        draft.data = { x: '1' }
+      })
       await client.live.get(CONFIG_MAP, object)
       assert.deepEqual(heard, ['get', 'create', 'get', 'update', 'get'])
       assert.match(it.network.requests.find(({ method }) => method === 'POST')!.path, /fieldManager=hook/)
       await assert.rejects(client.delete(CONFIG_MAP, object), /^Error: nothing may go$/)
       for await (const _ of client.watch(CONFIG_MAP, { namespace })) assert.fail()
-      assert.equal((await client.list(CONFIG_MAP, { namespace, labels: '!x', fields: 'metadata.name=a' })).length, 1, 'what has no hook is as it was')
+      assert.equal(
+        (await client.list(CONFIG_MAP, { namespace, labels: '!x', fields: 'metadata.name=a' })).length,
+        1,
+        'what has no hook is as it was',
+      )
     },
   },
 ]

@@ -20,21 +20,37 @@ async function speaks(config: ClusterConfig): Promise<void> {
     const network = recorder(connection)
     const core = await makeApiClient(CoreV1Api, network)
     const namespace = 'default'
-    const made = await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'a' }, data: { x: 'ä', y: '&?' } } })
+    const made = await core.createNamespacedConfigMap({
+      namespace,
+      body: { metadata: { name: 'a' }, data: { x: 'ä', y: '&?' } },
+    })
     assert.ok(made.metadata?.creationTimestamp instanceof Date)
     const merge = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
-    await core.patchNamespacedConfigMap({ name: 'a', namespace, body: { data: { y: null } }, fieldManager: 'a b' }, merge)
+    await core.patchNamespacedConfigMap(
+      { name: 'a', namespace, body: { data: { y: null } }, fieldManager: 'a b' },
+      merge,
+    )
     const { items } = await core.listNamespacedConfigMap({ namespace, fieldSelector: 'metadata.name=a' })
     assert.deepEqual(items.map(({ data }) => data), [{ x: 'ä' }])
-    await assert.rejects(core.readNamespacedConfigMap({ name: 'nope', namespace }), (error: Error & { code?: number; body?: string }) =>
-      error.code === 404 && JSON.parse(error.body!).reason === 'NotFound')
+    await assert.rejects(
+      core.readNamespacedConfigMap({ name: 'nope', namespace }),
+      (error: Error & { code?: number; body?: string }) =>
+        error.code === 404 && JSON.parse(error.body!).reason === 'NotFound',
+    )
     await core.deleteNamespacedConfigMap({ name: 'a', namespace })
     assert.deepEqual((await (await makeApiClient(AppsV1Api, network)).listDeploymentForAllNamespaces()).items, [])
     assert.deepEqual(network.take(), [
-      'POST /api/v1/namespaces/default/configmaps', 'PATCH /api/v1/namespaces/default/configmaps/a', 'GET /api/v1/namespaces/default/configmaps',
-      'GET /api/v1/namespaces/default/configmaps/nope', 'DELETE /api/v1/namespaces/default/configmaps/a', 'GET /apis/apps/v1/deployments',
+      'POST /api/v1/namespaces/default/configmaps',
+      'PATCH /api/v1/namespaces/default/configmaps/a',
+      'GET /api/v1/namespaces/default/configmaps',
+      'GET /api/v1/namespaces/default/configmaps/nope',
+      'DELETE /api/v1/namespaces/default/configmaps/a',
+      'GET /apis/apps/v1/deployments',
     ])
-    await assert.rejects(core.connectHeadNodeProxy({ name: 'n' }), /Cannot send HEAD \/api\/v1\/nodes\/n\/proxy: the transport has GET, POST, PUT, PATCH, DELETE only/)
+    await assert.rejects(
+      core.connectHeadNodeProxy({ name: 'n' }),
+      /Cannot send HEAD \/api\/v1\/nodes\/n\/proxy: the transport has GET, POST, PUT, PATCH, DELETE only/,
+    )
   } finally {
     connection.close()
   }
@@ -65,8 +81,12 @@ test('a server that cannot be reached is a NetworkError that says host and phase
   const connection = httpTransport({ server: served.url, ca: served.ca, token: 'hunter2' })
   try {
     const core = await makeApiClient(CoreV1Api, { transport: connection })
-    await assert.rejects(core.listNamespace(), (error: Error & { phase?: string }) =>
-      error.name === 'NetworkError' && error.phase === 'connect' && error.message.includes(new URL(served.url).host) && !String(error.stack).includes('hunter2'))
+    await assert.rejects(
+      core.listNamespace(),
+      (error: Error & { phase?: string }) =>
+        error.name === 'NetworkError' && error.phase === 'connect' &&
+        error.message.includes(new URL(served.url).host) && !String(error.stack).includes('hunter2'),
+    )
   } finally {
     connection.close()
   }

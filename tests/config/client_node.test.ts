@@ -23,7 +23,11 @@ async function kubeConfig(cluster: object, user: object): Promise<KubeConfigLike
 
 test('a KubeConfig with certificates', async () => {
   const cluster = fromKubeConfig(
-    await kubeConfig({ caData: btoa(CA), tlsServerName: 'inner' }, { certData: btoa(CA), keyData: btoa(KEY), impersonateUser: 'jane' }),
+    await kubeConfig({ caData: btoa(CA), tlsServerName: 'inner' }, {
+      certData: btoa(CA),
+      keyData: btoa(KEY),
+      impersonateUser: 'jane',
+    }),
   )
   assert.equal(cluster.server, 'https://api:6443')
   assert.equal(cluster.namespace, 'team')
@@ -40,7 +44,10 @@ test('a KubeConfig with a token, with a password, without verification', async (
   assert.equal((await token.credentials!()).headers!['authorization'], 'Bearer secret')
   assert.equal(token.insecure, true)
   const basic = fromKubeConfig(await kubeConfig({}, { username: 'me', password: 'pä' }))
-  assert.equal((await basic.credentials!()).headers!['authorization'], `Basic ${Buffer.from('me:pä').toString('base64')}`)
+  assert.equal(
+    (await basic.credentials!()).headers!['authorization'],
+    `Basic ${Buffer.from('me:pä').toString('base64')}`,
+  )
 })
 
 test('credentials are asked for again after a while, and after a 401', async () => {
@@ -56,7 +63,8 @@ test('credentials are asked for again after a while, and after a 401', async () 
       return Promise.resolve()
     },
   }, environment.clock)
-  const authorization = async (): Promise<string | undefined> => (await cluster.credentials!()).headers!['authorization']
+  const authorization = async (): Promise<string | undefined> =>
+    (await cluster.credentials!()).headers!['authorization']
   assert.deepEqual([await authorization(), await authorization()], ['Bearer t1', 'Bearer t1'])
   environment.advance(10_000)
   assert.equal(await authorization(), 'Bearer t2')
@@ -66,7 +74,10 @@ test('credentials are asked for again after a while, and after a 401', async () 
 
 test('a KubeConfig that was not loaded is refused', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node')
-  assert.throws(() => fromKubeConfig(new KubeConfig()), (error) => error instanceof ConfigError && /no current context/.test(error.message))
+  assert.throws(
+    () => fromKubeConfig(new KubeConfig()),
+    (error) => error instanceof ConfigError && /no current context/.test(error.message),
+  )
 })
 
 test('an auth-provider signs in through client-node', async () => {

@@ -9,7 +9,11 @@ const CERT = '-----BEGIN CERTIFICATE-----\nQ0VSVA==\n-----END CERTIFICATE-----\n
 const KEY = '-----BEGIN EC PRIVATE KEY-----\nS0VZ\n-----END EC PRIVATE KEY-----\n'
 
 /** Loads a kubeconfig with one cluster and one user, at /etc/kube/config. */
-async function load(cluster: object, user?: object, environment: FakeEnvironment = fakeEnvironment()): Promise<LoadedCluster['cluster']> {
+async function load(
+  cluster: object,
+  user?: object,
+  environment: FakeEnvironment = fakeEnvironment(),
+): Promise<LoadedCluster['cluster']> {
   environment.files['/etc/kube/config'] = JSON.stringify({
     'current-context': 'dev',
     contexts: [{ name: 'dev', context: { cluster: 'c', ...(user && { user: 'u' }) } }],
@@ -48,26 +52,43 @@ test('a cluster field by field', async () => {
 
 test('a server without a scheme is https where TLS is spoken of, as in client-go', async () => {
   assert.equal((await load({ server: 'localhost:8080' })).server, 'http://localhost:8080')
-  assert.equal((await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server, 'https://localhost:6443')
+  assert.equal(
+    (await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server,
+    'https://localhost:6443',
+  )
   assert.equal((await load({ server: 'api:6443', 'certificate-authority-data': btoa(CA) })).server, 'https://api:6443')
   const data = { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa(KEY), token: 'secret' }
   assert.equal((await load({ server: 'api:6443' }, data)).server, 'https://api:6443')
   const environment = fakeEnvironment({ files: { '/crt': CERT, '/key': KEY } })
-  assert.equal((await load({ server: 'api:6443' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)).server, 'https://api:6443')
+  assert.equal(
+    (await load({ server: 'api:6443' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)).server,
+    'https://api:6443',
+  )
   assert.equal((await load({ server: 'api:6443' }, { token: 'secret' })).server, 'http://api:6443')
   // What is stated stays.
   assert.equal((await load({ server: 'http://api:6443' }, data)).server, 'http://api:6443')
 })
 
 test('a user with a certificate: data goes before a file, and relative files are seen from the kubeconfig', async () => {
-  const environment = fakeEnvironment({ files: { '/etc/kube/pki/ca.crt': CA, '/abs/me.crt': CERT, '/etc/kube/me.key': KEY } })
+  const environment = fakeEnvironment({
+    files: { '/etc/kube/pki/ca.crt': CA, '/abs/me.crt': CERT, '/etc/kube/me.key': KEY },
+  })
   const cluster = await load(
     { 'certificate-authority': 'pki/ca.crt' },
-    { 'client-certificate': '/abs/me.crt', 'client-key': 'me.key', 'client-key-data': btoa(KEY.replace('S0VZ', 'REFU')) },
+    {
+      'client-certificate': '/abs/me.crt',
+      'client-key': 'me.key',
+      'client-key-data': btoa(KEY.replace('S0VZ', 'REFU')),
+    },
     environment,
   )
   assert.equal(await ask(cluster.ca), CA)
-  assert.deepEqual(await cluster.credentials!(), { token: undefined, headers: undefined, cert: CERT, key: KEY.replace('S0VZ', 'REFU') })
+  assert.deepEqual(await cluster.credentials!(), {
+    token: undefined,
+    headers: undefined,
+    cert: CERT,
+    key: KEY.replace('S0VZ', 'REFU'),
+  })
 })
 
 test('certificate, key, CA and token files are read again when they rotate', async () => {
@@ -83,7 +104,12 @@ test('certificate, key, CA and token files are read again when they rotate', asy
   Object.assign(environment.files, { '/ca': CA + CA, '/crt': CERT + CERT, '/key': KEY + KEY, '/token': 'two' })
   assert.equal((await cluster.credentials!()).token, 'one')
   environment.advance(60_000)
-  assert.deepEqual(await cluster.credentials!(), { token: 'two', headers: undefined, cert: CERT + CERT, key: KEY + KEY })
+  assert.deepEqual(await cluster.credentials!(), {
+    token: 'two',
+    headers: undefined,
+    cert: CERT + CERT,
+    key: KEY + KEY,
+  })
   assert.equal(await ask(cluster.ca), CA + CA)
 })
 
@@ -105,16 +131,30 @@ test('user and password become basic authentication, in UTF-8', async () => {
 
 test('whom to act as', async () => {
   const user = { token: 't', as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
-  assert.deepEqual((await load({}, user)).impersonate, { user: 'jane', uid: '7', groups: ['a', 'b'], extra: { scopes: ['x'] } })
+  assert.deepEqual((await load({}, user)).impersonate, {
+    user: 'jane',
+    uid: '7',
+    groups: ['a', 'b'],
+    extra: { scopes: ['x'] },
+  })
   await assert.rejects(load({}, { token: 't', 'as-groups': ['a'] }), /users\["u"\]\.user\.as is missing/)
 })
 
 test('the proxy of the environment is taken where the cluster has none, unless it is exempt', async () => {
   const variables = { HTTPS_PROXY: 'http://corp:3128' }
   assert.equal((await load({}, undefined, fakeEnvironment({ variables }))).proxy, 'http://corp:3128')
-  assert.equal((await load({ 'proxy-url': 'http://own:1' }, undefined, fakeEnvironment({ variables }))).proxy, 'http://own:1')
-  assert.equal((await load({}, undefined, fakeEnvironment({ variables: { ...variables, NO_PROXY: 'api' } }))).proxy, undefined)
-  assert.equal((await load({ server: 'https://127.0.0.1:1' }, undefined, fakeEnvironment({ variables }))).proxy, undefined)
+  assert.equal(
+    (await load({ 'proxy-url': 'http://own:1' }, undefined, fakeEnvironment({ variables }))).proxy,
+    'http://own:1',
+  )
+  assert.equal(
+    (await load({}, undefined, fakeEnvironment({ variables: { ...variables, NO_PROXY: 'api' } }))).proxy,
+    undefined,
+  )
+  assert.equal(
+    (await load({ server: 'https://127.0.0.1:1' }, undefined, fakeEnvironment({ variables }))).proxy,
+    undefined,
+  )
 })
 
 test('YAML is read like JSON', async () => {
@@ -149,8 +189,18 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     undefined,
     /insecure-skip-tls-verify cannot be true/,
   ],
-  ['text for a flag', { 'insecure-skip-tls-verify': 'secret' }, undefined, /insecure-skip-tls-verify must be true or false, but is text/],
-  ['a number for a token', {}, { token: 12345 }, /users\["u"\]\.user\.token must be text, but is a number; put it in quotes/],
+  [
+    'text for a flag',
+    { 'insecure-skip-tls-verify': 'secret' },
+    undefined,
+    /insecure-skip-tls-verify must be true or false, but is text/,
+  ],
+  [
+    'a number for a token',
+    {},
+    { token: 12345 },
+    /users\["u"\]\.user\.token must be text, but is a number; put it in quotes/,
+  ],
   [
     'base64 that is none',
     {},
@@ -182,7 +232,12 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     { tokenFile: 'gone' },
     /Cannot read users\["u"\]\.user\.tokenFile of \/etc\/kube\/config: \/etc\/kube\/gone: there is no such file/,
   ],
-  ['a SOCKS proxy', { 'proxy-url': 'socks5://u:secret@x' }, undefined, /proxy-url must be an http:\/\/ or https:\/\/ URL/],
+  [
+    'a SOCKS proxy',
+    { 'proxy-url': 'socks5://u:secret@x' },
+    undefined,
+    /proxy-url must be an http:\/\/ or https:\/\/ URL/,
+  ],
   [
     'a proxy with a stray percent sign',
     { 'proxy-url': 'http://u:secret%@x' },
@@ -201,7 +256,12 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' } },
     /interactiveMode must be Never/,
   ],
-  ['an exec plugin without command', {}, { exec: { apiVersion: 'client.authentication.k8s.io/v1' } }, /exec\.command is missing/],
+  [
+    'an exec plugin without command',
+    {},
+    { exec: { apiVersion: 'client.authentication.k8s.io/v1' } },
+    /exec\.command is missing/,
+  ],
 ]
 
 for (const [name, cluster, user, message] of BROKEN) {
@@ -253,7 +313,10 @@ test('documents that are broken as a whole', async () => {
 })
 
 test('an unreadable file', async () => {
-  const environment = { ...fakeEnvironment(), readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })) }
+  const environment = {
+    ...fakeEnvironment(),
+    readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })),
+  }
   await assert.rejects(
     loadConfig({ kubeconfig: '/k', environment }),
     (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
@@ -261,13 +324,24 @@ test('an unreadable file', async () => {
 })
 
 test('a cluster says whose credentials it has, and which of its fields are files', async () => {
-  assert.deepEqual((await load({}, { token: 'secret' })).origin, { identity: 'user "u" of context "dev" in /etc/kube/config', fields: {} })
+  assert.deepEqual((await load({}, { token: 'secret' })).origin, {
+    identity: 'user "u" of context "dev" in /etc/kube/config',
+    fields: {},
+  })
   const environment = fakeEnvironment({ files: { '/ca': CA, '/crt': CERT, '/key': KEY } })
-  const files = await load({ 'certificate-authority': '/ca' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)
+  const files = await load(
+    { 'certificate-authority': '/ca' },
+    { 'client-certificate': '/crt', 'client-key': '/key' },
+    environment,
+  )
   assert.deepEqual(files.origin?.fields, {
-    'certificate-authority-data': 'certificate-authority', 'client-certificate-data': 'client-certificate', 'client-key-data': 'client-key',
+    'certificate-authority-data': 'certificate-authority',
+    'client-certificate-data': 'client-certificate',
+    'client-key-data': 'client-key',
   })
   // Data goes before a file.
-  const both = await load({ 'certificate-authority': '/ca', 'certificate-authority-data': btoa(CA) }, { token: 'secret' }, environment)
+  const both = await load({ 'certificate-authority': '/ca', 'certificate-authority-data': btoa(CA) }, {
+    token: 'secret',
+  }, environment)
   assert.deepEqual(both.origin?.fields, {})
 })

@@ -16,26 +16,40 @@ function answer(status: object, apiVersion = V1): { code: number; stdout: string
   return { code: 0, stdout: JSON.stringify({ kind: 'ExecCredential', apiVersion, status }), stderr: 'noise' }
 }
 
-async function load(environment: FakeEnvironment, exec: object = {}, cluster: object = {}, log?: Log): Promise<ClusterConfig> {
+async function load(
+  environment: FakeEnvironment,
+  exec: object = {},
+  cluster: object = {},
+  log?: Log,
+): Promise<ClusterConfig> {
   environment.files['/k/config'] = JSON.stringify({
     'current-context': 'dev',
     contexts: [{ name: 'dev', context: { cluster: 'c', user: 'u' } }],
     clusters: [{ name: 'c', cluster: { server: 'https://api', ...cluster } }],
-    users: [{ name: 'u', user: { exec: { apiVersion: V1, command: 'login', interactiveMode: 'IfAvailable', ...exec } } }],
+    users: [{
+      name: 'u',
+      user: { exec: { apiVersion: V1, command: 'login', interactiveMode: 'IfAvailable', ...exec } },
+    }],
   })
   return (await loadConfig({ kubeconfig: '/k/config', environment, log })).cluster
 }
 
 test('a plugin is told what the protocol says, and is not run before a request needs it', async () => {
   let told: { args: readonly string[]; options: ExecOptions } | undefined
-  const environment = fakeEnvironment({ programs: { login: (args, options) => ((told = { args, options }), answer({ token: 't' })) } })
+  const environment = fakeEnvironment({
+    programs: { login: (args, options) => ((told = { args, options }), answer({ token: 't' })) },
+  })
   const cluster = await load(environment, { args: ['get', 'token'], env: [{ name: 'PROFILE', value: 'dev' }] })
   assert.deepEqual(environment.runs, [])
   assert.equal((await cluster.credentials!()).token, 't')
   assert.deepEqual(told!.args, ['get', 'token'])
   const { KUBERNETES_EXEC_INFO, ...variables } = told!.options.env!
   assert.deepEqual(variables, { PROFILE: 'dev' })
-  assert.deepEqual(JSON.parse(KUBERNETES_EXEC_INFO!), { kind: 'ExecCredential', apiVersion: V1, spec: { interactive: false } })
+  assert.deepEqual(JSON.parse(KUBERNETES_EXEC_INFO!), {
+    kind: 'ExecCredential',
+    apiVersion: V1,
+    spec: { interactive: false },
+  })
 })
 
 test('a plugin that asks for it is told of its cluster', async () => {
@@ -46,7 +60,10 @@ test('a plugin that asks for it is told of its cluster', async () => {
   const cluster = await load(environment, { provideClusterInfo: true }, {
     'certificate-authority-data': btoa(CERT),
     'tls-server-name': 'inner',
-    extensions: [{ name: 'other', extension: 1 }, { name: 'client.authentication.k8s.io/exec', extension: { audience: 'x' } }],
+    extensions: [{ name: 'other', extension: 1 }, {
+      name: 'client.authentication.k8s.io/exec',
+      extension: { audience: 'x' },
+    }],
   })
   await cluster.credentials!()
   assert.deepEqual(JSON.parse(info).spec.cluster, {
@@ -76,8 +93,15 @@ test('v1beta1 works, and may leave interactiveMode out', async () => {
 })
 
 test('a client certificate from a plugin', async () => {
-  const environment = fakeEnvironment({ programs: { login: () => answer({ clientCertificateData: CERT, clientKeyData: KEY }) } })
-  assert.deepEqual(await (await load(environment)).credentials!(), { token: undefined, headers: undefined, cert: CERT, key: KEY })
+  const environment = fakeEnvironment({
+    programs: { login: () => answer({ clientCertificateData: CERT, clientKeyData: KEY }) },
+  })
+  assert.deepEqual(await (await load(environment)).credentials!(), {
+    token: undefined,
+    headers: undefined,
+    cert: CERT,
+    key: KEY,
+  })
 })
 
 test('many who wait share one run', async () => {
@@ -95,7 +119,11 @@ test('credentials are fetched anew a minute before they expire', async () => {
   let count = 0
   const environment: FakeEnvironment = fakeEnvironment({
     programs: {
-      login: () => answer({ token: `t${++count}`, expirationTimestamp: new Date(environment.clock.now() + 3_600_000).toISOString() }),
+      login: () =>
+        answer({
+          token: `t${++count}`,
+          expirationTimestamp: new Date(environment.clock.now() + 3_600_000).toISOString(),
+        }),
     },
   })
   const cluster = await load(environment)
@@ -108,7 +136,10 @@ test('credentials are fetched anew a minute before they expire', async () => {
 
 test('credentials that live for a minute only are still kept for most of it', async () => {
   const environment: FakeEnvironment = fakeEnvironment({
-    programs: { login: () => answer({ token: 't', expirationTimestamp: new Date(environment.clock.now() + 60_000).toISOString() }) },
+    programs: {
+      login: () =>
+        answer({ token: 't', expirationTimestamp: new Date(environment.clock.now() + 60_000).toISOString() }),
+    },
   })
   const cluster = await load(environment)
   await cluster.credentials!()
@@ -132,14 +163,21 @@ test('after a 401 the plugin is run again; a failure is kept for a second', asyn
 })
 
 /** A plugin of a cloud: tokens that live for 15 minutes, and a clock to move. */
-function cloud(): { clock: FakeClock; environment: FakeEnvironment; plugin: { fails: boolean; hangs: boolean; lifeMs: number; runs: number } } {
+function cloud(): {
+  clock: FakeClock
+  environment: FakeEnvironment
+  plugin: { fails: boolean; hangs: boolean; lifeMs: number; runs: number }
+} {
   const clock = new FakeClock()
   const plugin = { fails: false, hangs: false, lifeMs: 15 * 60_000, runs: 0 }
   const login = (): Promise<ReturnType<typeof answer>> | ReturnType<typeof answer> => {
     plugin.runs++
     if (plugin.hangs) return new Promise(() => {})
     if (plugin.fails) return { code: 1, stdout: '', stderr: `down ${plugin.runs}` }
-    return answer({ token: `t${plugin.runs}`, expirationTimestamp: new Date(clock.now() + plugin.lifeMs).toISOString() })
+    return answer({
+      token: `t${plugin.runs}`,
+      expirationTimestamp: new Date(clock.now() + plugin.lifeMs).toISOString(),
+    })
   }
   return { clock, plugin, environment: Object.assign(fakeEnvironment({ programs: { login } }), { clock }) }
 }
@@ -147,7 +185,12 @@ function cloud(): { clock: FakeClock; environment: FakeEnvironment; plugin: { fa
 test('a plugin that fails before the end of a token: it is used to its end, and the plugin asked at growing distances', async () => {
   const { clock, environment, plugin } = cloud()
   const warnings: string[] = []
-  const log = { debug() {}, info() {}, error() {}, warn: (message: string, fields?: object) => void warnings.push(`${message} ${JSON.stringify(fields)}`) }
+  const log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message: string, fields?: object) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
+  }
   const { credentials } = await load(environment, {}, {}, log)
   await credentials!()
   await clock.advance(14 * 60_000)
@@ -161,7 +204,10 @@ test('a plugin that fails before the end of a token: it is used to its end, and 
   }
   assert.deepEqual(ranAt, [0, 1, 3, 7, 15, 31])
   assert.equal(warnings.length, 6)
-  assert.match(warnings[0]!, /^Cannot renew credentials, using the last ones until they expire .*"secondsLeft":60.*exit code 1: down 2/)
+  assert.match(
+    warnings[0]!,
+    /^Cannot renew credentials, using the last ones until they expire .*"secondsLeft":60.*exit code 1: down 2/,
+  )
   // Its end: from here on requests fail, and still no process is started for each.
   const runs = plugin.runs
   for (let n = 0; n < 5; n++) await assert.rejects(credentials!(), /exit code 1: down 7/)
@@ -242,8 +288,15 @@ test('credentials that have expired by our clock alone are used, and fetched ane
 })
 
 test('control characters of a plugin and of its hint do not reach a terminal', async () => {
-  const environment = fakeEnvironment({ programs: { login: () => ({ code: 1, stdout: '', stderr: '\x1b[31mno\x1b[0m session\x1b]0;title\x07\r\n\tlog in\x9b2J' }) } })
-  await assert.rejects((await load(environment)).credentials!(), /exit code 1: no session\\u001b\]0;title\\u0007\r\n\tlog in\\u009b2J$/)
+  const environment = fakeEnvironment({
+    programs: {
+      login: () => ({ code: 1, stdout: '', stderr: '\x1b[31mno\x1b[0m session\x1b]0;title\x07\r\n\tlog in\x9b2J' }),
+    },
+  })
+  await assert.rejects(
+    (await load(environment)).credentials!(),
+    /exit code 1: no session\\u001b\]0;title\\u0007\r\n\tlog in\\u009b2J$/,
+  )
   const missing = await load(fakeEnvironment(), { installHint: 'run\x1b[2J this\nthen that' })
   await assert.rejects(missing.credentials!(), /\nrun\\u001b\[2J this\nthen that$/)
 })
@@ -257,14 +310,20 @@ test('a command with a slash is seen from the kubeconfig', async () => {
 
 test('a plugin that talks gets the terminal, if there is one and it wants it', async () => {
   for (
-    const [interactiveMode, terminal, interactive] of [['IfAvailable', true, true], ['Always', true, true], ['Never', true, false], [
+    const [interactiveMode, terminal, interactive] of [['IfAvailable', true, true], ['Always', true, true], [
+      'Never',
+      true,
+      false,
+    ], [
       'IfAvailable',
       false,
       false,
     ]] as const
   ) {
     let options: ExecOptions | undefined
-    const environment = fakeEnvironment({ programs: { login: (_, given) => ((options = given), answer({ token: 't' })) } })
+    const environment = fakeEnvironment({
+      programs: { login: (_, given) => ((options = given), answer({ token: 't' })) },
+    })
     environment.terminal = terminal
     await (await load(environment, { interactiveMode })).credentials!()
     assert.equal(options!.interactive, interactive)
@@ -295,7 +354,11 @@ const BAD: readonly [name: string, stdout: string, message: RegExp][] = [
   ['another kind', '{"kind":"secret"}', /its kind is not ExecCredential/],
   [
     'another version',
-    JSON.stringify({ kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1beta1', status: { token: 'secret' } }),
+    JSON.stringify({
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1beta1',
+      status: { token: 'secret' },
+    }),
     /its apiVersion is not/,
   ],
   ['no status', JSON.stringify({ kind: 'ExecCredential', apiVersion: V1 }), /it has no status/],
@@ -306,7 +369,11 @@ const BAD: readonly [name: string, stdout: string, message: RegExp][] = [
     answer({ clientCertificateData: 'secret', clientKeyData: KEY }).stdout,
     /clientCertificateData is not a PEM certificate/,
   ],
-  ['a time that is none', answer({ token: 'secret', expirationTimestamp: 'soon' }).stdout, /expirationTimestamp is not a time/],
+  [
+    'a time that is none',
+    answer({ token: 'secret', expirationTimestamp: 'soon' }).stdout,
+    /expirationTimestamp is not a time/,
+  ],
   ['a token that is a list', answer({ token: ['secret'] }).stdout, /status\.token must be text, but is a list/],
 ]
 

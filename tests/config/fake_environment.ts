@@ -15,7 +15,9 @@ export interface FakeEnvironment extends Environment {
   advance(ms: number): void
 }
 
-export function fakeEnvironment(parts: Partial<Pick<FakeEnvironment, 'files' | 'variables' | 'programs'>> = {}): FakeEnvironment {
+export function fakeEnvironment(
+  parts: Partial<Pick<FakeEnvironment, 'files' | 'variables' | 'programs'>> = {},
+): FakeEnvironment {
   const { files = {}, variables = {}, programs = {} } = parts
   const [reads, runs]: [string[], string[]] = [[], []]
   let now = Date.parse('2026-11-21T10:00:00Z')

@@ -19,7 +19,11 @@ function kubeconfig(name: string): string {
 
 const POD = {
   variables: { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' },
-  files: { [`${SERVICE_ACCOUNT}/token`]: 'pod-token\n', [`${SERVICE_ACCOUNT}/ca.crt`]: CA, [`${SERVICE_ACCOUNT}/namespace`]: 'pod-ns\n' },
+  files: {
+    [`${SERVICE_ACCOUNT}/token`]: 'pod-token\n',
+    [`${SERVICE_ACCOUNT}/ca.crt`]: CA,
+    [`${SERVICE_ACCOUNT}/namespace`]: 'pod-ns\n',
+  },
 }
 
 /** The value of a config that may be a function. */
@@ -30,7 +34,12 @@ function valueOf(value: string | (() => Promise<string | undefined>) | undefined
 test('a kubeconfig that is named goes before KUBECONFIG, the pod and the home', async () => {
   const environment = fakeEnvironment({
     variables: { ...POD.variables, KUBECONFIG: '/env', HOME: '/home/me' },
-    files: { ...POD.files, '/named': kubeconfig('named'), '/env': kubeconfig('env'), '/home/me/.kube/config': kubeconfig('home') },
+    files: {
+      ...POD.files,
+      '/named': kubeconfig('named'),
+      '/env': kubeconfig('env'),
+      '/home/me/.kube/config': kubeconfig('home'),
+    },
   })
   const loaded = await loadConfig({ kubeconfig: '/named', environment })
   assert.equal(loaded.cluster.server, 'https://named:6443')
@@ -80,9 +89,15 @@ test('files in KUBECONFIG are merged: the first that has something wins, and som
 })
 
 test('a KUBECONFIG with no file that exists is an error, not a reason to look elsewhere', async () => {
-  const environment = fakeEnvironment({ variables: { KUBECONFIG: '/a:/b', HOME: '/h' }, files: { '/h/.kube/config': kubeconfig('home') } })
+  const environment = fakeEnvironment({
+    variables: { KUBECONFIG: '/a:/b', HOME: '/h' },
+    files: { '/h/.kube/config': kubeconfig('home') },
+  })
   await assert.rejects(loadConfig({ environment }), /KUBECONFIG names \/a, \/b, which does not exist/)
-  await assert.rejects(loadConfig({ kubeconfig: '/a', environment }), /Cannot read kubeconfig \/a: there is no such file/)
+  await assert.rejects(
+    loadConfig({ kubeconfig: '/a', environment }),
+    /Cannot read kubeconfig \/a: there is no such file/,
+  )
 })
 
 test('a variable that may not be read is an error, for it may name another cluster', async () => {
@@ -121,8 +136,16 @@ contexts: [{name: a, context: {cluster: a, user: a}},
 }}],
 clusters: [{name: a, cluster: {server: https://a:6443}}], users: [{name: a, user: {token: x}}]
 }`
-  const { cluster } = await loadConfig({ environment: fakeEnvironment({ files: { f: flow } }), kubeconfig: 'f', context: 'b' })
-  assert.deepEqual([cluster.server, cluster.namespace, (await cluster.credentials!()).token], ['https://a:6443', 'b', 'x'])
+  const { cluster } = await loadConfig({
+    environment: fakeEnvironment({ files: { f: flow } }),
+    kubeconfig: 'f',
+    context: 'b',
+  })
+  assert.deepEqual([cluster.server, cluster.namespace, (await cluster.credentials!()).token], [
+    'https://a:6443',
+    'b',
+    'x',
+  ])
   const merging = `current-context: b
 contexts:
 - { name: a, context: &c { cluster: a } }
@@ -185,8 +208,14 @@ test('in a pod: what is wrong with the service account is said', async () => {
       /ca\.crt: it is not a PEM certificate/,
     ]] as const
   ) {
-    const environment = fakeEnvironment({ variables: POD.variables, files: { ...POD.files, [`${SERVICE_ACCOUNT}/${name}`]: text } })
-    await assert.rejects(loadConfig({ environment }), (error) => error instanceof ConfigError && message.test(error.message))
+    const environment = fakeEnvironment({
+      variables: POD.variables,
+      files: { ...POD.files, [`${SERVICE_ACCOUNT}/${name}`]: text },
+    })
+    await assert.rejects(
+      loadConfig({ environment }),
+      (error) => error instanceof ConfigError && message.test(error.message),
+    )
   }
   const environment = fakeEnvironment({ variables: POD.variables, files: POD.files })
   await assert.rejects(loadConfig({ environment, context: 'dev' }), /Cannot use context "dev": this is a pod/)

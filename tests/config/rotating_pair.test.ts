@@ -8,7 +8,10 @@ import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
 let [a, b]: IssuedCertificate[] = []
 before(async () => {
   const authority = await createAuthority()
-  ;[a, b] = [await authority.issue({ commonName: 'a', usage: 'client' }), await authority.issue({ commonName: 'b', usage: 'client' })]
+  ;[a, b] = [
+    await authority.issue({ commonName: 'a', usage: 'client' }),
+    await authority.issue({ commonName: 'b', usage: 'client' }),
+  ]
 })
 
 interface Setup {
@@ -37,9 +40,13 @@ async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
   const { cluster } = await loadConfig({ kubeconfig: '/k', environment, log })
   const credentials = cluster.credentials!
   return {
-    environment, warnings, put, credentials,
+    environment,
+    warnings,
+    put,
+    credentials,
     refused: () => cluster.invalidate!(),
-    uses: async ({ cert, key }) => assert.deepEqual(await credentials(), { token: undefined, headers: undefined, cert, key }),
+    uses: async ({ cert, key }) =>
+      assert.deepEqual(await credentials(), { token: undefined, headers: undefined, cert, key }),
   }
 }
 

@@ -54,19 +54,43 @@ const TAKEN: readonly [text: string, value: unknown][] = [
   ['a: {}\nb: [ ] # none\n', { a: {}, b: [] }],
   ['- --region\n- -1\n- a:b\n- http://h:1/#x # y\n', ['--region', -1, 'a:b', 'http://h:1/#x']],
   ['a: yes\nb: True\nc: 0x1f\nd: 1e3\ne: 1.30\nf: 2001-12-14\ng: 0o17\nh: 1e999\n', {
-    a: 'yes', b: true, c: 31, d: 1000, e: 1.3, f: '2001-12-14', g: 15, h: '1e999',
+    a: 'yes',
+    b: true,
+    c: 31,
+    d: 1000,
+    e: 1.3,
+    f: '2001-12-14',
+    g: 15,
+    h: '1e999',
   }],
   ['"a b": \'it\'\'s\'\n1: "\\u0041\\x42\\t\\/"\nNull: "x" # y\n', { 'a b': "it's", 1: 'AB\t/', null: 'x' }],
   ['a: b\n  c\nd: "e\n\n  f\\\n  \\ g"\nh: \'\n\n  i\n\n  \'\n', { a: 'b c', d: 'e\nf g', h: '\ni\n' }],
   ['a: |\n  b\n\n   c\nd: |-\n  e\n\nf: |2\n\n   g\n', { a: 'b\n\n c\n', d: 'e', f: '\n g\n' }],
-  ['a: >\n  b\n  c\n\n  d\n   e\n\n  f\n\ng: >- # h\n\n  i\nj: >2\n\n   k\n', { a: 'b c\nd\n e\n\nf\n', g: '\ni', j: '\n k\n' }],
+  ['a: >\n  b\n  c\n\n  d\n   e\n\n  f\n\ng: >- # h\n\n  i\nj: >2\n\n   k\n', {
+    a: 'b c\nd\n e\n\nf\n',
+    g: '\ni',
+    j: '\n k\n',
+  }],
   ['a:\n  b\n  c\nd:\n\n  "e" # f\ng:\n  {h: i}\nj: |  # k\n  l\n', { a: 'b c', d: 'e', g: { h: 'i' }, j: 'l\n' }],
   ['  a: 1\n  b: 2\n', { a: 1, b: 2 }],
   [' {a: 1\n}\n', { a: 1 }],
   ['-\n  a\n-\n b: 1\n', ['a', { b: 1 }]],
-  ['{a: b, "c":d, \'e\' : [f, 1, "g", null,], h: , i, j:}', { a: 'b', c: 'd', e: ['f', 1, 'g', null], h: null, i: null, j: null }],
-  ['a: {b: https://c:1/#d, e: -1, f: g h#i, "j": {k: [{l: [[]]}]}} # m\n', { a: { b: 'https://c:1/#d', e: -1, f: 'g h#i', j: { k: [{ l: [[]] }] } } }],
-  ['a: {\n  b: c, # d\n\n  # e, f: 1\n  g: "h\n    i"\n}\nj: [\nk,\nl\n] # m\nn: o\n', { a: { b: 'c', g: 'h i' }, j: ['k', 'l'], n: 'o' }],
+  ['{a: b, "c":d, \'e\' : [f, 1, "g", null,], h: , i, j:}', {
+    a: 'b',
+    c: 'd',
+    e: ['f', 1, 'g', null],
+    h: null,
+    i: null,
+    j: null,
+  }],
+  ['a: {b: https://c:1/#d, e: -1, f: g h#i, "j": {k: [{l: [[]]}]}} # m\n', {
+    a: { b: 'https://c:1/#d', e: -1, f: 'g h#i', j: { k: [{ l: [[]] }] } },
+  }],
+  ['a: {\n  b: c, # d\n\n  # e, f: 1\n  g: "h\n    i"\n}\nj: [\nk,\nl\n] # m\nn: o\n', {
+    a: { b: 'c', g: 'h i' },
+    j: ['k', 'l'],
+    n: 'o',
+  }],
   ['a: {b:1, c}\n', { a: { 'b:1': null, c: null } }],
   ['a:\n  - {name: b, user: {token: c}}\n  - { name: d, user: { exec: { args: [--e, -f], env: [] } } }\n', {
     a: [{ name: 'b', user: { token: 'c' } }, { name: 'd', user: { exec: { args: ['--e', '-f'], env: [] } } }],
@@ -82,17 +106,96 @@ test('lists, mappings and scalars are read as js-yaml reads them', () => {
 })
 
 const REFUSED: readonly string[] = [
-  'a', '"a"', ' a: 1\nb: 1', '  a: 1\n b: 1', 'a: &b 1', 'a: *b', 'a: &b\n  c: 1', 'a: !!str 1', '!a b: 1', '&a b: 1', '%YAML 1.2\n---\na: 1',
-  '--- a: 1', '--- {a: 1}', 'a: 1\n---\nb: 1', 'a: 1\n...\n', 'a:\tb', '\ta: 1', 'a: 1\na: 2', '"a": 1\na: 2', 'a: b: c', 'a: "b" c',
-  'a: "b', "a: 'b", 'a: "b\nc"', 'a: |+\n  b\n', 'a: |\n', 'a: >\n', 'a: |\n   \n  b\n', 'a: .inf', '? a\n: b', 'a: b\n c: d',
-  'a: b # c\n  d', 'a: b\n  c # d', 'a:\n  b: 1\n c: 2', 'a:\n    b: 1\n  c: 2', 'a: 1\n- b', '- a\nb: 1', 'a: - b', 'a: "\\q"',
-  'a: "\\x4"', 'a: @b', 'a: `b', 'a: b\r', 'a: \x00', 'a: \x85', 'a: \u2028b', `${'- '.repeat(120)}a`, 'a b: 1',
-  '<<: 1', 'a: 1\n\ufeffb: 1',
-  '- &a b: 1', 'a: &b &c 1', 'a: &b 1\nc: &d *b', 'a: &b [*b]', 'a: &b 1\nc: &b\n  d: *b', 'a: &b 1\nc: {<<: *b}', 'a: &b 1\nc: *b d',
-  '[a', 'a: {b: 1', 'a: {b: 1]', 'a: [b}', 'a: [b,,c]', 'a: [,]', 'a: {,}', 'a: {b: 1, b: 2}', 'a: {b: 1} c', 'a: {b: 1}: c', '{a: 1}: b',
-  '[a]: b', 'a: [b: c]', 'a: {? b}', 'a: [-]', 'a: [- b]', 'a: [|\n b]', 'a: {b: c\n  d: e}', 'a: {b: c d: e}', 'a: {b\n: c}', 'a: {"b\n c": d}',
-  'a: [b\n---\n]', 'a: {b: "c\n...\n"}', 'a: {b: c #d}', 'a: [!t b]', 'a: [&b c]', 'a: ["\\q"]', `a: ${'['.repeat(120)}${']'.repeat(120)}`,
-  'a: [b,#c\n]', 'a: {b: c}\n d: e', '{a: 1}\nb: 1', ' {a: 1}\n b: 1', '{a: 1}\n{a: 1}',
+  'a',
+  '"a"',
+  ' a: 1\nb: 1',
+  '  a: 1\n b: 1',
+  'a: &b 1',
+  'a: *b',
+  'a: &b\n  c: 1',
+  'a: !!str 1',
+  '!a b: 1',
+  '&a b: 1',
+  '%YAML 1.2\n---\na: 1',
+  '--- a: 1',
+  '--- {a: 1}',
+  'a: 1\n---\nb: 1',
+  'a: 1\n...\n',
+  'a:\tb',
+  '\ta: 1',
+  'a: 1\na: 2',
+  '"a": 1\na: 2',
+  'a: b: c',
+  'a: "b" c',
+  'a: "b',
+  "a: 'b",
+  'a: "b\nc"',
+  'a: |+\n  b\n',
+  'a: |\n',
+  'a: >\n',
+  'a: |\n   \n  b\n',
+  'a: .inf',
+  '? a\n: b',
+  'a: b\n c: d',
+  'a: b # c\n  d',
+  'a: b\n  c # d',
+  'a:\n  b: 1\n c: 2',
+  'a:\n    b: 1\n  c: 2',
+  'a: 1\n- b',
+  '- a\nb: 1',
+  'a: - b',
+  'a: "\\q"',
+  'a: "\\x4"',
+  'a: @b',
+  'a: `b',
+  'a: b\r',
+  'a: \x00',
+  'a: \x85',
+  'a: \u2028b',
+  `${'- '.repeat(120)}a`,
+  'a b: 1',
+  '<<: 1',
+  'a: 1\n\ufeffb: 1',
+  '- &a b: 1',
+  'a: &b &c 1',
+  'a: &b 1\nc: &d *b',
+  'a: &b [*b]',
+  'a: &b 1\nc: &b\n  d: *b',
+  'a: &b 1\nc: {<<: *b}',
+  'a: &b 1\nc: *b d',
+  '[a',
+  'a: {b: 1',
+  'a: {b: 1]',
+  'a: [b}',
+  'a: [b,,c]',
+  'a: [,]',
+  'a: {,}',
+  'a: {b: 1, b: 2}',
+  'a: {b: 1} c',
+  'a: {b: 1}: c',
+  '{a: 1}: b',
+  '[a]: b',
+  'a: [b: c]',
+  'a: {? b}',
+  'a: [-]',
+  'a: [- b]',
+  'a: [|\n b]',
+  'a: {b: c\n  d: e}',
+  'a: {b: c d: e}',
+  'a: {b\n: c}',
+  'a: {"b\n c": d}',
+  'a: [b\n---\n]',
+  'a: {b: "c\n...\n"}',
+  'a: {b: c #d}',
+  'a: [!t b]',
+  'a: [&b c]',
+  'a: ["\\q"]',
+  `a: ${'['.repeat(120)}${']'.repeat(120)}`,
+  'a: [b,#c\n]',
+  'a: {b: c}\n d: e',
+  '{a: 1}\nb: 1',
+  ' {a: 1}\n b: 1',
+  '{a: 1}\n{a: 1}',
 ]
 
 test('what is beyond is refused, not guessed at', () => {
@@ -100,23 +203,43 @@ test('what is beyond is refused, not guessed at', () => {
 })
 
 test('a text of comments alone is an empty document, as kubectl reads it', () => {
-  for (const text of ['', '\n \n', '# a\n', '---\n# a', '\ufeff']) assert.deepEqual(readSimpleYaml(text), { document: undefined }, text)
+  for (const text of ['', '\n \n', '# a\n', '---\n# a', '\ufeff']) {
+    assert.deepEqual(readSimpleYaml(text), { document: undefined }, text)
+  }
 })
 
 test('the line that is refused is named', () => {
   const refused: Readonly<Record<string, number>> = {
-    'a: 1\nb: !!str 1\nc: 2': 2, 'a: 1\n\n# b\nc: {d: 1,\n  e: !f g,\n  h: 1}\n': 5, 'a: 1\nb: {c: 1,\n\n  d: 2\n': 2, 'a: 1\nb: "c\n  d': 2,
-    'a: 1\nb: c\n\td: e': 3, 'a:\n  b: 1\n c: 2': 3, 'a: 1\n---\nb: 1': 2, 'a: 1\nb: c\n  d\n  e: f': 2, 'a: 1\r\nb: 2\r\na: 3\r\n': 3, 'a: b\nc: *d': 2,
-    '{a: 1,\n a: 2}': 2, 'a: |\n  b\nc: |+\n  d\n': 3, '- a\n- b\nc: d': 3, 'a: {b: 1}\n\nc: {d: 1}}\n': 3,
+    'a: 1\nb: !!str 1\nc: 2': 2,
+    'a: 1\n\n# b\nc: {d: 1,\n  e: !f g,\n  h: 1}\n': 5,
+    'a: 1\nb: {c: 1,\n\n  d: 2\n': 2,
+    'a: 1\nb: "c\n  d': 2,
+    'a: 1\nb: c\n\td: e': 3,
+    'a:\n  b: 1\n c: 2': 3,
+    'a: 1\n---\nb: 1': 2,
+    'a: 1\nb: c\n  d\n  e: f': 2,
+    'a: 1\r\nb: 2\r\na: 3\r\n': 3,
+    'a: b\nc: *d': 2,
+    '{a: 1,\n a: 2}': 2,
+    'a: |\n  b\nc: |+\n  d\n': 3,
+    '- a\n- b\nc: d': 3,
+    'a: {b: 1}\n\nc: {d: 1}}\n': 3,
   }
-  for (const [text, refusedLine] of Object.entries(refused)) assert.deepEqual(readSimpleYaml(text), { refusedLine }, JSON.stringify(text))
+  for (const [text, refusedLine] of Object.entries(refused)) {
+    assert.deepEqual(readSimpleYaml(text), { refusedLine }, JSON.stringify(text))
+  }
 })
 
 const scalar = fc.oneof(
-  fc.constant(null), fc.boolean(), fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.string({ maxLength: 8 }), fc.string({ unit: 'grapheme', maxLength: 8 }),
+  fc.constant(null),
+  fc.boolean(),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.string({ maxLength: 8 }),
+  fc.string({ unit: 'grapheme', maxLength: 8 }),
   fc.string({ unit: fc.constantFrom('a', '1', ' ', '\n', '-', ':', '#', '"', "'", '\\', '.', 'é'), maxLength: 30 }),
-  fc.lorem({ maxCount: 30 }), fc.base64String({ minLength: 100, maxLength: 300 }),
+  fc.lorem({ maxCount: 30 }),
+  fc.base64String({ minLength: 100, maxLength: 300 }),
 )
 const usual = fc.constantFrom('name', 'user', 'certificate-authority-data', 'a/b.c', '1', 'true', '__proto__')
 const key = fc.oneof(usual, fc.string({ maxLength: 6 }))
@@ -134,48 +257,190 @@ const layout = fc.record({
 
 test('whatever is dumped is read as js-yaml reads it, or refused', () => {
   let count = 0
-  fc.assert(fc.property(document, layout, (value, options) => {
-    if (agrees(dump(value, options))) count++
-  }), { numRuns: 5000 })
+  fc.assert(
+    fc.property(document, layout, (value, options) => {
+      if (agrees(dump(value, options))) count++
+    }),
+    { numRuns: 5000 },
+  )
   assert.ok(count > 1000, `only ${count} were read`)
 })
 
 /** Lines and pieces from which layouts are made that nobody dumps. */
 const piece = fc.constantFrom(
-  'a', 'b', 'a: ', 'b: ', 'c:', '- ', '-', ' ', '  ', '    ', '\n', '\n', '\n  ', '\n    ', '# c', ' # c', '"', "'", "''", '"a"', "'b'",
-  '\\', '\\n', '\\\n', ':', '|', '|-', '|2', '|\n  ', '>', '{}', '[]', '{', '}', '[', ']', ',', '&a', '*a', '!t', '---', '...', '?', '1',
-  '-1', '0x1', '1.5', '.', '~', 'null', 'true', '%', '@', '\t', '\r\n', '\ufeff', '\u2028', '\xa0', '\x85', 'é', '😀', '<<: ',
-  '__proto__: ', '"k": ', "'k' : ", '- a: 1\n', 'a: b\n', 'k:\n- v\n', ', ', '{a: ', '"a":', '[a, ', '}\n', ']\n', 'a: {', 'b: [', '- {', '\n}', ' b}',
-  '&a ', '*a ', '&a\n', '>-\n', '#', ': ', ',\n', '\n ', '?', '-\n',
+  'a',
+  'b',
+  'a: ',
+  'b: ',
+  'c:',
+  '- ',
+  '-',
+  ' ',
+  '  ',
+  '    ',
+  '\n',
+  '\n',
+  '\n  ',
+  '\n    ',
+  '# c',
+  ' # c',
+  '"',
+  "'",
+  "''",
+  '"a"',
+  "'b'",
+  '\\',
+  '\\n',
+  '\\\n',
+  ':',
+  '|',
+  '|-',
+  '|2',
+  '|\n  ',
+  '>',
+  '{}',
+  '[]',
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  '&a',
+  '*a',
+  '!t',
+  '---',
+  '...',
+  '?',
+  '1',
+  '-1',
+  '0x1',
+  '1.5',
+  '.',
+  '~',
+  'null',
+  'true',
+  '%',
+  '@',
+  '\t',
+  '\r\n',
+  '\ufeff',
+  '\u2028',
+  '\xa0',
+  '\x85',
+  'é',
+  '😀',
+  '<<: ',
+  '__proto__: ',
+  '"k": ',
+  "'k' : ",
+  '- a: 1\n',
+  'a: b\n',
+  'k:\n- v\n',
+  ', ',
+  '{a: ',
+  '"a":',
+  '[a, ',
+  '}\n',
+  ']\n',
+  'a: {',
+  'b: [',
+  '- {',
+  '\n}',
+  ' b}',
+  '&a ',
+  '*a ',
+  '&a\n',
+  '>-\n',
+  '#',
+  ': ',
+  ',\n',
+  '\n ',
+  '?',
+  '-\n',
 )
 
 test('whatever is put together by hand is read as js-yaml reads it, or refused', () => {
   let count = 0
-  fc.assert(fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
-    if (agrees(pieces.join(''))) count++
-  }), { numRuns: 20_000 })
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      if (agrees(pieces.join(''))) count++
+    }),
+    { numRuns: 20_000 },
+  )
   assert.ok(count > 300, `only ${count} were read`)
 })
 
 /** What stands within a flow collection, and between its parts. */
 const flowPiece = fc.constantFrom(
-  'a', 'b: ', 'c', ': ', ':', '"d"', '"d":', "'e' ", ',', ', ', ',\n', '{', '}', '[', ']', '{f: ', '[g, ', ' ', '\n', '\n  ', '#', ' # h\n', '-', '- ', '?',
-  '&i ', '*i', '*z', '!j ', '<<', '<<: ', '"', "'", '\\', '1', '-1', 'null', 'true', '.inf', '~', '|', '>', '%', '@', '---', '\n---\n', '...', '\xa0', 'é',
+  'a',
+  'b: ',
+  'c',
+  ': ',
+  ':',
+  '"d"',
+  '"d":',
+  "'e' ",
+  ',',
+  ', ',
+  ',\n',
+  '{',
+  '}',
+  '[',
+  ']',
+  '{f: ',
+  '[g, ',
+  ' ',
+  '\n',
+  '\n  ',
+  '#',
+  ' # h\n',
+  '-',
+  '- ',
+  '?',
+  '&i ',
+  '*i',
+  '*z',
+  '!j ',
+  '<<',
+  '<<: ',
+  '"',
+  "'",
+  '\\',
+  '1',
+  '-1',
+  'null',
+  'true',
+  '.inf',
+  '~',
+  '|',
+  '>',
+  '%',
+  '@',
+  '---',
+  '\n---\n',
+  '...',
+  '\xa0',
+  'é',
 )
 const gap = fc.constantFrom('', ' ', '  ', '\n', '\n  ', ' # i, }\n', '\n\n')
 const flow = fc.oneof(
   fc.array(flowPiece, { maxLength: 8 }).map((pieces) => `{b: ${pieces.join('')}}`),
   fc.array(flowPiece, { maxLength: 8 }).map((pieces) => `[${pieces.join('')}]`),
-  fc.array(fc.tuple(flowPiece, flowPiece, gap), { maxLength: 4 }).map((all) => `{${all.map(([key, value, space]) => `${key}: ${value},${space}`).join('')}}`),
+  fc.array(fc.tuple(flowPiece, flowPiece, gap), { maxLength: 4 }).map((all) =>
+    `{${all.map(([key, value, space]) => `${key}: ${value},${space}`).join('')}}`
+  ),
 )
 
 test('whatever is put into flow collections is read as js-yaml reads it, or refused', () => {
   let count = 0
   const before = fc.constantFrom('', 'a: ', '- ', 'z:\n  - ')
   const after = fc.constantFrom('', '\n', ' # j', '\nk: l\n')
-  fc.assert(fc.property(before, flow, after, (...parts) => {
-    if (agrees(parts.join(''))) count++
-  }), { numRuns: 20_000 })
+  fc.assert(
+    fc.property(before, flow, after, (...parts) => {
+      if (agrees(parts.join(''))) count++
+    }),
+    { numRuns: 20_000 },
+  )
   assert.ok(count > 3000, `only ${count} were read`)
 })
 
@@ -185,7 +450,19 @@ const laidOut: fc.Arbitrary<string> = fc.letrec<{ node: string; text: string }>(
   const many = fc.array(tie('node'), { maxLength: 3 })
   return {
     text: fc.oneof(
-      fc.constantFrom('a', '1', '-1.5', 'null', 'https://b:6443/#c', 'd e', "f'g", 'h:i', 'a=b', '--j', 'arn:aws:eks:x:1:cluster/dev'),
+      fc.constantFrom(
+        'a',
+        '1',
+        '-1.5',
+        'null',
+        'https://b:6443/#c',
+        'd e',
+        "f'g",
+        'h:i',
+        'a=b',
+        '--j',
+        'arn:aws:eks:x:1:cluster/dev',
+      ),
       fc.string({ maxLength: 8 }).map((text) => JSON.stringify(text)),
       fc.constantFrom("''", "'a: {b}, # ''c'"),
     ),
@@ -194,7 +471,9 @@ const laidOut: fc.Arbitrary<string> = fc.letrec<{ node: string; text: string }>(
       tie('text'),
       fc.tuple(many, comma, gap, gap).map(([items, between, open, close]) => `[${open}${items.join(between)}${close}]`),
       fc.tuple(many, comma, gap, gap).map(([values, between, open, close]) =>
-        `{${open}${values.map((value, at) => [`k${at}: ${value}`, `"k${at}":${value}`, `'k${at}' : ${value}`][at]).join(between)}${close}}`
+        `{${open}${
+          values.map((value, at) => [`k${at}: ${value}`, `"k${at}":${value}`, `'k${at}' : ${value}`][at]).join(between)
+        }${close}}`
       ),
     ),
   }
@@ -208,12 +487,15 @@ test('a kubeconfig that was changed somewhere is read as js-yaml reads it, or re
   let count = 0
   const change = fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), gone: fc.nat(6), put: piece })
   const texts = [...Object.values(KUBECONFIGS), ...TAKEN.map(([text]) => text)]
-  fc.assert(fc.property(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 3 }), (text, changes) => {
-    const changed = changes.reduce((now, { at, gone, put }) => {
-      const from = Math.floor(at * now.length)
-      return now.slice(0, from) + put + now.slice(from + gone)
-    }, text)
-    if (agrees(changed)) count++
-  }), { numRuns: 5000 })
+  fc.assert(
+    fc.property(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 3 }), (text, changes) => {
+      const changed = changes.reduce((now, { at, gone, put }) => {
+        const from = Math.floor(at * now.length)
+        return now.slice(0, from) + put + now.slice(from + gone)
+      }, text)
+      if (agrees(changed)) count++
+    }),
+    { numRuns: 5000 },
+  )
   assert.ok(count > 300, `only ${count} were read`)
 })

@@ -61,7 +61,11 @@ export class Api {
 
   /** Makes the namespace and the custom kind. */
   async prepare(): Promise<void> {
-    await this.expect(201, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: this.namespace } })
+    await this.expect(201, 'POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: this.namespace },
+    })
     await (this.#shared.installed ??= this.#install())
   }
 
@@ -81,12 +85,20 @@ export class Api {
     return `/apis/${this.group}/v1/namespaces/${this.namespace}/foos`
   }
 
-  async request(method: HttpRequest['method'], path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
+  async request(
+    method: HttpRequest['method'],
+    path: string,
+    body?: unknown,
+    options: RequestOptions = {},
+  ): Promise<Answer> {
     const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
     const response = await this.#transport({
-      method, path, body: text,
+      method,
+      path,
+      body: text,
       headers: {
-        'user-agent': options.userAgent ?? 'tester/1', accept: options.accept ?? 'application/json',
+        'user-agent': options.userAgent ?? 'tester/1',
+        accept: options.accept ?? 'application/json',
         ...(text !== undefined && { 'content-type': options.type ?? 'application/json' }),
       },
     })
@@ -97,7 +109,13 @@ export class Api {
   }
 
   /** The body of an answer that must have this status. */
-  async expect(status: number, method: HttpRequest['method'], path: string, body?: unknown, options?: RequestOptions): Promise<Body> {
+  async expect(
+    status: number,
+    method: HttpRequest['method'],
+    path: string,
+    body?: unknown,
+    options?: RequestOptions,
+  ): Promise<Body> {
     const answer = await this.request(method, path, body, options)
     assert.equal(answer.status, status, `${method} ${path}: ${JSON.stringify(answer.body)}`)
     return answer.body
@@ -105,7 +123,12 @@ export class Api {
 
   /** A refusal with this code and reason. */
   async refused(
-    code: number, reason: string, method: HttpRequest['method'], path: string, body?: unknown, options?: RequestOptions,
+    code: number,
+    reason: string,
+    method: HttpRequest['method'],
+    path: string,
+    body?: unknown,
+    options?: RequestOptions,
   ): Promise<Body> {
     const status = await this.expect(code, method, path, body, options)
     assert.equal(status.kind, 'Status')
@@ -126,11 +149,16 @@ export class Api {
   deployment(name: string, spec: Record<string, unknown> = {}): Body {
     const labels = { app: name }
     return {
-      apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name },
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name },
       spec: {
-        selector: { matchLabels: labels }, template: {
-          metadata: { labels }, spec: { containers: [{ name: 'main', image: 'nginx' }] },
-        }, ...spec,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ name: 'main', image: 'nginx' }] },
+        },
+        ...spec,
       },
     }
   }
@@ -139,8 +167,11 @@ export class Api {
   async watch(path: string, query = ''): Promise<{ next(): Promise<WatchEvent | undefined>; cancel(): void }> {
     const separator = path.includes('?') ? '&' : '?'
     const response = await this.#transport({
-      method: 'GET', path: `${path}${separator}watch=true&timeoutSeconds=60${query && `&${query}`}`, headers: {
-        accept: 'application/json', 'user-agent': 'tester/1',
+      method: 'GET',
+      path: `${path}${separator}watch=true&timeoutSeconds=60${query && `&${query}`}`,
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'tester/1',
       },
     })
     assert.equal(response.status, 200, response.status === 200 ? '' : await response.body.text())
@@ -165,27 +196,43 @@ export class Api {
     for (let isEstablished = false; !isEstablished;) {
       const event = await watch.next()
       assert.ok(event, 'the watch ended before the definition was established')
-      isEstablished = event.object.status.conditions?.some((each: Body) => each.type === 'Established' && each.status === 'True') ?? false
+      isEstablished = event.object.status.conditions?.some((each: Body) =>
+        each.type === 'Established' && each.status === 'True'
+      ) ?? false
     }
     watch.cancel()
     // A real server serves the kind a moment after it has said so. Each try takes a round trip.
-    for (let tries = 0; tries < 5000; tries++) if ((await this.request('GET', `/apis/${this.group}/v2/foos`)).status === 200) return
+    for (let tries = 0; tries < 5000; tries++) {
+      if ((await this.request('GET', `/apis/${this.group}/v2/foos`)).status === 200) return
+    }
     assert.fail('the custom kind was never served')
   }
 
   fooDefinition(): Body {
     return {
-      apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `foos.${this.group}` },
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `foos.${this.group}` },
       spec: {
-        group: this.group, scope: 'Namespaced', names: { plural: 'foos', kind: 'Foo', shortNames: ['fo'] },
+        group: this.group,
+        scope: 'Namespaced',
+        names: { plural: 'foos', kind: 'Foo', shortNames: ['fo'] },
         versions: [
           {
-            name: 'v1', served: true, storage: true, schema: {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: {
               openAPIV3Schema: FOO_SCHEMA,
-            }, selectableFields: [{ jsonPath: '.spec.mode' }],
+            },
+            selectableFields: [{ jsonPath: '.spec.mode' }],
             subresources: {
               status: {},
-              scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.ready', labelSelectorPath: '.status.selector' },
+              scale: {
+                specReplicasPath: '.spec.size',
+                statusReplicasPath: '.status.ready',
+                labelSelectorPath: '.status.selector',
+              },
             },
             additionalPrinterColumns: [
               { name: 'Size', type: 'integer', jsonPath: '.spec.size' },
@@ -194,7 +241,9 @@ export class Api {
             ],
           },
           {
-            name: 'v2', served: true, storage: false,
+            name: 'v2',
+            served: true,
+            storage: false,
             schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
           },
         ],
@@ -216,7 +265,8 @@ const FOO_SCHEMA = {
   type: 'object',
   properties: {
     spec: {
-      type: 'object', required: ['size'],
+      type: 'object',
+      required: ['size'],
       properties: {
         size: { type: 'integer', minimum: 0, maximum: 10 },
         mode: { type: 'string', enum: ['fast', 'slow'], default: 'fast' },
@@ -226,10 +276,17 @@ const FOO_SCHEMA = {
         free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
         tags: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
         parts: {
-          type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name', 'protocol'],
+          type: 'array',
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name', 'protocol'],
           items: {
-            type: 'object', required: ['name'],
-            properties: { name: { type: 'string' }, protocol: { type: 'string', default: 'TCP' }, value: { type: 'integer' } },
+            type: 'object',
+            required: ['name'],
+            properties: {
+              name: { type: 'string' },
+              protocol: { type: 'string', default: 'TCP' },
+              value: { type: 'integer' },
+            },
           },
         },
         plain: { type: 'array', items: { type: 'string' } },
@@ -241,8 +298,12 @@ const FOO_SCHEMA = {
     status: {
       type: 'object',
       properties: {
-        ready: { type: 'integer' }, selector: { type: 'string' },
-        conditions: { type: 'array', items: { type: 'object', properties: { type: { type: 'string' }, status: { type: 'string' } } } },
+        ready: { type: 'integer' },
+        selector: { type: 'string' },
+        conditions: {
+          type: 'array',
+          items: { type: 'object', properties: { type: { type: 'string' }, status: { type: 'string' } } },
+        },
       },
     },
   },

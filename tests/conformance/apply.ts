@@ -15,13 +15,19 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'an apply creates, and owns what it states',
     async run(api) {
       const made = await api.expect(
-        201, 'PATCH', `${api.foos}/a${AS('one')}`,
-        api.foo('a', { size: 1, labels: { a: 'b' }, parts: [{ name: 'p', value: 1 }], tags: ['t'], plain: ['x'] }), { type: APPLY },
+        201,
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, labels: { a: 'b' }, parts: [{ name: 'p', value: 1 }], tags: ['t'], plain: ['x'] }),
+        { type: APPLY },
       )
       assert.equal(made.spec.mode, 'fast')
       assert.deepEqual(fieldsOf(made, 'one'), {
         'f:spec': {
-          'f:size': {}, 'f:plain': {}, 'f:labels': { 'f:a': {} }, 'f:tags': { 'v:"t"': {} },
+          'f:size': {},
+          'f:plain': {},
+          'f:labels': { 'f:a': {} },
+          'f:tags': { 'v:"t"': {} },
           'f:parts': { 'k:{"name":"p","protocol":"TCP"}': { '.': {}, 'f:name': {}, 'f:value': {} } },
         },
       })
@@ -45,25 +51,43 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'a field of another manager is a conflict that names him',
     async run(api) {
       await api.expect(
-        201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, parts: [{ name: 'p', value: 1 }] }), { type: APPLY },
+        201,
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, parts: [{ name: 'p', value: 1 }] }),
+        { type: APPLY },
       )
       const status = await api.refused(
-        409, 'Conflict', 'PATCH', `${api.foos}/a${AS('two')}`, api.foo('a', { size: 2, parts: [{ name: 'p', value: 2 }] }), { type: APPLY },
+        409,
+        'Conflict',
+        'PATCH',
+        `${api.foos}/a${AS('two')}`,
+        api.foo('a', { size: 2, parts: [{ name: 'p', value: 2 }] }),
+        { type: APPLY },
       )
       assert.equal(
-        status.message, 'Apply failed with 2 conflicts: conflicts with "one":\n- .spec.size\n- .spec.parts[name="p",protocol="TCP"].value',
+        status.message,
+        'Apply failed with 2 conflicts: conflicts with "one":\n- .spec.size\n- .spec.parts[name="p",protocol="TCP"].value',
       )
       assert.deepEqual(status.details.causes, [
         { reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.size' },
-        { reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.parts[name="p",protocol="TCP"].value' },
+        {
+          reason: 'FieldManagerConflict',
+          message: 'conflict with "one"',
+          field: '.spec.parts[name="p",protocol="TCP"].value',
+        },
       ])
     },
   },
   {
     name: 'force takes the field, and the other loses it',
     async run(api) {
-      await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, name: 'abc' }), { type: APPLY })
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('two', true)}`, api.foo('a', { size: 2 }), { type: APPLY })
+      await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, name: 'abc' }), {
+        type: APPLY,
+      })
+      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('two', true)}`, api.foo('a', { size: 2 }), {
+        type: APPLY,
+      })
       assert.equal(next.spec.size, 2)
       assert.deepEqual(fieldsOf(next, 'one'), { 'f:spec': { 'f:name': {} } })
       assert.deepEqual(fieldsOf(next, 'two'), { 'f:spec': { 'f:size': {} } })
@@ -81,10 +105,16 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'what is applied no longer is removed, unless another owns it',
     async run(api) {
       await api.expect(
-        201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, name: 'abc', labels: { a: '1', b: '2' } }), { type: APPLY },
+        201,
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, name: 'abc', labels: { a: '1', b: '2' } }),
+        { type: APPLY },
       )
       await api.expect(200, 'PATCH', `${api.foos}/a${AS('two')}`, api.foo('a', { labels: { b: '2' } }), { type: APPLY })
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), { type: APPLY })
+      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), {
+        type: APPLY,
+      })
       assert.deepEqual(next.spec, { size: 1, mode: 'fast', labels: { b: '2' }, nested: { deep: 7 } })
     },
   },
@@ -92,17 +122,25 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'keyed lists and sets merge, other lists are one field',
     async run(api) {
       await api.expect(
-        201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, parts: [{ name: 'x' }], tags: ['x'], plain: ['x'] }),
+        201,
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, parts: [{ name: 'x' }], tags: ['x'], plain: ['x'] }),
         { type: APPLY },
       )
       const next = await api.expect(
-        200, 'PATCH', `${api.foos}/a${AS('two', true)}`, api.foo('a', { parts: [{ name: 'y' }], tags: ['y'], plain: ['y'] }),
+        200,
+        'PATCH',
+        `${api.foos}/a${AS('two', true)}`,
+        api.foo('a', { parts: [{ name: 'y' }], tags: ['y'], plain: ['y'] }),
         { type: APPLY },
       )
       assert.deepEqual(next.spec.parts, [{ name: 'x', protocol: 'TCP' }, { name: 'y', protocol: 'TCP' }])
       assert.deepEqual(next.spec.tags, ['x', 'y'])
       assert.deepEqual(next.spec.plain, ['y'])
-      const less = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), { type: APPLY })
+      const less = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), {
+        type: APPLY,
+      })
       assert.deepEqual(less.spec.parts, [{ name: 'y', protocol: 'TCP' }])
       assert.deepEqual(less.spec.tags, ['y'])
     },
@@ -111,16 +149,29 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'an item stated twice cannot be applied',
     async run(api) {
       await api.refused(
-        500, '', 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, parts: [{ name: 'x' }, { name: 'x' }] }), { type: APPLY },
+        500,
+        '',
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, parts: [{ name: 'x' }, { name: 'x' }] }),
+        { type: APPLY },
       )
     },
   },
   {
     name: 'an unknown field cannot be applied',
     async run(api) {
-      const status = await api.refused(500, '', 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, bogus: 1 }), { type: APPLY })
+      const status = await api.refused(
+        500,
+        '',
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1, bogus: 1 }),
+        { type: APPLY },
+      )
       assert.equal(
-        status.message, `failed to create typed patch object (/a; ${api.group}/v1, Kind=Foo): .spec.bogus: field not declared in schema`,
+        status.message,
+        `failed to create typed patch object (/a; ${api.group}/v1, Kind=Foo): .spec.bogus: field not declared in schema`,
       )
     },
   },
@@ -128,7 +179,12 @@ export const APPLY_CASES: readonly Case[] = [
     name: 'managedFields are not for applying',
     async run(api) {
       await api.refused(
-        400, 'BadRequest', 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }, { managedFields: [] }), { type: APPLY },
+        400,
+        'BadRequest',
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 1 }, { managedFields: [] }),
+        { type: APPLY },
       )
     },
   },
@@ -137,14 +193,29 @@ export const APPLY_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }))
       const patched = await api.expect(
-        200, 'PATCH', `${api.foos}/a`, { spec: { name: 'abc' } }, { type: MERGE, userAgent: 'other/2 (linux)' },
+        200,
+        'PATCH',
+        `${api.foos}/a`,
+        { spec: { name: 'abc' } },
+        { type: MERGE, userAgent: 'other/2 (linux)' },
       )
       assert.deepEqual(fieldsOf(patched, 'other', 'Update'), { 'f:spec': { 'f:name': {} } })
       assert.deepEqual(
-        fieldsOf(patched, 'tester', 'Update'), { 'f:spec': { '.': {}, 'f:mode': {}, 'f:nested': { '.': {}, 'f:deep': {} }, 'f:size': {} } },
+        fieldsOf(patched, 'tester', 'Update'),
+        { 'f:spec': { '.': {}, 'f:mode': {}, 'f:nested': { '.': {}, 'f:deep': {} }, 'f:size': {} } },
       )
-      const status = await api.refused(409, 'Conflict', 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 2 }), { type: APPLY })
-      assert.equal(status.message, `Apply failed with 1 conflict: conflict with "tester" using ${api.group}/v1: .spec.size`)
+      const status = await api.refused(
+        409,
+        'Conflict',
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        api.foo('a', { size: 2 }),
+        { type: APPLY },
+      )
+      assert.equal(
+        status.message,
+        `Apply failed with 1 conflict: conflict with "tester" using ${api.group}/v1: .spec.size`,
+      )
     },
   },
   {
@@ -153,18 +224,29 @@ export const APPLY_CASES: readonly Case[] = [
       const made = await api.expect(201, 'POST', api.deployments, api.deployment('a'))
       assert.deepEqual(fieldsOf(made, 'tester', 'Update'), {
         'f:spec': {
-          'f:progressDeadlineSeconds': {}, 'f:replicas': {}, 'f:revisionHistoryLimit': {}, 'f:selector': {},
+          'f:progressDeadlineSeconds': {},
+          'f:replicas': {},
+          'f:revisionHistoryLimit': {},
+          'f:selector': {},
           'f:strategy': { 'f:rollingUpdate': { '.': {}, 'f:maxSurge': {}, 'f:maxUnavailable': {} }, 'f:type': {} },
           'f:template': {
             'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
             'f:spec': {
               'f:containers': {
                 'k:{"name":"main"}': {
-                  '.': {}, 'f:image': {}, 'f:imagePullPolicy': {}, 'f:name': {}, 'f:resources': {}, 'f:terminationMessagePath': {},
+                  '.': {},
+                  'f:image': {},
+                  'f:imagePullPolicy': {},
+                  'f:name': {},
+                  'f:resources': {},
+                  'f:terminationMessagePath': {},
                   'f:terminationMessagePolicy': {},
                 },
               },
-              'f:dnsPolicy': {}, 'f:restartPolicy': {}, 'f:schedulerName': {}, 'f:securityContext': {},
+              'f:dnsPolicy': {},
+              'f:restartPolicy': {},
+              'f:schedulerName': {},
+              'f:securityContext': {},
               'f:terminationGracePeriodSeconds': {},
             },
           },
@@ -180,9 +262,13 @@ export const APPLY_CASES: readonly Case[] = [
       const next = await api.expect(200, 'PATCH', `${api.deployments}/a${AS('two')}`, scaled, { type: APPLY })
       assert.equal(next.spec.replicas, 3)
       assert.equal(
-        (await api.expect(200, 'PATCH', `${api.deployments}/a${AS('one')}`, api.deployment('a'), { type: APPLY })).spec.replicas, 3,
+        (await api.expect(200, 'PATCH', `${api.deployments}/a${AS('one')}`, api.deployment('a'), { type: APPLY })).spec
+          .replicas,
+        3,
       )
-      const released = await api.expect(200, 'PATCH', `${api.deployments}/a${AS('two')}`, { ...scaled, spec: {} }, { type: APPLY })
+      const released = await api.expect(200, 'PATCH', `${api.deployments}/a${AS('two')}`, { ...scaled, spec: {} }, {
+        type: APPLY,
+      })
       assert.equal(released.spec.replicas, 1)
     },
   },
@@ -191,8 +277,11 @@ export const APPLY_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY })
       const next = await api.expect(
-        200, 'PATCH', `${api.foos}/a/status${AS('one')}`,
-        { apiVersion: `${api.group}/v1`, kind: 'Foo', metadata: { name: 'a' }, status: { ready: 1 } }, { type: APPLY },
+        200,
+        'PATCH',
+        `${api.foos}/a/status${AS('one')}`,
+        { apiVersion: `${api.group}/v1`, kind: 'Foo', metadata: { name: 'a' }, status: { ready: 1 } },
+        { type: APPLY },
       )
       assert.deepEqual(fieldsOf(next, 'one', 'Apply', 'status'), { 'f:status': { 'f:ready': {} } })
       assert.deepEqual(fieldsOf(next, 'one'), { 'f:spec': { 'f:size': {} } })
@@ -202,8 +291,12 @@ export const APPLY_CASES: readonly Case[] = [
     name: '/status cannot be applied to what is not there',
     async run(api) {
       await api.refused(
-        404, 'NotFound', 'PATCH', `${api.foos}/a/status${AS('one')}`,
-        { apiVersion: `${api.group}/v1`, kind: 'Foo', metadata: { name: 'a' }, status: {} }, { type: APPLY },
+        404,
+        'NotFound',
+        'PATCH',
+        `${api.foos}/a/status${AS('one')}`,
+        { apiVersion: `${api.group}/v1`, kind: 'Foo', metadata: { name: 'a' }, status: {} },
+        { type: APPLY },
       )
     },
   },
@@ -214,7 +307,10 @@ export const APPLY_CASES: readonly Case[] = [
       const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u1' }
       const config = (metadata: unknown): Body => ({ apiVersion: `${api.group}/v1`, kind: 'Foo', metadata })
       const next = await api.expect(
-        200, 'PATCH', `${api.foos}/a${AS('one')}`, config({ name: 'a', finalizers: ['x.io/yours'], ownerReferences: [owner] }),
+        200,
+        'PATCH',
+        `${api.foos}/a${AS('one')}`,
+        config({ name: 'a', finalizers: ['x.io/yours'], ownerReferences: [owner] }),
         { type: APPLY },
       )
       assert.deepEqual(next.metadata.finalizers, ['x.io/mine', 'x.io/yours'])
@@ -236,11 +332,15 @@ export const APPLY_CASES: readonly Case[] = [
       const kept = await api.expect(200, 'PUT', `${api.foos}/a`, { ...made, metadata })
       assert.deepEqual(kept.metadata.managedFields, managedFields)
       // For a custom kind an empty list is none; for built-in ones it erases. One empty entry erases for both.
-      const empty = await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { managedFields: [] } }, { type: MERGE })
+      const empty = await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { managedFields: [] } }, {
+        type: MERGE,
+      })
       assert.deepEqual(empty.metadata.managedFields, managedFields)
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       for (const [path, erasing] of [[api.configMaps, []], [api.foos, [{}]]] as const) {
-        const erased = await api.expect(200, 'PATCH', `${path}/a`, { metadata: { managedFields: erasing } }, { type: MERGE })
+        const erased = await api.expect(200, 'PATCH', `${path}/a`, { metadata: { managedFields: erasing } }, {
+          type: MERGE,
+        })
         assert.equal(erased.metadata.managedFields, undefined)
       }
     },
@@ -250,7 +350,9 @@ export const APPLY_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, name: 'abc' }))
       await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { managedFields: [{}] } }, { type: MERGE })
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), { type: APPLY })
+      const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1 }), {
+        type: APPLY,
+      })
       assert.equal(next.spec.name, 'abc')
       assert.ok(fieldsOf(next, 'before-first-apply', 'Update')['f:spec']['f:name'])
     },

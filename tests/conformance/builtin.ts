@@ -4,17 +4,28 @@ import { type Body, type Case, MERGE } from './api.ts'
 
 const START = '2026-01-01T00:00:00Z'
 const END = '2026-01-01T00:00:05Z'
-const on = (...types: readonly string[]): Body[] => types.map((type) => ({ type, status: 'True', lastProbeTime: START, lastTransitionTime: START }))
+const on = (...types: readonly string[]): Body[] =>
+  types.map((type) => ({ type, status: 'True', lastProbeTime: START, lastTransitionTime: START }))
 const conditions = (what: string): string => `status.conditions: Invalid value: ${what}`
 
 const RUNNING = { startTime: START, active: 1, failed: 2, succeeded: 1 }
-const DONE = { startTime: START, failed: 2, succeeded: 1, conditions: on('SuccessCriteriaMet', 'Complete'), completionTime: END }
+const DONE = {
+  startTime: START,
+  failed: 2,
+  succeeded: 1,
+  conditions: on('SuccessCriteriaMet', 'Complete'),
+  completionTime: END,
+}
 
 /** Statuses of one Job, one after the other, and what is wrong with each; what is right is stored. */
 const STATUSES: readonly (readonly [Body, ...string[]])[] = [
-  [{ completionTime: END }, `status.completionTime: Invalid value: "${END}": cannot set completionTime when there is no Complete=True condition`],
   [
-    { conditions: on('Complete') }, 'status.completionTime: Required value: completionTime is required for Complete jobs',
+    { completionTime: END },
+    `status.completionTime: Invalid value: "${END}": cannot set completionTime when there is no Complete=True condition`,
+  ],
+  [
+    { conditions: on('Complete') },
+    'status.completionTime: Required value: completionTime is required for Complete jobs',
     conditions('cannot set Complete=True condition without the SuccessCriteriaMet=true condition'),
     'status.startTime: Required value: startTime is required for finished job',
   ],
@@ -22,29 +33,53 @@ const STATUSES: readonly (readonly [Body, ...string[]])[] = [
     { conditions: on('SuccessCriteriaMet', 'Complete'), completionTime: START, startTime: END },
     `status.completionTime: Invalid value: "${START}": must be equal to or after \`startTime\``,
   ],
-  [{ conditions: on('Failed'), startTime: START }, conditions('cannot set Failed=True condition without the FailureTarget=true condition')],
   [
-    { conditions: on('Failed', 'Complete', 'SuccessCriteriaMet', 'FailureTarget'), startTime: START, completionTime: END },
-    conditions('cannot set Complete=True and Failed=true conditions'), conditions('cannot set Complete=True and FailureTarget=true conditions'),
-    conditions('cannot set SuccessCriteriaMet=True and Failed=true conditions'), conditions('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions'),
+    { conditions: on('Failed'), startTime: START },
+    conditions('cannot set Failed=True condition without the FailureTarget=true condition'),
   ],
   [
-    { active: -1, terminating: -1 }, 'status.active: Invalid value: -1: must be greater than or equal to 0',
+    {
+      conditions: on('Failed', 'Complete', 'SuccessCriteriaMet', 'FailureTarget'),
+      startTime: START,
+      completionTime: END,
+    },
+    conditions('cannot set Complete=True and Failed=true conditions'),
+    conditions('cannot set Complete=True and FailureTarget=true conditions'),
+    conditions('cannot set SuccessCriteriaMet=True and Failed=true conditions'),
+    conditions('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions'),
+  ],
+  [
+    { active: -1, terminating: -1 },
+    'status.active: Invalid value: -1: must be greater than or equal to 0',
     'status.terminating: Invalid value: -1: must be greater than or equal to 0',
   ],
   [{ ready: 2, active: 1 }, 'status.ready: Invalid value: 2: cannot set more ready pods than active'],
-  [{ completedIndexes: '0' }, 'status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion mode'],
-  [{ failedIndexes: '0' }, 'status.failedIndexes: Invalid value: "0": cannot set non-null failedIndexes when backoffLimitPerIndex is null'],
-  [{ uncountedTerminatedPods: { succeeded: ['a'], failed: ['a'] } }, 'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"'],
   [
-    { ...DONE, active: 1, terminating: 1, uncountedTerminatedPods: { succeeded: ['a'] } }, 'status.active: Invalid value: 1: active>0 is invalid for finished job',
+    { completedIndexes: '0' },
+    'status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion mode',
+  ],
+  [
+    { failedIndexes: '0' },
+    'status.failedIndexes: Invalid value: "0": cannot set non-null failedIndexes when backoffLimitPerIndex is null',
+  ],
+  [
+    { uncountedTerminatedPods: { succeeded: ['a'], failed: ['a'] } },
+    'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"',
+  ],
+  [
+    { ...DONE, active: 1, terminating: 1, uncountedTerminatedPods: { succeeded: ['a'] } },
+    'status.active: Invalid value: 1: active>0 is invalid for finished job',
     'status.uncountedTerminatedPods: Invalid value: {"Succeeded":["a"],"Failed":null}: must be empty for finished job',
     'status.terminating: Invalid value: 1: terminating>0 is invalid for finished job',
   ],
   [RUNNING],
-  [{ ...RUNNING, startTime: END }, `status.startTime: Invalid value: "${END}": field is immutable for unsuspended job once set`],
   [
-    { ...RUNNING, failed: 1, succeeded: 0 }, 'status.failed: Invalid value: 1: cannot decrease the failed counter',
+    { ...RUNNING, startTime: END },
+    `status.startTime: Invalid value: "${END}": field is immutable for unsuspended job once set`,
+  ],
+  [
+    { ...RUNNING, failed: 1, succeeded: 0 },
+    'status.failed: Invalid value: 1: cannot decrease the failed counter',
     'status.succeeded: Invalid value: 0: cannot decrease the succeeded counter',
   ],
   [{ ...RUNNING, conditions: on('SuccessCriteriaMet') }],
@@ -61,7 +96,8 @@ const STATUSES: readonly (readonly [Body, ...string[]])[] = [
 
 const QUOTAS: readonly (readonly [Body, ...string[]])[] = [
   [
-    { 'made-up': '1' }, 'spec.hard[made-up]: Invalid value: "made-up": must be a standard resource type or fully qualified',
+    { 'made-up': '1' },
+    'spec.hard[made-up]: Invalid value: "made-up": must be a standard resource type or fully qualified',
     'spec.hard[made-up]: Invalid value: "made-up": must be a standard resource for quota',
   ],
   [{ storage: '1' }, 'spec.hard[storage]: Invalid value: "storage": must be a standard resource for quota'],
@@ -69,8 +105,16 @@ const QUOTAS: readonly (readonly [Body, ...string[]])[] = [
   [{ 'example.com/x': '1.5' }, 'spec.hard[example.com/x]: Invalid value: "1500m": must be an integer'],
   [{ pods: '-1' }, 'spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0'],
   [{
-    cpu: '500m', pods: '1', 'limits.memory': '1Gi', 'requests.storage': '1Gi', 'requests.nvidia.com/gpu': '2', 'count/foos.example.com': '3',
-    'hugepages-2Mi': '4Mi', 'requests.hugepages-2Mi': '1', 'gold.storageclass.storage.k8s.io/requests.storage': '1Gi', 'requests.x.com/y': '1500m',
+    cpu: '500m',
+    pods: '1',
+    'limits.memory': '1Gi',
+    'requests.storage': '1Gi',
+    'requests.nvidia.com/gpu': '2',
+    'count/foos.example.com': '3',
+    'hugepages-2Mi': '4Mi',
+    'requests.hugepages-2Mi': '1',
+    'gold.storageclass.storage.k8s.io/requests.storage': '1Gi',
+    'requests.x.com/y': '1500m',
   }],
 ]
 
@@ -80,11 +124,19 @@ export const BUILTIN_CASES: readonly Case[] = [
     async run(api) {
       const path = `/apis/batch/v1/namespaces/${api.namespace}/jobs`
       const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'a', image: 'b' }] } }
-      await api.expect(201, 'POST', path, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec: { template } })
+      await api.expect(201, 'POST', path, {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'a' },
+        spec: { template },
+      })
       for (const [status, ...faults] of STATUSES) {
         const body = { ...(await api.expect(200, 'GET', `${path}/a`)), status }
         if (faults.length === 0) await api.expect(200, 'PUT', `${path}/a/status`, body)
-        else assert.equal((await api.refused(422, 'Invalid', 'PUT', `${path}/a/status`, body)).message, invalid('Job.batch', faults))
+        else {assert.equal(
+            (await api.refused(422, 'Invalid', 'PUT', `${path}/a/status`, body)).message,
+            invalid('Job.batch', faults),
+          )}
       }
     },
   },
@@ -92,14 +144,29 @@ export const BUILTIN_CASES: readonly Case[] = [
     name: 'a ResourceQuota limits resources that there are',
     async run(api) {
       const path = `/api/v1/namespaces/${api.namespace}/resourcequotas`
-      const quota = (hard: Body): Body => ({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'a' }, spec: { hard } })
+      const quota = (hard: Body): Body => ({
+        apiVersion: 'v1',
+        kind: 'ResourceQuota',
+        metadata: { name: 'a' },
+        spec: { hard },
+      })
       for (const [hard, ...faults] of QUOTAS) {
         if (faults.length === 0) await api.expect(201, 'POST', path, quota(hard))
-        else assert.equal((await api.refused(422, 'Invalid', 'POST', path, quota(hard))).message, invalid('ResourceQuota', faults))
+        else {assert.equal(
+            (await api.refused(422, 'Invalid', 'POST', path, quota(hard))).message,
+            invalid('ResourceQuota', faults),
+          )}
       }
       for (const field of ['hard', 'used']) {
-        const status = await api.refused(422, 'Invalid', 'PATCH', `${path}/a/status`, { status: { [field]: { storage: '1' } } }, { type: MERGE })
-        assert.equal(status.message, invalid('ResourceQuota', [`status.${field}[storage]: Invalid value: "storage": must be a standard resource for quota`]))
+        const status = await api.refused(422, 'Invalid', 'PATCH', `${path}/a/status`, {
+          status: { [field]: { storage: '1' } },
+        }, { type: MERGE })
+        assert.equal(
+          status.message,
+          invalid('ResourceQuota', [
+            `status.${field}[storage]: Invalid value: "storage": must be a standard resource for quota`,
+          ]),
+        )
       }
     },
   },

@@ -1,6 +1,6 @@
 /** Defaults of custom kinds: which values they may have, where they are filled in, and when what is stored gets them. */
 import assert from 'node:assert/strict'
-import { APPLY, type Api, type Body, type Case, CRDS, JSON_PATCH, MERGE } from './api.ts'
+import { type Api, APPLY, type Body, type Case, CRDS, JSON_PATCH, MERGE } from './api.ts'
 
 const STRING = { type: 'string' }
 const OPEN = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
@@ -16,19 +16,41 @@ const DEFAULTED: Body = {
   open: { ...OPEN, default: { any: [], thing: '' } },
   map: { type: 'object', additionalProperties: STRING, default: {} },
   inner: {
-    type: 'object', default: {},
-    properties: { lists: { type: 'array', default: [], items: { type: 'array', items: STRING } }, deeper: { type: 'object', default: {}, properties: { n: { type: 'integer', default: 3 } } } },
+    type: 'object',
+    default: {},
+    properties: {
+      lists: { type: 'array', default: [], items: { type: 'array', items: STRING } },
+      deeper: { type: 'object', default: {}, properties: { n: { type: 'integer', default: 3 } } },
+    },
   },
   maybe: { ...STRING, nullable: true, default: 'x' },
 }
 const FILLED: Body = {
-  list: [], text: '', count: 0, flag: false, ratio: 1.5, port: 'http', open: { any: [], thing: '' }, map: {}, inner: { lists: [], deeper: { n: 3 } },
+  list: [],
+  text: '',
+  count: 0,
+  flag: false,
+  ratio: 1.5,
+  port: 'http',
+  open: { any: [], thing: '' },
+  map: {},
+  inner: { lists: [], deeper: { n: 3 } },
 }
 /** Fields of which parts have defaults. */
 const PARTS: Body = {
   absent: { type: 'object', properties: { n: { type: 'integer', default: 1 } } },
-  items: { type: 'array', items: { type: 'object', default: { from: 'item' }, properties: { from: STRING, tags: { type: 'array', items: STRING, default: [] } } } },
-  values: { type: 'object', additionalProperties: { type: 'object', properties: { on: { type: 'boolean', default: false } } } },
+  items: {
+    type: 'array',
+    items: {
+      type: 'object',
+      default: { from: 'item' },
+      properties: { from: STRING, tags: { type: 'array', items: STRING, default: [] } },
+    },
+  },
+  values: {
+    type: 'object',
+    additionalProperties: { type: 'object', properties: { on: { type: 'boolean', default: false } } },
+  },
   numbers: { type: 'object', additionalProperties: { type: 'integer' } },
   bare: STRING,
   none: { ...STRING, nullable: true },
@@ -38,7 +60,10 @@ export const DEFAULT_CASES: readonly Case[] = [
   {
     name: 'a default may be empty, zero or false, at any depth, in spec and status',
     async run(api) {
-      const kind = await define(api, 'fills', { spec: { type: 'object', default: {}, properties: { ...DEFAULTED, ...PARTS } }, status: { type: 'object', properties: DEFAULTED } })
+      const kind = await define(api, 'fills', {
+        spec: { type: 'object', default: {}, properties: { ...DEFAULTED, ...PARTS } },
+        status: { type: 'object', properties: DEFAULTED },
+      })
       const full = { ...FILLED, maybe: 'x' }
       const made = await api.expect(201, 'POST', kind.path, kind.object('a'))
       assert.deepEqual(made.spec, full)
@@ -46,16 +71,35 @@ export const DEFAULT_CASES: readonly Case[] = [
       const reported = await api.expect(200, 'PATCH', `${kind.path}/a/status`, { status: {} }, { type: MERGE })
       assert.deepEqual(reported.status, full)
       assert.deepEqual((await api.expect(200, 'GET', `${kind.path}/a`)).status, full)
-      const other = { list: ['x'], text: 'y', count: 1, flag: true, ratio: 0, port: 0, open: {}, map: { a: '' }, maybe: null }
-      const changed = await api.expect(200, 'PATCH', `${kind.path}/a`, { spec: { ...other, maybe: 'z' } }, { type: MERGE })
+      const other = {
+        list: ['x'],
+        text: 'y',
+        count: 1,
+        flag: true,
+        ratio: 0,
+        port: 0,
+        open: {},
+        map: { a: '' },
+        maybe: null,
+      }
+      const changed = await api.expect(200, 'PATCH', `${kind.path}/a`, { spec: { ...other, maybe: 'z' } }, {
+        type: MERGE,
+      })
       assert.deepEqual(changed.spec, { ...full, ...other, open: full.open, maybe: 'z' })
       const all = Object.fromEntries(Object.keys(FILLED).map((name) => [name, null]))
-      assert.deepEqual((await api.expect(200, 'PATCH', `${kind.path}/a`, { spec: all }, { type: MERGE })).spec, { ...full, maybe: 'z' })
-      const removed = await api.expect(200, 'PATCH', `${kind.path}/a`, [{ op: 'remove', path: '/spec' }], { type: JSON_PATCH })
+      assert.deepEqual((await api.expect(200, 'PATCH', `${kind.path}/a`, { spec: all }, { type: MERGE })).spec, {
+        ...full,
+        maybe: 'z',
+      })
+      const removed = await api.expect(200, 'PATCH', `${kind.path}/a`, [{ op: 'remove', path: '/spec' }], {
+        type: JSON_PATCH,
+      })
       assert.deepEqual(removed.spec, full)
       const put = await api.expect(200, 'PUT', `${kind.path}/a`, { ...removed, spec: other })
       assert.deepEqual(put.spec, { ...full, ...other })
-      const applied = await api.expect(201, 'PATCH', `${kind.path}/b?fieldManager=t`, kind.object('b', { count: 2 }), { type: APPLY })
+      const applied = await api.expect(201, 'PATCH', `${kind.path}/b?fieldManager=t`, kind.object('b', { count: 2 }), {
+        type: APPLY,
+      })
       assert.deepEqual(applied.spec, { ...full, count: 2 })
     },
   },
@@ -66,7 +110,12 @@ export const DEFAULT_CASES: readonly Case[] = [
       const all = Object.fromEntries([...Object.keys(DEFAULTED), ...Object.keys(PARTS)].map((name) => [name, null]))
       const made = await api.expect(201, 'POST', kind.path, kind.object('a', all))
       assert.deepEqual(made.spec, { ...FILLED, maybe: null, none: null })
-      const parts = { absent: { n: null }, items: [null, {}, { from: 'me', tags: null }], values: { a: {}, b: { on: null }, c: null }, numbers: { a: null, b: 1 } }
+      const parts = {
+        absent: { n: null },
+        items: [null, {}, { from: 'me', tags: null }],
+        values: { a: {}, b: { on: null }, c: null },
+        numbers: { a: null, b: 1 },
+      }
       const other = await api.expect(201, 'POST', kind.path, kind.object('b', parts))
       const { absent, items, values, numbers } = other.spec
       assert.deepEqual([absent, numbers], [{ n: 1 }, { b: 1 }])
@@ -77,16 +126,42 @@ export const DEFAULT_CASES: readonly Case[] = [
   {
     name: 'what was stored before a default was added is read with it, and stored so by the next write',
     async run(api) {
-      const before = { spec: { type: 'object', properties: { name: STRING, gone: STRING, turned: { type: 'array', items: { type: 'object', properties: { x: STRING } } }, parts: { type: 'array', items: { type: 'object', properties: { gone: STRING } } } } } }
+      const before = {
+        spec: {
+          type: 'object',
+          properties: {
+            name: STRING,
+            gone: STRING,
+            turned: { type: 'array', items: { type: 'object', properties: { x: STRING } } },
+            parts: { type: 'array', items: { type: 'object', properties: { gone: STRING } } },
+          },
+        },
+      }
       const kind = await define(api, 'olds', before)
-      const made = await api.expect(201, 'POST', kind.path, kind.object('a', { name: 'x', gone: 'y', parts: [{ gone: 'z' }] }))
+      const made = await api.expect(
+        201,
+        'POST',
+        kind.path,
+        kind.object('a', { name: 'x', gone: 'y', parts: [{ gone: 'z' }] }),
+      )
       await api.expect(201, 'POST', kind.path, kind.object('b', { turned: [{ x: 'y' }] }))
-      const parts = { type: 'array', items: { type: 'object', properties: { tags: { type: 'array', items: STRING, default: [] } } } }
-      await redefine(api, kind, { spec: { type: 'object', properties: { name: STRING, turned: { type: 'integer' }, list: DEFAULTED.list, parts } } })
+      const parts = {
+        type: 'array',
+        items: { type: 'object', properties: { tags: { type: 'array', items: STRING, default: [] } } },
+      }
+      await redefine(api, kind, {
+        spec: {
+          type: 'object',
+          properties: { name: STRING, turned: { type: 'integer' }, list: DEFAULTED.list, parts },
+        },
+      })
       const spec = { name: 'x', list: [], parts: [{ tags: [] }] }
       const read = await api.expect(200, 'GET', `${kind.path}/a`)
       assert.deepEqual(read.spec, spec)
-      assert.deepEqual((await api.expect(200, 'GET', kind.path)).items.map((each: Body) => each.spec), [spec, { turned: [{}], list: [] }])
+      assert.deepEqual((await api.expect(200, 'GET', kind.path)).items.map((each: Body) => each.spec), [spec, {
+        turned: [{}],
+        list: [],
+      }])
       const watch = await api.watch(kind.path, 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan')
       assert.deepEqual((await watch.next())!.object.spec, spec)
       watch.cancel()
@@ -102,23 +177,55 @@ export const DEFAULT_CASES: readonly Case[] = [
     name: 'a default that its own schema refuses is refused with the definition',
     async run(api) {
       const wrong: readonly (readonly [Body, string])[] = [
-        [{ type: 'array', items: STRING, default: {} }, 'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: "object":  in body must be of type array: "object"'],
-        [{ type: 'array', items: { type: 'integer', default: 'x' } }, 'spec.validation.openAPIV3Schema.properties[spec].properties[a].items.default: Invalid value: "string":  in body must be of type integer: "string"'],
-        [{ type: 'object', properties: { b: STRING }, default: { c: 1 } }, 'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: {"c":1}: must not have unknown fields'],
-        [{ type: 'object', properties: { b: STRING }, default: { b: 1 } }, 'spec.validation.openAPIV3Schema.properties[spec].properties[a].default.b: Invalid value: "integer": b in body must be of type string: "integer"'],
-        [{ type: 'integer', minimum: 1, default: 0 }, 'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1'],
+        [
+          { type: 'array', items: STRING, default: {} },
+          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: "object":  in body must be of type array: "object"',
+        ],
+        [
+          { type: 'array', items: { type: 'integer', default: 'x' } },
+          'spec.validation.openAPIV3Schema.properties[spec].properties[a].items.default: Invalid value: "string":  in body must be of type integer: "string"',
+        ],
+        [
+          { type: 'object', properties: { b: STRING }, default: { c: 1 } },
+          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: {"c":1}: must not have unknown fields',
+        ],
+        [
+          { type: 'object', properties: { b: STRING }, default: { b: 1 } },
+          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default.b: Invalid value: "integer": b in body must be of type string: "integer"',
+        ],
+        [
+          { type: 'integer', minimum: 1, default: 0 },
+          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1',
+        ],
       ]
       for (const [a, message] of wrong) {
-        const status = await api.refused(422, 'Invalid', 'POST', CRDS, definition(api, 'wrongs', { spec: { type: 'object', properties: { a } } }))
-        assert.equal(status.message, `CustomResourceDefinition.apiextensions.k8s.io "wrongs.${api.group}" is invalid: ${message}`)
+        const status = await api.refused(
+          422,
+          'Invalid',
+          'POST',
+          CRDS,
+          definition(api, 'wrongs', { spec: { type: 'object', properties: { a } } }),
+        )
+        assert.equal(
+          status.message,
+          `CustomResourceDefinition.apiextensions.k8s.io "wrongs.${api.group}" is invalid: ${message}`,
+        )
       }
     },
   },
   {
     name: 'a schema within a schema is read as one: what is null or unknown in it goes',
     async run(api) {
-      const a = { type: 'array', items: { type: 'object', properties: { b: { ...STRING, nullable: true, default: null, made: 'up' } } } }
-      const made = await api.expect(201, 'POST', CRDS, definition(api, 'withins', { spec: { type: 'object', properties: { a } } }))
+      const a = {
+        type: 'array',
+        items: { type: 'object', properties: { b: { ...STRING, nullable: true, default: null, made: 'up' } } },
+      }
+      const made = await api.expect(
+        201,
+        'POST',
+        CRDS,
+        definition(api, 'withins', { spec: { type: 'object', properties: { a } } }),
+      )
       const { spec } = made.spec.versions[0].schema.openAPIV3Schema.properties
       assert.deepEqual(spec.properties.a.items, { type: 'object', properties: { b: { ...STRING, nullable: true } } })
       await api.expect(200, 'DELETE', `${CRDS}/withins.${api.group}`)
@@ -127,14 +234,21 @@ export const DEFAULT_CASES: readonly Case[] = [
   {
     name: 'a merge patch removes nulls in lists, too, and an applied null stands for an empty map',
     async run(api) {
-      const kind = await define(api, 'merges', { spec: OPEN, status: { type: 'object', properties: { m: { type: 'object', nullable: true, additionalProperties: STRING } } } })
+      const kind = await define(api, 'merges', {
+        spec: OPEN,
+        status: { type: 'object', properties: { m: { type: 'object', nullable: true, additionalProperties: STRING } } },
+      })
       await api.expect(201, 'POST', kind.path, kind.object('a', { list: [1], object: { x: 1 } }))
-      const patch = { spec: { list: [{ a: null, b: [{ c: null }] }, null], more: { d: [{ e: null }] }, object: [{ f: null }] } }
+      const patch = {
+        spec: { list: [{ a: null, b: [{ c: null }] }, null], more: { d: [{ e: null }] }, object: [{ f: null }] },
+      }
       const patched = await api.expect(200, 'PATCH', `${kind.path}/a`, patch, { type: MERGE })
       assert.deepEqual(patched.spec, { list: [{ b: [{}] }, null], more: { d: [{}] }, object: [{ f: null }] })
       await api.expect(200, 'PATCH', `${kind.path}/a/status`, { status: { m: {} } }, { type: MERGE })
       const config = { ...kind.object('a'), status: { m: null } }
-      const applied = await api.expect(200, 'PATCH', `${kind.path}/a/status?fieldManager=t&force=true`, config, { type: APPLY })
+      const applied = await api.expect(200, 'PATCH', `${kind.path}/a/status?fieldManager=t&force=true`, config, {
+        type: APPLY,
+      })
       assert.deepEqual(applied.status, { m: null })
     },
   },
@@ -150,10 +264,26 @@ let definitions = 0
 
 function definition(api: Api, plural: string, properties: Body, revision = 0): Body {
   const kind = `${plural[0]!.toUpperCase()}${plural.slice(1, -1)}`
-  const openAPIV3Schema = { type: 'object', properties: { ...properties, [`revision${revision}`]: { ...STRING, default: 'served' } } }
+  const openAPIV3Schema = {
+    type: 'object',
+    properties: { ...properties, [`revision${revision}`]: { ...STRING, default: 'served' } },
+  }
   return {
-    apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `${plural}.${api.group}` },
-    spec: { group: api.group, scope: 'Namespaced', names: { plural, kind }, versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema } }] },
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${api.group}` },
+    spec: {
+      group: api.group,
+      scope: 'Namespaced',
+      names: { plural, kind },
+      versions: [{
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: { openAPIV3Schema },
+      }],
+    },
   }
 }
 
@@ -164,15 +294,23 @@ async function define(api: Api, word: string, properties: Body): Promise<Kind> {
   await api.expect(201, 'POST', CRDS, crd)
   const path = `/apis/${api.group}/v1/namespaces/${api.namespace}/${plural}`
   const kind: Kind = {
-    plural, path,
-    object: (name, spec) => ({ apiVersion: `${api.group}/v1`, kind: crd.spec.names.kind, metadata: { name }, ...(spec && { spec }) }),
+    plural,
+    path,
+    object: (name, spec) => ({
+      apiVersion: `${api.group}/v1`,
+      kind: crd.spec.names.kind,
+      metadata: { name },
+      ...(spec && { spec }),
+    }),
   }
   await served(api, kind, 'revision0')
   return kind
 }
 
 async function redefine(api: Api, kind: Kind, properties: Body): Promise<void> {
-  await api.expect(200, 'PATCH', `${CRDS}/${kind.plural}.${api.group}`, { spec: definition(api, kind.plural, properties, 1).spec }, { type: MERGE })
+  await api.expect(200, 'PATCH', `${CRDS}/${kind.plural}.${api.group}`, {
+    spec: definition(api, kind.plural, properties, 1).spec,
+  }, { type: MERGE })
   await served(api, kind, 'revision1')
 }
 

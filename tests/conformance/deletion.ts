@@ -25,7 +25,9 @@ export const DELETION_CASES: readonly Case[] = [
       assert.equal(going.metadata.generation, 2)
       await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { finalizers: ['x.io/b'] } }, { type: MERGE })
       const before = await api.expect(200, 'GET', `${api.foos}/a`)
-      const last = await api.expect(200, 'PATCH', `${api.foos}/a`, [{ op: 'remove', path: '/metadata/finalizers' }], { type: JSON_PATCH })
+      const last = await api.expect(200, 'PATCH', `${api.foos}/a`, [{ op: 'remove', path: '/metadata/finalizers' }], {
+        type: JSON_PATCH,
+      })
       assert.equal(last.metadata.resourceVersion, before.metadata.resourceVersion)
       assert.equal(last.metadata.finalizers, undefined)
       await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
@@ -45,10 +47,16 @@ export const DELETION_CASES: readonly Case[] = [
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a'] }))
       await api.expect(200, 'DELETE', `${api.foos}/a`)
       const status = await api.refused(
-        422, 'Invalid', 'PATCH', `${api.foos}/a`, { metadata: { finalizers: ['x.io/a', 'x.io/b'] } }, { type: MERGE },
+        422,
+        'Invalid',
+        'PATCH',
+        `${api.foos}/a`,
+        { metadata: { finalizers: ['x.io/a', 'x.io/b'] } },
+        { type: MERGE },
       )
       assert.match(
-        status.message, /no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"x\.io\/b"\}/,
+        status.message,
+        /no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"x\.io\/b"\}/,
       )
     },
   },
@@ -56,12 +64,19 @@ export const DELETION_CASES: readonly Case[] = [
     name: 'deletionTimestamp cannot be set or unset by a write',
     async run(api) {
       const made = await api.expect(
-        201, 'POST', api.foos, api.foo('a', { size: 1 }, { deletionTimestamp: '2020-01-01T00:00:00Z', finalizers: ['x.io/a'] }),
+        201,
+        'POST',
+        api.foos,
+        api.foo('a', { size: 1 }, { deletionTimestamp: '2020-01-01T00:00:00Z', finalizers: ['x.io/a'] }),
       )
       assert.equal(made.metadata.deletionTimestamp, undefined)
       const going = await api.expect(200, 'DELETE', `${api.foos}/a`)
       const next = await api.expect(
-        200, 'PATCH', `${api.foos}/a`, { metadata: { deletionTimestamp: null, labels: { a: 'b' } } }, { type: MERGE },
+        200,
+        'PATCH',
+        `${api.foos}/a`,
+        { metadata: { deletionTimestamp: null, labels: { a: 'b' } } },
+        { type: MERGE },
       )
       assert.equal(next.metadata.deletionTimestamp, going.metadata.deletionTimestamp)
     },
@@ -74,7 +89,10 @@ export const DELETION_CASES: readonly Case[] = [
       assert.deepEqual(foreground.metadata.finalizers, ['foregroundDeletion'])
       assert.ok(foreground.metadata.deletionTimestamp)
       await api.expect(201, 'POST', api.foos, api.foo('b'))
-      assert.deepEqual((await api.expect(200, 'DELETE', `${api.foos}/b?propagationPolicy=Orphan`)).metadata.finalizers, ['orphan'])
+      assert.deepEqual(
+        (await api.expect(200, 'DELETE', `${api.foos}/b?propagationPolicy=Orphan`)).metadata.finalizers,
+        ['orphan'],
+      )
     },
   },
   {
@@ -82,12 +100,18 @@ export const DELETION_CASES: readonly Case[] = [
     async run(api) {
       const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { uid: 'other' } })
-      assert.equal(status.message, `Operation cannot be fulfilled on Foo.${api.group} "a": ` +
-        'the UID in the precondition (other) does not match the UID in record ' +
-        `(${made.metadata.uid}). The object might have been deleted and then recreated`)
+      assert.equal(
+        status.message,
+        `Operation cannot be fulfilled on Foo.${api.group} "a": ` +
+          'the UID in the precondition (other) does not match the UID in record ' +
+          `(${made.metadata.uid}). The object might have been deleted and then recreated`,
+      )
       await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { resourceVersion: '1' } })
       await api.expect(
-        200, 'DELETE', `${api.foos}/a`, { preconditions: { uid: made.metadata.uid, resourceVersion: made.metadata.resourceVersion } },
+        200,
+        'DELETE',
+        `${api.foos}/a`,
+        { preconditions: { uid: made.metadata.uid, resourceVersion: made.metadata.resourceVersion } },
       )
     },
   },
@@ -109,9 +133,14 @@ export const DELETION_CASES: readonly Case[] = [
   {
     name: 'a collection is deleted by selector',
     async run(api) {
-      for (const [name, team] of [['a', 'x'], ['b', 'x'], ['c', 'y']] as const) await api.expect(
-        201, 'POST', api.foos, api.foo(name, { size: 1 }, { labels: { team } }),
-      )
+      for (const [name, team] of [['a', 'x'], ['b', 'x'], ['c', 'y']] as const) {
+        await api.expect(
+          201,
+          'POST',
+          api.foos,
+          api.foo(name, { size: 1 }, { labels: { team } }),
+        )
+      }
       await api.expect(200, 'DELETE', `${api.foos}?labelSelector=team%3Dx`)
       const left = await api.expect(200, 'GET', api.foos)
       assert.deepEqual(left.items.map((each: { metadata: { name: string } }) => each.metadata.name), ['c'])

@@ -27,7 +27,11 @@ export const DISCOVERY_CASES: readonly Case[] = [
       assert.deepEqual(list.resources.map((each: Body) => each.name), ['foos', 'foos/status', 'foos/scale'])
       const { storageVersionHash, ...foos } = list.resources[0]
       assert.deepEqual(foos, {
-        name: 'foos', singularName: 'foo', namespaced: true, kind: 'Foo', shortNames: ['fo'],
+        name: 'foos',
+        singularName: 'foo',
+        namespaced: true,
+        kind: 'Foo',
+        shortNames: ['fo'],
         verbs: ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'],
       })
       assert.ok(storageVersionHash)
@@ -49,7 +53,10 @@ export const DISCOVERY_CASES: readonly Case[] = [
       assert.equal(version.resources[0].resource, 'foos')
       assert.deepEqual(version.resources[0].responseKind, { group: api.group, version: 'v1', kind: 'Foo' })
       assert.equal(version.resources[0].scope, 'Namespaced')
-      assert.deepEqual(version.resources[0].subresources.map((each: Body) => each.subresource).toSorted(), ['scale', 'status'])
+      assert.deepEqual(version.resources[0].subresources.map((each: Body) => each.subresource).toSorted(), [
+        'scale',
+        'status',
+      ])
       const core = await api.expect(200, 'GET', '/api', undefined, { accept: AGGREGATED })
       assert.ok(core.items[0].versions[0].resources.some((each: Body) => each.resource === 'pods'))
     },

@@ -6,19 +6,38 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const names = (list: Body): string[] => list.items.map((each: Body) => each.metadata.name)
 
 async function make(api: Api, labels: Record<string, Record<string, string>>): Promise<void> {
-  for (const [name, each] of Object.entries(labels)) await api.expect(
-    201, 'POST', api.configMaps, api.configMap(name, {}, { labels: each }),
-  )
+  for (const [name, each] of Object.entries(labels)) {
+    await api.expect(
+      201,
+      'POST',
+      api.configMaps,
+      api.configMap(name, {}, { labels: each }),
+    )
+  }
 }
 
 const SELECTORS: readonly (readonly [string, readonly string[]])[] = [
-  ['tier=front', ['a']], ['tier==front', ['a']], ['tier!=front', ['b', 'c', 'd']], ['tier in (front,back)', ['a', 'b']], [
-    'tier notin (front,back)', ['c', 'd'],
+  ['tier=front', ['a']],
+  ['tier==front', ['a']],
+  ['tier!=front', ['b', 'c', 'd']],
+  ['tier in (front,back)', ['a', 'b']],
+  [
+    'tier notin (front,back)',
+    ['c', 'd'],
   ],
-  ['tier', ['a', 'b']], ['!tier', ['c', 'd']], ['n>2', ['c']], ['n<3', ['b']], ['tier,n', ['b']], [
-    'tier=back,n=2', ['b'],
-  ], ['empty=', ['d']], [' tier = back ', ['b']],
-  ['tier in (front, )', ['a']], ['', ['a', 'b', 'c', 'd']],
+  ['tier', ['a', 'b']],
+  ['!tier', ['c', 'd']],
+  ['n>2', ['c']],
+  ['n<3', ['b']],
+  ['tier,n', ['b']],
+  [
+    'tier=back,n=2',
+    ['b'],
+  ],
+  ['empty=', ['d']],
+  [' tier = back ', ['b']],
+  ['tier in (front, )', ['a']],
+  ['', ['a', 'b', 'c', 'd']],
 ]
 
 export const LIST_CASES: readonly Case[] = [
@@ -47,7 +66,8 @@ export const LIST_CASES: readonly Case[] = [
       assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?fieldSelector=metadata.name%3Da`)), ['a'])
       assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?fieldSelector=metadata.name!%3Da`)), ['b'])
       assert.deepEqual(
-        names(await api.expect(200, 'GET', `/api/v1/configmaps?fieldSelector=metadata.namespace%3D${api.namespace}`)), ['a', 'b'],
+        names(await api.expect(200, 'GET', `/api/v1/configmaps?fieldSelector=metadata.namespace%3D${api.namespace}`)),
+        ['a', 'b'],
       )
       await api.expect(201, 'POST', api.foos, api.foo('f', { size: 1, mode: 'slow' }))
       await api.expect(201, 'POST', api.foos, api.foo('g', { size: 1 }))
@@ -97,8 +117,13 @@ export const LIST_CASES: readonly Case[] = [
       const { metadata } = await api.expect(200, 'GET', api.configMaps)
       await make(api, { b: {} })
       const query = `resourceVersion=${metadata.resourceVersion}`
-      assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?${query}&resourceVersionMatch=Exact`)), ['a'])
-      assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?${query}&resourceVersionMatch=NotOlderThan`)), ['a', 'b'])
+      assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?${query}&resourceVersionMatch=Exact`)), [
+        'a',
+      ])
+      assert.deepEqual(
+        names(await api.expect(200, 'GET', `${api.configMaps}?${query}&resourceVersionMatch=NotOlderThan`)),
+        ['a', 'b'],
+      )
     },
   },
   {
@@ -114,7 +139,10 @@ export const LIST_CASES: readonly Case[] = [
     name: 'a version that is still to come is a Timeout that says so',
     async run(api) {
       const status = await api.refused(
-        504, 'Timeout', 'GET', `${api.configMaps}?resourceVersion=99999999&resourceVersionMatch=NotOlderThan`,
+        504,
+        'Timeout',
+        'GET',
+        `${api.configMaps}?resourceVersion=99999999&resourceVersionMatch=NotOlderThan`,
       )
       assert.equal(status.details.causes[0].reason, 'ResourceVersionTooLarge')
     },
@@ -124,7 +152,9 @@ export const LIST_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 3 }))
       await api.expect(
-        200, 'PATCH', `${api.foos}/a/status`,
+        200,
+        'PATCH',
+        `${api.foos}/a/status`,
         { status: { conditions: [{ type: 'Other', status: 'False' }, { type: 'Ready', status: 'True' }] } },
         { type: 'application/merge-patch+json' },
       )
@@ -153,7 +183,11 @@ export const LIST_CASES: readonly Case[] = [
     async run(api) {
       await make(api, { a: { x: 'y' } })
       const list = await api.expect(
-        200, 'GET', api.configMaps, undefined, { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' },
+        200,
+        'GET',
+        api.configMaps,
+        undefined,
+        { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' },
       )
       assert.equal(list.kind, 'PartialObjectMetadataList')
       assert.equal(list.items[0].metadata.labels.x, 'y')

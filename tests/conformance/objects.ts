@@ -58,15 +58,30 @@ export const OBJECT_CASES: readonly Case[] = [
   {
     name: 'a namespace that does not exist is NotFound',
     async run(api) {
-      const status = await api.refused(404, 'NotFound', 'POST', '/api/v1/namespaces/no-such-namespace/configmaps', api.configMap('a'))
+      const status = await api.refused(
+        404,
+        'NotFound',
+        'POST',
+        '/api/v1/namespaces/no-such-namespace/configmaps',
+        api.configMap('a'),
+      )
       assert.equal(status.message, 'namespaces "no-such-namespace" not found')
     },
   },
   {
     name: "a namespace in the body that is not the URL's is refused",
     async run(api) {
-      const status = await api.refused(400, 'BadRequest', 'POST', api.configMaps, api.configMap('a', {}, { namespace: 'other' }))
-      assert.equal(status.message, 'the namespace of the provided object does not match the namespace sent on the request')
+      const status = await api.refused(
+        400,
+        'BadRequest',
+        'POST',
+        api.configMaps,
+        api.configMap('a', {}, { namespace: 'other' }),
+      )
+      assert.equal(
+        status.message,
+        'the namespace of the provided object does not match the namespace sent on the request',
+      )
     },
   },
   {
@@ -87,14 +102,26 @@ export const OBJECT_CASES: readonly Case[] = [
   {
     name: 'label values are checked',
     async run(api) {
-      const status = await api.refused(422, 'Invalid', 'POST', api.configMaps, api.configMap('a', {}, { labels: { ok: '-bad' } }))
+      const status = await api.refused(
+        422,
+        'Invalid',
+        'POST',
+        api.configMaps,
+        api.configMap('a', {}, { labels: { ok: '-bad' } }),
+      )
       assert.equal(status.details.causes[0].field, 'metadata.labels')
     },
   },
   {
     name: 'a resourceVersion is not for objects to be created',
     async run(api) {
-      const status = await api.refused(500, '', 'POST', api.configMaps, api.configMap('a', {}, { resourceVersion: '1' }))
+      const status = await api.refused(
+        500,
+        '',
+        'POST',
+        api.configMaps,
+        api.configMap('a', {}, { resourceVersion: '1' }),
+      )
       assert.equal(status.message, 'resourceVersion should not be set on objects to be created')
     },
   },
@@ -114,16 +141,21 @@ export const OBJECT_CASES: readonly Case[] = [
       const made = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       await api.expect(200, 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'w' } })
       const status = await api.refused(409, 'Conflict', 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'x' } })
-      assert.equal(status.message, 'Operation cannot be fulfilled on configmaps "a": ' +
-        'the object has been modified; please apply your changes to ' +
-        'the latest version and try again')
+      assert.equal(
+        status.message,
+        'Operation cannot be fulfilled on configmaps "a": ' +
+          'the object has been modified; please apply your changes to ' +
+          'the latest version and try again',
+      )
     },
   },
   {
     name: 'a PUT without a version overwrites a ConfigMap',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.deepEqual((await api.expect(200, 'PUT', `${api.configMaps}/a`, api.configMap('a', { n: '1' }))).data, { n: '1' })
+      assert.deepEqual((await api.expect(200, 'PUT', `${api.configMaps}/a`, api.configMap('a', { n: '1' }))).data, {
+        n: '1',
+      })
     },
   },
   {
@@ -132,9 +164,15 @@ export const OBJECT_CASES: readonly Case[] = [
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(422, 'Invalid', 'PUT', `${api.foos}/a`, api.foo('a', { size: 2 }))
       assert.equal(
-        status.message, `foos.${api.group} "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+        status.message,
+        `foos.${api.group} "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
       )
-      const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'l' }, spec: { holderIdentity: 'a' } }
+      const lease = {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'l' },
+        spec: { holderIdentity: 'a' },
+      }
       await api.expect(201, 'POST', api.leases, lease)
       await api.refused(422, 'Invalid', 'PUT', `${api.leases}/l`, lease)
     },
@@ -143,7 +181,10 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'a PUT makes a Lease that is not there, but no ConfigMap',
     async run(api) {
       await api.expect(
-        201, 'PUT', `${api.leases}/l`, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'l' }, spec: {} },
+        201,
+        'PUT',
+        `${api.leases}/l`,
+        { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'l' }, spec: {} },
       )
       await api.refused(404, 'NotFound', 'PUT', `${api.configMaps}/a`, api.configMap('a'))
     },
@@ -152,8 +193,13 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'a write that changes nothing takes no version',
     async run(api) {
       const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      assert.equal((await api.expect(200, 'PUT', `${api.foos}/a`, made)).metadata.resourceVersion, made.metadata.resourceVersion)
-      const patched = await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 1 } }, { type: 'application/merge-patch+json' })
+      assert.equal(
+        (await api.expect(200, 'PUT', `${api.foos}/a`, made)).metadata.resourceVersion,
+        made.metadata.resourceVersion,
+      )
+      const patched = await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 1 } }, {
+        type: 'application/merge-patch+json',
+      })
       assert.equal(patched.metadata.resourceVersion, made.metadata.resourceVersion)
     },
   },
@@ -161,7 +207,13 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'a uid that is not the object’s is a Conflict',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      const status = await api.refused(409, 'Conflict', 'PUT', `${api.configMaps}/a`, api.configMap('a', {}, { uid: 'other' }))
+      const status = await api.refused(
+        409,
+        'Conflict',
+        'PUT',
+        `${api.configMaps}/a`,
+        api.configMap('a', {}, { uid: 'other' }),
+      )
       assert.match(status.message, /Precondition failed: UID in precondition: other, UID in object meta: /)
     },
   },
@@ -186,7 +238,10 @@ export const OBJECT_CASES: readonly Case[] = [
     async run(api) {
       const path = `/api/v1/namespaces/${api.namespace}/secrets`
       const made = await api.expect(
-        201, 'POST', path, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { a: 'é' } },
+        201,
+        'POST',
+        path,
+        { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { a: 'é' } },
       )
       assert.deepEqual(made.data, { a: 'w6k=' })
       assert.equal(made.stringData, undefined)
@@ -200,14 +255,24 @@ export const OBJECT_CASES: readonly Case[] = [
       assert.equal(made.spec.replicas, 1)
       assert.equal(made.spec.revisionHistoryLimit, 10)
       assert.equal(made.spec.progressDeadlineSeconds, 600)
-      assert.deepEqual(made.spec.strategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' } })
+      assert.deepEqual(made.spec.strategy, {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' },
+      })
       assert.deepEqual(made.spec.template.spec, {
         containers: [{
-          name: 'main', image: 'nginx', imagePullPolicy: 'Always', resources: {},
-          terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File',
+          name: 'main',
+          image: 'nginx',
+          imagePullPolicy: 'Always',
+          resources: {},
+          terminationMessagePath: '/dev/termination-log',
+          terminationMessagePolicy: 'File',
         }],
-        restartPolicy: 'Always', terminationGracePeriodSeconds: 30, dnsPolicy: 'ClusterFirst',
-        securityContext: {}, schedulerName: 'default-scheduler',
+        restartPolicy: 'Always',
+        terminationGracePeriodSeconds: 30,
+        dnsPolicy: 'ClusterFirst',
+        securityContext: {},
+        schedulerName: 'default-scheduler',
       })
       assert.deepEqual(made.status, {})
     },
@@ -216,11 +281,20 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'quantities are written in their canonical form',
     async run(api) {
       const resources = { limits: { cpu: '1000m', memory: '1024Mi' }, requests: { cpu: 0.5, memory: '1e3' } }
-      const made = await api.expect(201, 'POST', api.deployments, api.deployment('a', {
-        template: { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'main', image: 'nginx:1', resources }] } },
-      }))
+      const made = await api.expect(
+        201,
+        'POST',
+        api.deployments,
+        api.deployment('a', {
+          template: {
+            metadata: { labels: { app: 'a' } },
+            spec: { containers: [{ name: 'main', image: 'nginx:1', resources }] },
+          },
+        }),
+      )
       assert.deepEqual(
-        made.spec.template.spec.containers[0].resources, { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m', memory: '1e3' } },
+        made.spec.template.spec.containers[0].resources,
+        { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m', memory: '1e3' } },
       )
     },
   },
@@ -228,13 +302,24 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'a Deployment’s selector must match its template and cannot change',
     async run(api) {
       const status = await api.refused(
-        422, 'Invalid', 'POST', api.deployments, api.deployment('a', { selector: { matchLabels: { other: 'x' } } }),
+        422,
+        'Invalid',
+        'POST',
+        api.deployments,
+        api.deployment('a', { selector: { matchLabels: { other: 'x' } } }),
       )
-      assert.match(status.message, /spec\.template\.metadata\.labels: Invalid value: .*`selector` does not match template `labels`/)
+      assert.match(
+        status.message,
+        /spec\.template\.metadata\.labels: Invalid value: .*`selector` does not match template `labels`/,
+      )
       await api.expect(201, 'POST', api.deployments, api.deployment('b'))
       const labels = { app: 'c' }
       const changed = api.deployment(
-        'b', { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [{ name: 'm', image: 'n' }] } } },
+        'b',
+        {
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { containers: [{ name: 'm', image: 'n' }] } },
+        },
       )
       assert.match(
         (await api.refused(422, 'Invalid', 'PUT', `${api.deployments}/b`, changed)).message,
@@ -245,20 +330,39 @@ export const OBJECT_CASES: readonly Case[] = [
   {
     name: 'a value of the wrong type is refused in Go’s words',
     async run(api) {
-      const status = await api.refused(400, 'BadRequest', 'POST', api.deployments, api.deployment('a', { replicas: 'x' }))
-      assert.equal(status.message, 'Deployment in version "v1" cannot be handled as a Deployment: ' +
-        'json: cannot unmarshal string into Go struct field ' +
-        'DeploymentSpec.spec.replicas of type int32')
+      const status = await api.refused(
+        400,
+        'BadRequest',
+        'POST',
+        api.deployments,
+        api.deployment('a', { replicas: 'x' }),
+      )
+      assert.equal(
+        status.message,
+        'Deployment in version "v1" cannot be handled as a Deployment: ' +
+          'json: cannot unmarshal string into Go struct field ' +
+          'DeploymentSpec.spec.replicas of type int32',
+      )
     },
   },
   {
     name: 'a MicroTime needs six decimals and a lease a whole number of seconds',
     async run(api) {
-      const lease = (spec: unknown): unknown => ({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'l' }, spec })
+      const lease = (spec: unknown): unknown => ({
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'l' },
+        spec,
+      })
       await api.refused(400, 'BadRequest', 'POST', api.leases, lease({ renewTime: '2026-01-01T00:00:00.123Z' }))
       await api.refused(400, 'BadRequest', 'POST', api.leases, lease({ leaseDurationSeconds: 1.5 }))
       await api.refused(422, 'Invalid', 'POST', api.leases, lease({ leaseDurationSeconds: 0 }))
-      const made = await api.expect(201, 'POST', api.leases, lease({ renewTime: '2026-01-01T00:00:00.123456Z', leaseDurationSeconds: 15 }))
+      const made = await api.expect(
+        201,
+        'POST',
+        api.leases,
+        lease({ renewTime: '2026-01-01T00:00:00.123456Z', leaseDurationSeconds: 15 }),
+      )
       assert.equal(made.spec.renewTime, '2026-01-01T00:00:00.123456Z')
     },
   },
@@ -272,9 +376,13 @@ export const OBJECT_CASES: readonly Case[] = [
       assert.equal(warned.body.bogus, undefined)
       const status = await api.refused(400, 'BadRequest', 'POST', `${api.configMaps}?fieldValidation=Strict`, body)
       assert.equal(
-        status.message, 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "bogus"',
+        status.message,
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "bogus"',
       )
-      assert.equal((await api.request('POST', `${api.configMaps}?dryRun=All&fieldValidation=Ignore`, body)).headers['warning'], undefined)
+      assert.equal(
+        (await api.request('POST', `${api.configMaps}?dryRun=All&fieldValidation=Ignore`, body)).headers['warning'],
+        undefined,
+      )
     },
   },
   {
@@ -302,8 +410,14 @@ export const OBJECT_CASES: readonly Case[] = [
     name: 'core events and events.k8s.io are the same objects',
     async run(api) {
       await api.expect(201, 'POST', `/api/v1/namespaces/${api.namespace}/events`, {
-        apiVersion: 'v1', kind: 'Event', metadata: { name: 'e' }, involvedObject: { kind: 'Pod', namespace: api.namespace, name: 'p' },
-        message: 'hello', reason: 'Testing', type: 'Normal', reportingComponent: 'tester',
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: 'e' },
+        involvedObject: { kind: 'Pod', namespace: api.namespace, name: 'p' },
+        message: 'hello',
+        reason: 'Testing',
+        type: 'Normal',
+        reportingComponent: 'tester',
       })
       const event = await api.expect(200, 'GET', `/apis/events.k8s.io/v1/namespaces/${api.namespace}/events/e`)
       assert.equal(event.apiVersion, 'events.k8s.io/v1')
@@ -311,7 +425,9 @@ export const OBJECT_CASES: readonly Case[] = [
       assert.equal(event.regarding.name, 'p')
       assert.equal(event.reportingController, 'tester')
       const found = await api.expect(
-        200, 'GET', `/api/v1/namespaces/${api.namespace}/events?fieldSelector=involvedObject.name%3Dp,reason%3DTesting`,
+        200,
+        'GET',
+        `/api/v1/namespaces/${api.namespace}/events?fieldSelector=involvedObject.name%3Dp,reason%3DTesting`,
       )
       assert.equal(found.items.length, 1)
     },

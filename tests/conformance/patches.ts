@@ -7,8 +7,16 @@ export const PATCH_CASES: readonly Case[] = [
     name: 'a merge patch merges objects, replaces lists and removes by null',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'y'], labels: { a: '1', b: '2' } }))
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { plain: ['z'], labels: { a: null, c: '3' } } }, { type: MERGE })
-      assert.deepEqual(next.spec, { size: 1, mode: 'fast', plain: ['z'], labels: { b: '2', c: '3' }, nested: { deep: 7 } })
+      const next = await api.expect(200, 'PATCH', `${api.foos}/a`, {
+        spec: { plain: ['z'], labels: { a: null, c: '3' } },
+      }, { type: MERGE })
+      assert.deepEqual(next.spec, {
+        size: 1,
+        mode: 'fast',
+        plain: ['z'],
+        labels: { b: '2', c: '3' },
+        nested: { deep: 7 },
+      })
     },
   },
   {
@@ -16,18 +24,29 @@ export const PATCH_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'z'] }))
       const next = await api.expect(200, 'PATCH', `${api.foos}/a`, [
-        { op: 'test', path: '/spec/size', value: 1 }, {
-          op: 'add', path: '/spec/plain/1', value: 'y',
-        }, { op: 'replace', path: '/spec/size', value: 2 },
+        { op: 'test', path: '/spec/size', value: 1 },
         {
-          op: 'add', path: '/metadata/annotations', value: { 'a/b': 'c' },
-        }, { op: 'replace', path: '/metadata/annotations/a~1b', value: 'd' },
+          op: 'add',
+          path: '/spec/plain/1',
+          value: 'y',
+        },
+        { op: 'replace', path: '/spec/size', value: 2 },
+        {
+          op: 'add',
+          path: '/metadata/annotations',
+          value: { 'a/b': 'c' },
+        },
+        { op: 'replace', path: '/metadata/annotations/a~1b', value: 'd' },
       ], { type: JSON_PATCH })
       assert.deepEqual(next.spec.plain, ['x', 'y', 'z'])
       assert.deepEqual(next.metadata.annotations, { 'a/b': 'd' })
       await api.refused(
-        422, 'Invalid', 'PATCH', `${api.foos}/a`,
-        [{ op: 'replace', path: '/spec/size', value: 3 }, { op: 'test', path: '/spec/mode', value: 'x' }], { type: JSON_PATCH },
+        422,
+        'Invalid',
+        'PATCH',
+        `${api.foos}/a`,
+        [{ op: 'replace', path: '/spec/size', value: 3 }, { op: 'test', path: '/spec/mode', value: 'x' }],
+        { type: JSON_PATCH },
       )
       assert.equal((await api.expect(200, 'GET', `${api.foos}/a`)).spec.size, 2)
     },
@@ -36,7 +55,9 @@ export const PATCH_CASES: readonly Case[] = [
     name: 'a JSON patch that removes what is not there is Invalid',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await api.refused(422, 'Invalid', 'PATCH', `${api.configMaps}/a`, [{ op: 'remove', path: '/data/nope' }], { type: JSON_PATCH })
+      await api.refused(422, 'Invalid', 'PATCH', `${api.configMaps}/a`, [{ op: 'remove', path: '/data/nope' }], {
+        type: JSON_PATCH,
+      })
     },
   },
   {
@@ -46,18 +67,30 @@ export const PATCH_CASES: readonly Case[] = [
       const path = `${api.deployments}/a`
       const containers = (list: unknown): unknown => ({ spec: { template: { spec: { containers: list } } } })
       const two = await api.expect(
-        200, 'PATCH', path, containers([{ name: 'main', image: 'nginx:2' }, { name: 'side', image: 'busybox' }]), { type: STRATEGIC },
+        200,
+        'PATCH',
+        path,
+        containers([{ name: 'main', image: 'nginx:2' }, { name: 'side', image: 'busybox' }]),
+        { type: STRATEGIC },
       )
       assert.deepEqual(
         two.spec.template.spec.containers.map((each: { name: string; image: string }) => [each.name, each.image]),
         [['main', 'nginx:2'], ['side', 'busybox']],
       )
       const ordered = await api.expect(
-        200, 'PATCH', path, { spec: { template: { spec: { '$setElementOrder/containers': [{ name: 'side' }, { name: 'main' }] } } } },
+        200,
+        'PATCH',
+        path,
+        { spec: { template: { spec: { '$setElementOrder/containers': [{ name: 'side' }, { name: 'main' }] } } } },
         { type: STRATEGIC },
       )
-      assert.deepEqual(ordered.spec.template.spec.containers.map((each: { name: string }) => each.name), ['side', 'main'])
-      const one = await api.expect(200, 'PATCH', path, containers([{ name: 'side', $patch: 'delete' }]), { type: STRATEGIC })
+      assert.deepEqual(ordered.spec.template.spec.containers.map((each: { name: string }) => each.name), [
+        'side',
+        'main',
+      ])
+      const one = await api.expect(200, 'PATCH', path, containers([{ name: 'side', $patch: 'delete' }]), {
+        type: STRATEGIC,
+      })
       assert.deepEqual(one.spec.template.spec.containers.map((each: { name: string }) => each.name), ['main'])
     },
   },
@@ -65,10 +98,16 @@ export const PATCH_CASES: readonly Case[] = [
     name: 'a strategic merge patch adds finalizers and deletes them one by one',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a', {}, { finalizers: ['x.io/a'] }))
-      const two = await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { finalizers: ['x.io/b'] } }, { type: STRATEGIC })
+      const two = await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { finalizers: ['x.io/b'] } }, {
+        type: STRATEGIC,
+      })
       assert.deepEqual(two.metadata.finalizers.toSorted(), ['x.io/a', 'x.io/b'])
       const one = await api.expect(
-        200, 'PATCH', `${api.configMaps}/a`, { metadata: { '$deleteFromPrimitiveList/finalizers': ['x.io/a'] } }, { type: STRATEGIC },
+        200,
+        'PATCH',
+        `${api.configMaps}/a`,
+        { metadata: { '$deleteFromPrimitiveList/finalizers': ['x.io/a'] } },
+        { type: STRATEGIC },
       )
       assert.deepEqual(one.metadata.finalizers, ['x.io/b'])
     },
@@ -85,7 +124,12 @@ export const PATCH_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       await api.refused(
-        409, 'Conflict', 'PATCH', `${api.foos}/a`, { metadata: { resourceVersion: '1' }, spec: { size: 2 } }, { type: MERGE },
+        409,
+        'Conflict',
+        'PATCH',
+        `${api.foos}/a`,
+        { metadata: { resourceVersion: '1' }, spec: { size: 2 } },
+        { type: MERGE },
       )
     },
   },
@@ -107,7 +151,12 @@ export const PATCH_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(
-        422, 'Invalid', 'PATCH', `${api.foos}/a?fieldValidation=Strict`, { spec: { bogus: 1 } }, { type: MERGE },
+        422,
+        'Invalid',
+        'PATCH',
+        `${api.foos}/a?fieldValidation=Strict`,
+        { spec: { bogus: 1 } },
+        { type: MERGE },
       )
       assert.match(status.message, /strict decoding error: unknown field "spec\.bogus"$/)
     },
@@ -126,7 +175,11 @@ export const PATCH_CASES: readonly Case[] = [
     name: '/status writes nothing but status, and counts no generation',
     async run(api) {
       const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const patch = { metadata: { labels: { a: 'b' }, annotations: { a: 'b' } }, spec: { size: 5 }, status: { ready: 2 } }
+      const patch = {
+        metadata: { labels: { a: 'b' }, annotations: { a: 'b' } },
+        spec: { size: 5 },
+        status: { ready: 2 },
+      }
       const next = await api.expect(200, 'PATCH', `${api.foos}/a/status`, patch, { type: MERGE })
       assert.deepEqual(next.status, { ready: 2 })
       assert.deepEqual(next.spec, made.spec)
@@ -141,7 +194,8 @@ export const PATCH_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.deployments, api.deployment('a'))
       const patch = {
-        metadata: { labels: { a: 'b' }, annotations: { a: 'b' } }, spec: { replicas: 5 },
+        metadata: { labels: { a: 'b' }, annotations: { a: 'b' } },
+        spec: { replicas: 5 },
         status: { replicas: 2, conditions: [{ type: 'Available', status: 'True' }] },
       }
       const next = await api.expect(200, 'PATCH', `${api.deployments}/a/status`, patch, { type: MERGE })
@@ -149,7 +203,11 @@ export const PATCH_CASES: readonly Case[] = [
       assert.deepEqual(next.metadata.annotations, { a: 'b' })
       assert.equal(next.spec.replicas, 1)
       assert.deepEqual(
-        next.status, { replicas: 2, conditions: [{ type: 'Available', status: 'True', lastUpdateTime: null, lastTransitionTime: null }] },
+        next.status,
+        {
+          replicas: 2,
+          conditions: [{ type: 'Available', status: 'True', lastUpdateTime: null, lastTransitionTime: null }],
+        },
       )
     },
   },
@@ -158,16 +216,23 @@ export const PATCH_CASES: readonly Case[] = [
     async run(api) {
       assert.equal((await api.expect(201, 'POST', api.foos, api.foo('a'))).metadata.generation, 1)
       assert.equal(
-        (await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })).metadata.generation, 1,
+        (await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { labels: { a: 'b' } } }, { type: MERGE }))
+          .metadata.generation,
+        1,
       )
-      assert.equal((await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 2 } }, { type: MERGE })).metadata.generation, 2)
+      assert.equal(
+        (await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 2 } }, { type: MERGE })).metadata.generation,
+        2,
+      )
     },
   },
   {
     name: '/scale reads and writes the replicas of a Deployment',
     async run(api) {
       await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      const scale = await api.expect(200, 'PATCH', `${api.deployments}/a/scale`, { spec: { replicas: 4 } }, { type: MERGE })
+      const scale = await api.expect(200, 'PATCH', `${api.deployments}/a/scale`, { spec: { replicas: 4 } }, {
+        type: MERGE,
+      })
       assert.equal(scale.kind, 'Scale')
       assert.equal(scale.apiVersion, 'autoscaling/v1')
       assert.equal(scale.spec.replicas, 4)

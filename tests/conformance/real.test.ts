@@ -1,11 +1,13 @@
 /** The conformance suite on a real kube-apiserver: what says that the suite itself is right. */
 import { after, before, test } from 'node:test'
-import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 import type { SharedKinds } from './api.ts'
 import { CASES, runCase } from './suite.ts'
 
-const missing = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to compare with'
+const missing = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to compare with'
 const shared: SharedKinds = {}
 let envtest: Envtest | undefined
 let transport: ClosableTransport | undefined

@@ -13,8 +13,16 @@ import { WATCH_CASES } from './watches.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 
 export const CASES: readonly Case[] = [
-  ...OBJECT_CASES, ...PATCH_CASES, ...APPLY_CASES, ...DELETION_CASES, ...LIST_CASES, ...WATCH_CASES, ...CUSTOM_CASES, ...DISCOVERY_CASES,
-  ...DEFAULT_CASES, ...BUILTIN_CASES,
+  ...OBJECT_CASES,
+  ...PATCH_CASES,
+  ...APPLY_CASES,
+  ...DELETION_CASES,
+  ...LIST_CASES,
+  ...WATCH_CASES,
+  ...CUSTOM_CASES,
+  ...DISCOVERY_CASES,
+  ...DEFAULT_CASES,
+  ...BUILTIN_CASES,
 ]
 
 /** Runs one case on a server, in a namespace of its own. */

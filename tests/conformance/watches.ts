@@ -43,7 +43,10 @@ export const WATCH_CASES: readonly Case[] = [
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       await api.expect(201, 'POST', api.foos, api.foo('b'))
-      const watch = await api.watch(api.foos, 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true')
+      const watch = await api.watch(
+        api.foos,
+        'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true',
+      )
       assert.deepEqual([short(await watch.next()), short(await watch.next())].toSorted(), ['ADDED a', 'ADDED b'])
       const bookmark = (await watch.next())!
       assert.equal(bookmark.type, 'BOOKMARK')
@@ -59,7 +62,12 @@ export const WATCH_CASES: readonly Case[] = [
     name: 'a streamed list asks for its options',
     async run(api) {
       await api.refused(422, 'Invalid', 'GET', `${api.foos}?watch=true&sendInitialEvents=true&timeoutSeconds=1`)
-      await api.refused(422, 'Invalid', 'GET', `${api.foos}?watch=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`)
+      await api.refused(
+        422,
+        'Invalid',
+        'GET',
+        `${api.foos}?watch=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`,
+      )
       await api.refused(422, 'Invalid', 'GET', `${api.foos}?sendInitialEvents=true`)
     },
   },
@@ -69,7 +77,8 @@ export const WATCH_CASES: readonly Case[] = [
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { labels: { team: 'x' } }))
       const { metadata } = await api.expect(200, 'GET', api.foos)
       const watch = await api.watch(api.foos, `resourceVersion=${metadata.resourceVersion}&labelSelector=team%3Dy`)
-      const label = (team: string): Promise<Body> => api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { labels: { team } } }, MERGE)
+      const label = (team: string): Promise<Body> =>
+        api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { labels: { team } } }, MERGE)
       await label('y')
       await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 2 } }, MERGE)
       const left = await label('z')
@@ -87,7 +96,10 @@ export const WATCH_CASES: readonly Case[] = [
     name: 'one object is watched by its name',
     async run(api) {
       const { metadata } = await api.expect(200, 'GET', api.configMaps)
-      const watch = await api.watch(api.configMaps, `resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Db`)
+      const watch = await api.watch(
+        api.configMaps,
+        `resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Db`,
+      )
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       await api.expect(201, 'POST', api.configMaps, api.configMap('b'))
       assert.equal(short(await watch.next()), 'ADDED b')
@@ -127,7 +139,10 @@ export const WATCH_CASES: readonly Case[] = [
     name: 'a version served is a version watched',
     async run(api) {
       const { metadata } = await api.expect(200, 'GET', api.foos)
-      const watch = await api.watch(`/apis/${api.group}/v2/namespaces/${api.namespace}/foos`, `resourceVersion=${metadata.resourceVersion}`)
+      const watch = await api.watch(
+        `/apis/${api.group}/v2/namespaces/${api.namespace}/foos`,
+        `resourceVersion=${metadata.resourceVersion}`,
+      )
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       assert.equal((await watch.next())!.object.apiVersion, `${api.group}/v2`)
       watch.cancel()

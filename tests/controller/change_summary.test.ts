@@ -4,14 +4,21 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { changeSummary } from '../../lib/controller/change_summary.ts'
 import { pod } from '../cache/scripted_server.ts'
 
-const updated = (old: object, now: object, own = true): string => changeSummary({ kind: 'updated', old: { ...pod('a', '1'), ...old } as KubeObject, object: { ...pod('a', '2'), ...now } as KubeObject }, own)
+const updated = (old: object, now: object, own = true): string =>
+  changeSummary({
+    kind: 'updated',
+    old: { ...pod('a', '1'), ...old } as KubeObject,
+    object: { ...pod('a', '2'), ...now } as KubeObject,
+  }, own)
 
 test('a cause is told in a few words', () => {
   assert.equal(changeSummary({ kind: 'added', object: pod('a', '1'), initial: true }, true), 'added')
   assert.equal(changeSummary({ kind: 'deleted', object: pod('a', '1'), stale: false }, false), 'Pod deleted')
   assert.equal(updated({}, {}, false), 'Pod changed')
   const [old, now] = [pod('a', '1'), pod('a', '2')]
-  const inWest = (['added', 'deleted', 'updated'] as const).map((kind) => changeSummary({ kind, object: now, old, initial: false, stale: false } as never, false, 'west'))
+  const inWest = (['added', 'deleted', 'updated'] as const).map((kind) =>
+    changeSummary({ kind, object: now, old, initial: false, stale: false } as never, false, 'west')
+  )
   assert.deepEqual(inWest, ['Pod added in west', 'Pod deleted in west', 'Pod changed in west'])
   assert.equal(updated({ spec: { replicas: 1 } }, { spec: { replicas: 3 } }), 'spec.replicas 1→3')
   assert.equal(updated({ spec: { a: 1, b: 1 } }, { spec: { a: 2, b: 2 } }), 'spec.a 1→2 (+1)')
@@ -23,5 +30,8 @@ test('a cause is told in a few words', () => {
 })
 
 test('what is in a Secret is never told', () => {
-  assert.equal(updated({ kind: 'Secret', data: { password: 'old' } }, { kind: 'Secret', data: { password: 'new' } }), 'data.password changed')
+  assert.equal(
+    updated({ kind: 'Secret', data: { password: 'old' } }, { kind: 'Secret', data: { password: 'new' } }),
+    'data.password changed',
+  )
 })

@@ -12,7 +12,7 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling, gated } from './controlling.ts'
-import { fed, type Fed } from './fixture.ts'
+import { type Fed, fed } from './fixture.ts'
 
 test('every initial key is queued before the first reconcile, those of a slow informer too', async () => {
   const runs: string[] = []
@@ -52,7 +52,11 @@ test('a key is never worked on twice at once; N changes meanwhile are one more r
 
 test('as many keys are worked on at once as concurrency says, and no more', async () => {
   const gate = gated()
-  const c = controlling({ pods: ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')), reconcile: gate.reconcile, concurrency: 2 })
+  const c = controlling({
+    pods: ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')),
+    reconcile: gate.reconcile,
+    concurrency: 2,
+  })
   await c.start()
   assert.deepEqual(gate.begun, ['a', 'b'])
   gate.release('b')
@@ -68,7 +72,9 @@ test('several events of one turn are one run, although a worker waits', async ()
   let runs = 0
   const c = controlling({ reconcile: async () => void runs++ })
   await c.start()
-  c.stream.text(['6', '7', '8'].map((version) => `${JSON.stringify({ type: 'MODIFIED', object: pod('a', version) })}\n`).join(''))
+  c.stream.text(
+    ['6', '7', '8'].map((version) => `${JSON.stringify({ type: 'MODIFIED', object: pod('a', version) })}\n`).join(''),
+  )
   await c.settle()
   assert.equal(runs, 1)
   await c.end()
@@ -77,15 +83,21 @@ test('several events of one turn are one run, although a worker waits', async ()
 test('a failing key comes back after 5, 10, 20 ms and so on, counts its attempts, and begins anew after a success', async () => {
   const at: string[] = []
   let failures = 4
-  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
-    at.push(`${c.clock.monotonic()} #${attempt}`)
-    if (failures-- > 0) throw new Error('mine')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    reconcile: async ({ attempt }) => {
+      at.push(`${c.clock.monotonic()} #${attempt}`)
+      if (failures-- > 0) throw new Error('mine')
+    },
+  })
   await c.start()
   await c.clock.advance(100)
   await c.settle()
   assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '35 #4', '75 #5'])
-  assert.match(c.lines.filter((line) => line.startsWith('error')).join('\n'), /^error Cannot reconcile Pod "default\/a": mine \(retry 1 in 5 ms\)\n.*\(retry 2 in 10 ms\)/)
+  assert.match(
+    c.lines.filter((line) => line.startsWith('error')).join('\n'),
+    /^error Cannot reconcile Pod "default\/a": mine \(retry 1 in 5 ms\)\n.*\(retry 2 in 10 ms\)/,
+  )
   failures = 1
   at.length = 0
   c.stream.send('MODIFIED', pod('a', '6'))
@@ -98,10 +110,13 @@ test('a failing key comes back after 5, 10, 20 ms and so on, counts its attempts
 
 test('another key is worked on while one fails', async () => {
   const runs: string[] = []
-  const c = controlling({ pods: [pod('bad', '1'), pod('good', '2')], reconcile: async ({ key }) => {
-    runs.push(key.name)
-    if (key.name === 'bad') throw new Error('mine')
-  } })
+  const c = controlling({
+    pods: [pod('bad', '1'), pod('good', '2')],
+    reconcile: async ({ key }) => {
+      runs.push(key.name)
+      if (key.name === 'bad') throw new Error('mine')
+    },
+  })
   await c.start()
   assert.deepEqual(runs, ['bad', 'good'])
   await c.end()
@@ -110,15 +125,21 @@ test('another key is worked on while one fails', async () => {
 test('whatever is thrown is retried, also undefined, text, and what is thrown before the first await', async () => {
   for (const thrown of [undefined, 'text', null]) {
     let runs = 0
-    const c = controlling({ pods: [pod('a', '1')], reconcile: () => {
-      runs++
-      throw thrown
-    } })
+    const c = controlling({
+      pods: [pod('a', '1')],
+      reconcile: () => {
+        runs++
+        throw thrown
+      },
+    })
     await c.start()
     await c.clock.advance(15)
     await c.settle()
     assert.equal(runs, 3)
-    assert.match(c.lines.find((line) => line.startsWith('error')) ?? '', new RegExp(`Cannot reconcile Pod "default/a": ${thrown} `))
+    assert.match(
+      c.lines.find((line) => line.startsWith('error')) ?? '',
+      new RegExp(`Cannot reconcile Pod "default/a": ${thrown} `),
+    )
     await c.end()
   }
 })
@@ -126,11 +147,14 @@ test('whatever is thrown is retried, also undefined, text, and what is thrown be
 test('a TerminalError is not retried until something changes, and its failures still count', async () => {
   const attempts: number[] = []
   const errors = [new Error('mine'), new TerminalError('useless'), new Error('again')]
-  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
-    attempts.push(attempt)
-    const error = errors.shift()
-    if (error) throw error
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    reconcile: async ({ attempt }) => {
+      attempts.push(attempt)
+      const error = errors.shift()
+      if (error) throw error
+    },
+  })
   await c.start()
   await c.clock.advance(10_000)
   assert.deepEqual(attempts, [1, 2])
@@ -143,13 +167,22 @@ test('a TerminalError is not retried until something changes, and its failures s
 
 test('requeueAfter comes back at that time, without rate limit, and forgets failures', async () => {
   const at: string[] = []
-  const script: (Error | Result)[] = [new Error('1'), new Error('2'), { requeueAfter: '10s' }, new Error('3'), undefined]
-  const c = controlling({ pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
-    at.push(`${c.clock.monotonic()} #${attempt}`)
-    const next = script.shift()
-    if (next instanceof Error) throw next
-    return next
-  } })
+  const script: (Error | Result)[] = [
+    new Error('1'),
+    new Error('2'),
+    { requeueAfter: '10s' },
+    new Error('3'),
+    undefined,
+  ]
+  const c = controlling({
+    pods: [pod('a', '1')],
+    reconcile: async ({ attempt }) => {
+      at.push(`${c.clock.monotonic()} #${attempt}`)
+      const next = script.shift()
+      if (next instanceof Error) throw next
+      return next
+    },
+  })
   await c.start()
   await c.clock.advance(60_000)
   assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '10015 #1', '10020 #2'])
@@ -159,17 +192,29 @@ test('requeueAfter comes back at that time, without rate limit, and forgets fail
 test('requeue comes back with the limiter’s back-off, counts as a failure does, is no error, and is forgotten with the next success', async () => {
   const at: string[] = []
   const meter = memoryMeter()
-  const script: (Error | Result)[] = [{ requeue: true }, new Error('1'), { requeue: true, priority: 1 }, { requeue: true, requeueAfter: '10s' }, { requeue: true }, undefined]
-  const c = controlling({ meter, pods: [pod('a', '1')], reconcile: async ({ attempt }) => {
-    at.push(`${c.clock.monotonic()} #${attempt}`)
-    const next = script.shift()
-    if (next instanceof Error) throw next
-    return next
-  } })
+  const script: (Error | Result)[] = [
+    { requeue: true },
+    new Error('1'),
+    { requeue: true, priority: 1 },
+    { requeue: true, requeueAfter: '10s' },
+    { requeue: true },
+    undefined,
+  ]
+  const c = controlling({
+    meter,
+    pods: [pod('a', '1')],
+    reconcile: async ({ attempt }) => {
+      at.push(`${c.clock.monotonic()} #${attempt}`)
+      const next = script.shift()
+      if (next instanceof Error) throw next
+      return next
+    },
+  })
   await c.start()
   await c.clock.advance(60_000)
   assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '35 #4', '10035 #1', '10040 #2'])
-  const total = (result: string): number | undefined => meter.value('controller_runtime_reconcile_total', { controller: 'test', result })
+  const total = (result: string): number | undefined =>
+    meter.value('controller_runtime_reconcile_total', { controller: 'test', result })
   assert.deepEqual(['success', 'requeue', 'requeue_after', 'error'].map(total), [1, 3, 1, 1])
   assert.equal(meter.value('controller_runtime_reconcile_errors_total', { controller: 'test' }), 1)
   assert.deepEqual(c.lines.filter((line) => line.startsWith('error')).length, 1)
@@ -181,13 +226,24 @@ test('requeue comes back with the limiter’s back-off, counts as a failure does
 
 test('a report of a requeue says when the key comes back', async () => {
   const reports: ReconcileReport[] = []
-  const c = controlling({ pods: [pod('a', '1')], onReconcile: (report) => void reports.push(report), reconcile: async () => (reports.length < 2 ? { requeue: true } : undefined) })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    onReconcile: (report) => void reports.push(report),
+    reconcile: async () => (reports.length < 2 ? { requeue: true } : undefined),
+  })
   await c.start()
   await c.clock.advance(15)
   await c.settle()
-  assert.deepEqual(reports.map(({ causes, attempt, disposition, retryInMs }) => [causes.join(', '), attempt, disposition.label, retryInMs]), [
-    ['added', 1, 'requeue', 5], ['requeued', 2, 'requeue', 10], ['requeued', 3, 'success', undefined],
-  ])
+  assert.deepEqual(
+    reports.map((
+      { causes, attempt, disposition, retryInMs },
+    ) => [causes.join(', '), attempt, disposition.label, retryInMs]),
+    [
+      ['added', 1, 'requeue', 5],
+      ['requeued', 2, 'requeue', 10],
+      ['requeued', 3, 'success', undefined],
+    ],
+  )
   await c.end()
 })
 
@@ -195,11 +251,15 @@ test('a timeout aborts the run’s signal, says so, and leaves the key with the 
   let signal: AbortSignal | undefined
   const gate = Promise.withResolvers<void>()
   let runs = 0
-  const c = controlling({ pods: [pod('a', '1')], timeoutMs: 1000, reconcile: (run) => {
-    runs++
-    signal = run.signal
-    return gate.promise
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    timeoutMs: 1000,
+    reconcile: (run) => {
+      runs++
+      signal = run.signal
+      return gate.promise
+    },
+  })
   await c.start()
   await c.clock.advance(999)
   assert.equal(signal?.aborted, false)
@@ -217,14 +277,21 @@ test('a timeout aborts the run’s signal, says so, and leaves the key with the 
 
 test('a run that ends in time leaves no timer, and its signal is aborted when it has ended', async () => {
   const signals: AbortSignal[] = []
-  const c = controlling({ pods: [pod('a', '1'), pod('b', '2')], timeoutMs: 1000, reconcile: async ({ key, signal }) => {
-    signals.push(signal)
-    await null
-    assert.equal(signal.aborted, false)
-    if (key.name === 'b') throw new TerminalError('mine')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1'), pod('b', '2')],
+    timeoutMs: 1000,
+    reconcile: async ({ key, signal }) => {
+      signals.push(signal)
+      await null
+      assert.equal(signal.aborted, false)
+      if (key.name === 'b') throw new TerminalError('mine')
+    },
+  })
   await c.start()
-  assert.deepEqual(signals.map(({ aborted, reason }) => [aborted, (reason as Error).message]), Array(2).fill([true, 'The reconcile of this Pod has ended, and what it left behind does not go on']))
+  assert.deepEqual(
+    signals.map(({ aborted, reason }) => [aborted, (reason as Error).message]),
+    Array(2).fill([true, 'The reconcile of this Pod has ended, and what it left behind does not go on']),
+  )
   assert.equal(c.lines.filter((line) => line.includes('mine')).length, 1)
   assert.equal(c.clock.pending, 2, 'more than the silence timer of the watch and the one look at slow runs is left')
   await c.end()
@@ -233,7 +300,10 @@ test('a run that ends in time leaves no timer, and its signal is aborted when it
 test('stopping begins no more runs, and waits for those that are under way without aborting them', async () => {
   const gate = gated()
   const signals: AbortSignal[] = []
-  const c = controlling({ pods: [pod('a', '1'), pod('b', '2')], reconcile: (run) => (signals.push(run.signal), gate.reconcile(run)) })
+  const c = controlling({
+    pods: [pod('a', '1'), pod('b', '2')],
+    reconcile: (run) => (signals.push(run.signal), gate.reconcile(run)),
+  })
   await c.start()
   c.stop()
   await c.settle()
@@ -258,8 +328,12 @@ test('a key that is handed out with the abort is not begun', async () => {
 
 test('abandoning aborts the runs, and still waits for them', async () => {
   const abandon = countedSignal()
-  const c = controlling({ pods: [pod('a', '1')], abandon: abandon.controller.signal, reconcile: ({ signal }) =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })) })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    abandon: abandon.controller.signal,
+    reconcile: ({ signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+  })
   await c.start()
   c.stop()
   await c.settle()
@@ -272,7 +346,10 @@ test('abandoning aborts the runs, and still waits for them', async () => {
 
 test('any number of runs has one listener on the signal that abandons them, and none when the controller has ended', async () => {
   const abandon = countedSignal()
-  const c = controlling({ pods: Array.from({ length: 50 }, (_, i) => pod(`p${i}`, '1')), abandon: abandon.controller.signal })
+  const c = controlling({
+    pods: Array.from({ length: 50 }, (_, i) => pod(`p${i}`, '1')),
+    abandon: abandon.controller.signal,
+  })
   await c.start()
   for (let i = 0; !c.controller.idle && i < 10; i++) await c.settle()
   assert.deepEqual([c.controller.idle, abandon.listeners()], [true, 1])
@@ -292,7 +369,10 @@ test('first lists that take too long end the start with what is missing and why,
   assert.equal(c.ended(), undefined)
   await c.clock.advance(1)
   await c.settle()
-  assert.equal(String(c.ended()?.error), 'Error: Cannot start controller "test": its sources were not in sync within 30 s; still missing: pods (Cannot list pods: scripted Forbidden), nodes, leases')
+  assert.equal(
+    String(c.ended()?.error),
+    'Error: Cannot start controller "test": its sources were not in sync within 30 s; still missing: pods (Cannot list pods: scripted Forbidden), nodes, leases',
+  )
   assert.equal(c.listeners(), 0)
   for (const { informer } of c.feeds) informer.stop()
   await c.settle()
@@ -310,7 +390,9 @@ test('a controller starts once, and must have workers', async () => {
   await c.start()
   await assert.rejects(c.controller.start(new AbortController().signal), /it was started already/)
   await c.end()
-  for (const concurrency of [0, -1, 1.5, NaN]) assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be a whole number from 1 on/)
+  for (const concurrency of [0, -1, 1.5, NaN]) {
+    assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be a whole number from 1 on/)
+  }
 })
 
 test('a source that is added while it works starts at once, and ends with its own signal', async () => {
@@ -322,7 +404,10 @@ test('a source that is added while it works starts at once, and ends with its ow
   void more.informer.start(caching.signal)
   const own = new AbortController()
   const { log } = keptLog()
-  await c.controller.watch(new KindSource({ informers: [more.informer], map: ownKey, own: false, clock: c.clock, log }), own.signal)
+  await c.controller.watch(
+    new KindSource({ informers: [more.informer], map: ownKey, own: false, clock: c.clock, log }),
+    own.signal,
+  )
   await c.settle()
   assert.deepEqual(runs, ['more'])
   own.abort()
@@ -339,23 +424,31 @@ test('a source whose informer is removed while it waits for the first list does 
   await c.start()
   const gone = fed(c.clock, undefined)
   const caching = new AbortController()
-  const watching = c.controller.watch(new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }))
+  const watching = c.controller.watch(
+    new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }),
+  )
   void gone.informer.start(caching.signal)
   await c.settle()
   gone.informer.stop()
   await watching
   await c.end()
   // After the end, and with an informer that has ended: it resolves, for nobody may be there to hear of it.
-  await c.controller.watch(new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }))
+  await c.controller.watch(
+    new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }),
+  )
 })
 
 test('a report tells the causes of its own run, counts, and the outcome; a listener that throws ends nothing', async () => {
   const reports: ReconcileReport[] = []
   const gate = gated()
-  const c = controlling({ pods: [pod('a', '1', { spec: 1 })], reconcile: gate.reconcile, onReconcile: (report) => {
-    reports.push(report)
-    throw new Error('the listener’s')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1', { spec: 1 })],
+    reconcile: gate.reconcile,
+    onReconcile: (report) => {
+      reports.push(report)
+      throw new Error('the listener’s')
+    },
+  })
   await c.start()
   c.stream.send('MODIFIED', pod('a', '6', { spec: 2 }))
   await c.settle()
@@ -371,43 +464,63 @@ test('a report tells the causes of its own run, counts, and the outcome; a liste
   await c.settle()
   gate.release('a')
   await c.settle()
-  assert.deepEqual(reports.map(({ causes, count, attempt, disposition, retryInMs }) => [causes.join(', '), count, attempt, disposition.label, retryInMs]), [
-    ['added', 1, 1, 'error', 5],
-    ['spec 1→2', 2, 2, 'success', undefined],
-    ['spec 2→3', 3, 1, 'requeue_after', undefined],
-    ['requeued after 1 s', 4, 1, 'success', undefined],
-  ])
-  assert.equal(c.lines.filter((line) => line.startsWith('error The listener to the runs of controller "test" threw')).length, 4)
+  assert.deepEqual(
+    reports.map((
+      { causes, count, attempt, disposition, retryInMs },
+    ) => [causes.join(', '), count, attempt, disposition.label, retryInMs]),
+    [
+      ['added', 1, 1, 'error', 5],
+      ['spec 1→2', 2, 2, 'success', undefined],
+      ['spec 2→3', 3, 1, 'requeue_after', undefined],
+      ['requeued after 1 s', 4, 1, 'success', undefined],
+    ],
+  )
+  assert.equal(
+    c.lines.filter((line) => line.startsWith('error The listener to the runs of controller "test" threw')).length,
+    4,
+  )
   await c.end()
 })
 
 test('however events and failures fall, every key ends reconciled at its last version, never twice at once', async () => {
   const event = fc.record({ name: fc.constantFrom('a', 'b', 'c'), passMs: fc.nat(12) })
-  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(event, { maxLength: 20, size: 'max' }), fc.array(fc.constantFrom('ok', 'slow', 'fail', 'later'), { maxLength: 30, size: 'max' }), async (concurrency, events, outcomes) => {
-    const inWork = new Set<string>()
-    const seen = new Map<string, string>()
-    const c = controlling({ pods: [pod('a', '1')], concurrency, reconcile: async ({ key }) => {
-      assert.ok(!inWork.has(key.name), `"${key.name}" is in two hands`)
-      inWork.add(key.name)
-      const version = c.feeds[0]!.informer.store.get(formatKey(key))?.metadata.resourceVersion ?? ''
-      const outcome = outcomes.shift() ?? 'ok'
-      if (outcome === 'slow') await new Promise<void>((resolve) => void c.clock.after(7, resolve))
-      inWork.delete(key.name)
-      if (outcome === 'fail') throw new Error('mine')
-      seen.set(key.name, version)
-      return outcome === 'later' ? { requeueAfter: 3 } : undefined
-    } })
-    await c.start()
-    const last = new Map([['a', '1']])
-    for (const [i, { name, passMs }] of events.entries()) {
-      last.set(name, `${10 + i}`)
-      c.stream.send('MODIFIED', pod(name, `${10 + i}`))
-      await c.clock.advance(passMs)
-    }
-    for (let i = 0; i < 40; i++) await c.clock.advance(500)
-    await c.settle()
-    assert.deepEqual([...seen].sort(), [...last].sort())
-    assert.equal(c.controller.idle, true)
-    await c.end()
-  }), { numRuns: 40 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(event, { maxLength: 20, size: 'max' }),
+      fc.array(fc.constantFrom('ok', 'slow', 'fail', 'later'), { maxLength: 30, size: 'max' }),
+      async (concurrency, events, outcomes) => {
+        const inWork = new Set<string>()
+        const seen = new Map<string, string>()
+        const c = controlling({
+          pods: [pod('a', '1')],
+          concurrency,
+          reconcile: async ({ key }) => {
+            assert.ok(!inWork.has(key.name), `"${key.name}" is in two hands`)
+            inWork.add(key.name)
+            const version = c.feeds[0]!.informer.store.get(formatKey(key))?.metadata.resourceVersion ?? ''
+            const outcome = outcomes.shift() ?? 'ok'
+            if (outcome === 'slow') await new Promise<void>((resolve) => void c.clock.after(7, resolve))
+            inWork.delete(key.name)
+            if (outcome === 'fail') throw new Error('mine')
+            seen.set(key.name, version)
+            return outcome === 'later' ? { requeueAfter: 3 } : undefined
+          },
+        })
+        await c.start()
+        const last = new Map([['a', '1']])
+        for (const [i, { name, passMs }] of events.entries()) {
+          last.set(name, `${10 + i}`)
+          c.stream.send('MODIFIED', pod(name, `${10 + i}`))
+          await c.clock.advance(passMs)
+        }
+        for (let i = 0; i < 40; i++) await c.clock.advance(500)
+        await c.settle()
+        assert.deepEqual([...seen].sort(), [...last].sort())
+        assert.equal(c.controller.idle, true)
+        await c.end()
+      },
+    ),
+    { numRuns: 40 },
+  )
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
-import { RetryError, type Result } from '../../lib/controller/result.ts'
+import { type Result, RetryError } from '../../lib/controller/result.ts'
 import type { Run } from '../../lib/controller/run.ts'
 import type { Sink, Source } from '../../lib/controller/source.ts'
 import { aborted } from '../../lib/async/abort.ts'
@@ -16,7 +16,10 @@ import { controlling, gated } from './controlling.ts'
 /** A sink in the test's hands. */
 function tap(): { readonly source: Source; readonly add: Sink['add'] } {
   let sink: Sink | undefined
-  return { source: { name: 'tap', start: (its, signal) => (sink = its, aborted(signal)) }, add: (key, options) => sink!.add(key, options) }
+  return {
+    source: { name: 'tap', start: (its, signal) => (sink = its, aborted(signal)) },
+    add: (key, options) => sink!.add(key, options),
+  }
 }
 
 /** What a key that was added at 5 is worked on with the next time: between a key at 6 and one at 4, where it stays at 5. */
@@ -24,12 +27,15 @@ async function nextTo(outcome: () => Result, rivals: readonly number[]): Promise
   const { source, add } = tap()
   const begun: string[] = []
   const hold = { blocker: Promise.withResolvers<void>() }
-  const c = controlling({ sources: [source], reconcile: async ({ key }) => {
-    begun.push(key.name)
-    if (key.name === 'blocker') return hold.blocker.promise
-    if (key.name === 'it' && begun.filter((name) => name === 'it').length === 1) return outcome()
-    return undefined
-  } })
+  const c = controlling({
+    sources: [source],
+    reconcile: async ({ key }) => {
+      begun.push(key.name)
+      if (key.name === 'blocker') return hold.blocker.promise
+      if (key.name === 'it' && begun.filter((name) => name === 'it').length === 1) return outcome()
+      return undefined
+    },
+  })
   await c.start()
   add('it', { priority: 5 })
   await c.settle()
@@ -64,7 +70,10 @@ test('changes go before what the first list brings', async () => {
   const begun: string[] = []
   const { source, add } = tap()
   const hold = Promise.withResolvers<void>()
-  const c = controlling({ reconcile: async ({ key }) => void (begun.push(key.name), key.name === 'first' && (await hold.promise)), sources: [source] })
+  const c = controlling({
+    reconcile: async ({ key }) => void (begun.push(key.name), key.name === 'first' && (await hold.promise)),
+    sources: [source],
+  })
   await c.start()
   add('first')
   await c.settle()
@@ -78,34 +87,60 @@ test('changes go before what the first list brings', async () => {
 
 test('a limiter of its own decides how long a failing key waits', async () => {
   const at: number[] = []
-  const c = controlling({ pods: [pod('a', '1')], limiter: { when: () => 70, failures: () => 3, forget() {} }, reconcile: async ({ attempt }) => {
-    at.push(c.clock.monotonic())
-    assert.equal(attempt, 4)
-    throw new Error('mine')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    limiter: { when: () => 70, failures: () => 3, forget() {} },
+    reconcile: async ({ attempt }) => {
+      at.push(c.clock.monotonic())
+      assert.equal(attempt, 4)
+      throw new Error('mine')
+    },
+  })
   await c.start()
   await c.clock.advance(150)
   assert.deepEqual(at, [0, 70, 140])
   await c.end()
 })
 
-const measured = (): { readonly meter: ReturnType<typeof memoryMeter>; readonly value: (name: string, result?: string) => number | undefined } => {
+const measured = (): {
+  readonly meter: ReturnType<typeof memoryMeter>
+  readonly value: (name: string, result?: string) => number | undefined
+} => {
   const meter = memoryMeter()
-  return { meter, value: (name, result) => meter.value(`controller_runtime_${name}`, { controller: 'test', ...(result ? { result } : {}) }) }
+  return {
+    meter,
+    value: (name, result) =>
+      meter.value(`controller_runtime_${name}`, { controller: 'test', ...(result ? { result } : {}) }),
+  }
 }
 
 test('every series is there from the start, at 0, with the queue’s; at the end all are gone and the name is free', async () => {
   const { meter, value } = measured()
   const c = controlling({ meter, concurrency: 3 })
   await c.start()
-  const names = ['reconcile_errors_total', 'terminal_reconcile_errors_total', 'reconcile_panics_total', 'reconcile_timeouts_total', 'reconcile_time_seconds', 'active_workers']
+  const names = [
+    'reconcile_errors_total',
+    'terminal_reconcile_errors_total',
+    'reconcile_panics_total',
+    'reconcile_timeouts_total',
+    'reconcile_time_seconds',
+    'active_workers',
+  ]
   assert.deepEqual(names.map((name) => value(name)), names.map(() => 0))
-  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [0, 0, 0, 0])
+  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [
+    0,
+    0,
+    0,
+    0,
+  ])
   assert.equal(value('max_concurrent_reconciles'), 3)
   assert.ok(meter.series().includes('workqueue_adds_total{controller="test",name="test"}'))
   const namesake = controlling({ meter })
   await namesake.start()
-  assert.equal(String(namesake.ended()?.error), 'Error: Cannot start controller "test": another one of this name runs, and its metrics would mix')
+  assert.equal(
+    String(namesake.ended()?.error),
+    'Error: Cannot start controller "test": another one of this name runs, and its metrics would mix',
+  )
   const other = controlling({ meter, name: 'other' })
   await other.start()
   await other.end()
@@ -128,30 +163,62 @@ test('results, errors and durations are counted', async () => {
     () => ({ requeueAfter: '1h' }),
     () => new Promise((resolve) => void c.clock.after(250, () => resolve())),
   ]
-  const c = controlling({ meter, pods: script.map((_, i) => pod(`p${i}`, '1')), concurrency: 5, reconcile: async ({ key }) => await (script[Number(key.name[1])]!)(), limiter: { when: () => 1e6, failures: () => 0, forget() {} } })
+  const c = controlling({
+    meter,
+    pods: script.map((_, i) => pod(`p${i}`, '1')),
+    concurrency: 5,
+    reconcile: async ({ key }) => await (script[Number(key.name[1])]!)(),
+    limiter: { when: () => 1e6, failures: () => 0, forget() {} },
+  })
   await c.start()
   assert.equal(value('active_workers'), 1)
   await c.clock.advance(250)
   await c.settle()
-  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [2, 2, 1, 0])
-  assert.deepEqual([value('reconcile_errors_total'), value('terminal_reconcile_errors_total'), value('reconcile_panics_total')], [2, 1, 0])
-  assert.deepEqual(meter.observed('controller_runtime_reconcile_time_seconds', { controller: 'test' }), [0, 0, 0, 0, 0.25])
+  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [
+    2,
+    2,
+    1,
+    0,
+  ])
+  assert.deepEqual([
+    value('reconcile_errors_total'),
+    value('terminal_reconcile_errors_total'),
+    value('reconcile_panics_total'),
+  ], [2, 1, 0])
+  assert.deepEqual(meter.observed('controller_runtime_reconcile_time_seconds', { controller: 'test' }), [
+    0,
+    0,
+    0,
+    0,
+    0.25,
+  ])
   assert.equal(value('active_workers'), 0)
   await c.end()
 })
 
 test('a timeout is counted when the run’s own deadline came, and for nothing else', async () => {
-  const cases: readonly [string, Partial<Parameters<typeof controlling>[0]>, (run: Run) => Promise<Result>, number][] = [
-    ['the deadline came, and the run failed', { timeoutMs: 1000 }, ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))), 1],
-    ['the deadline came, and the run succeeded', { timeoutMs: 1000 }, ({ signal }) => aborted(signal), 1],
-    ['no deadline', {}, async () => undefined, 0],
-    ['it ended in time', { timeoutMs: 1000 }, async () => undefined, 0],
-    ['a timeout of its own', { timeoutMs: 1000 }, () => Promise.reject(new DOMException('mine', 'TimeoutError')), 0],
-  ]
+  const cases: readonly [string, Partial<Parameters<typeof controlling>[0]>, (run: Run) => Promise<Result>, number][] =
+    [
+      [
+        'the deadline came, and the run failed',
+        { timeoutMs: 1000 },
+        ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        1,
+      ],
+      ['the deadline came, and the run succeeded', { timeoutMs: 1000 }, ({ signal }) => aborted(signal), 1],
+      ['no deadline', {}, async () => undefined, 0],
+      ['it ended in time', { timeoutMs: 1000 }, async () => undefined, 0],
+      ['a timeout of its own', { timeoutMs: 1000 }, () => Promise.reject(new DOMException('mine', 'TimeoutError')), 0],
+    ]
   for (const [what, options, reconcile, expected] of cases) {
     const { meter, value } = measured()
     let runs = 0
-    const c = controlling({ meter, pods: [pod('a', '1')], ...options, reconcile: (run) => (runs++ === 0 ? reconcile(run) : Promise.resolve()) })
+    const c = controlling({
+      meter,
+      pods: [pod('a', '1')],
+      ...options,
+      reconcile: (run) => (runs++ === 0 ? reconcile(run) : Promise.resolve()),
+    })
     await c.start()
     await c.clock.advance(1000)
     await c.settle()
@@ -162,7 +229,13 @@ test('a timeout is counted when the run’s own deadline came, and for nothing e
   const { meter, value } = measured()
   const abandon = new AbortController()
   const gate = gated()
-  const c = controlling({ meter, pods: [pod('a', '1')], timeoutMs: 1000, abandon: abandon.signal, reconcile: gate.reconcile })
+  const c = controlling({
+    meter,
+    pods: [pod('a', '1')],
+    timeoutMs: 1000,
+    abandon: abandon.signal,
+    reconcile: gate.reconcile,
+  })
   await c.start()
   abandon.abort(new Error('over'))
   await c.clock.advance(2000)
@@ -177,17 +250,34 @@ test('every line of a run says whose it is: the user’s and ours, with one id a
   const write = (message: string, fields?: LogFields): void => void lines.push({ message, fields })
   const log: Log = { debug() {}, info: write, warn: write, error: write }
   let runs = 0
-  const c = controlling({ pods: [pod('a', '1')], log, reconcile: async ({ log }) => {
-    log.info('mine', { more: 1 })
-    log.warn('mine too')
-    if (runs++ === 0) throw new Error('broken')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    log,
+    reconcile: async ({ log }) => {
+      log.info('mine', { more: 1 })
+      log.warn('mine too')
+      if (runs++ === 0) throw new Error('broken')
+    },
+  })
   await c.start()
   await c.clock.advance(5)
   await c.settle()
   const ids = lines.map(({ fields }) => fields?.['reconcileID'])
-  assert.deepEqual(lines.map(({ message }) => message), ['mine', 'mine too', 'Cannot reconcile Pod "default/a": broken (retry 1 in 5 ms)', 'mine', 'mine too'])
-  for (const { fields } of lines) assert.deepEqual([fields?.['controller'], fields?.['kind'], fields?.['namespace'], fields?.['name']], ['test', 'Pod', 'default', 'a'])
+  assert.deepEqual(lines.map(({ message }) => message), [
+    'mine',
+    'mine too',
+    'Cannot reconcile Pod "default/a": broken (retry 1 in 5 ms)',
+    'mine',
+    'mine too',
+  ])
+  for (const { fields } of lines) {
+    assert.deepEqual([fields?.['controller'], fields?.['kind'], fields?.['namespace'], fields?.['name']], [
+      'test',
+      'Pod',
+      'default',
+      'a',
+    ])
+  }
   assert.match(String(ids[0]), /^[0-9a-f-]{36}$/)
   assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3]])
   assert.notEqual(ids[0], ids[3])
@@ -197,14 +287,20 @@ test('every line of a run says whose it is: the user’s and ours, with one id a
 
 test('a reconcile that never ends holds its key and its worker only, and is told of once, after a minute', async () => {
   const gate = gated()
-  const c = controlling({ pods: [pod('stuck', '1'), pod('b', '1')], concurrency: 2, reconcile: (run) => (run.key.name === 'stuck' ? gate.reconcile(run) : Promise.resolve()) })
+  const c = controlling({
+    pods: [pod('stuck', '1'), pod('b', '1')],
+    concurrency: 2,
+    reconcile: (run) => (run.key.name === 'stuck' ? gate.reconcile(run) : Promise.resolve()),
+  })
   await c.start()
   await c.clock.advance(59_999)
   assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), [])
   await c.clock.advance(1)
   c.stream.send('MODIFIED', pod('stuck', '6'))
   await c.clock.advance(300_000)
-  assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), ['warn The reconcile of Pod "default/stuck" has not ended for 1 m: until it does, the key and a worker wait for it'])
+  assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), [
+    'warn The reconcile of Pod "default/stuck" has not ended for 1 m: until it does, the key and a worker wait for it',
+  ])
   assert.deepEqual(gate.begun, ['stuck'])
   gate.release('stuck')
   await c.settle()
@@ -218,7 +314,8 @@ test('each of several runs that do not end is told of in its time', async () => 
   const { source, add } = tap()
   const c = controlling({ sources: [source], concurrency: 3, reconcile: gate.reconcile })
   await c.start()
-  const told = (): string[] => c.lines.splice(0).filter((line) => line.startsWith('warn')).map((line) => /"([^"]*)"/.exec(line)![1]!)
+  const told = (): string[] =>
+    c.lines.splice(0).filter((line) => line.startsWith('warn')).map((line) => /"([^"]*)"/.exec(line)![1]!)
   add('a')
   await c.clock.advance(20_000)
   add('b')
@@ -239,10 +336,13 @@ test('each of several runs that do not end is told of in its time', async () => 
 test('a reconcile that returns no promise, and one that floods the queue with its own key, are runs like any other', async () => {
   const { source, add } = tap()
   let runs = 0
-  const c = controlling({ sources: [source], reconcile: (() => {
-    runs++
-    add('a')
-  }) as unknown as () => Promise<void> })
+  const c = controlling({
+    sources: [source],
+    reconcile: (() => {
+      runs++
+      add('a')
+    }) as unknown as () => Promise<void>,
+  })
   await c.start()
   add('a')
   await nextTurn()
@@ -259,9 +359,16 @@ test('runs of many controllers share a turn of the event loop until its time is 
   const { log } = keptLog()
   let runs = 0
   const taps = Array.from({ length: 10 }, () => tap())
-  const controllers = taps.map(({ source }, i) => new Controller({
-    name: `c${i}`, kind: 'Pod', sources: [source], clock, log, reconcile: async () => void runs++,
-  }))
+  const controllers = taps.map(({ source }, i) =>
+    new Controller({
+      name: `c${i}`,
+      kind: 'Pod',
+      sources: [source],
+      clock,
+      log,
+      reconcile: async () => void runs++,
+    })
+  )
   const running = controllers.map((controller) => controller.start(stop.signal))
   for (let turn = 0; turn < 5; turn++) await nextTurn()
   for (const { add } of taps) for (const key of ['a', 'b', 'c']) add(key)
@@ -284,12 +391,19 @@ test('runs of many controllers that begin to take long in the same turn are put 
   let runs = 0
   let costMs = 0
   const taps = Array.from({ length: 10 }, () => tap())
-  const controllers = taps.map(({ source }, i) => new Controller({
-    name: `c${i}`, kind: 'Pod', sources: [source], clock, log, reconcile: async () => {
-      runs++
-      clock.nowMs += costMs
-    },
-  }))
+  const controllers = taps.map(({ source }, i) =>
+    new Controller({
+      name: `c${i}`,
+      kind: 'Pod',
+      sources: [source],
+      clock,
+      log,
+      reconcile: async () => {
+        runs++
+        clock.nowMs += costMs
+      },
+    })
+  )
   const running = controllers.map((controller) => controller.start(stop.signal))
   for (let turn = 0; turn < 5; turn++) await nextTurn()
   for (const { add } of taps) for (let key = 0; key < 20; key++) add(`key-${key}`)
@@ -311,7 +425,11 @@ test('runs of many controllers that begin to take long in the same turn are put 
 test('a run that an event causes before its time does not name the time, and the run at the time does', async () => {
   const { source, add } = tap()
   const reports: ReconcileReport[] = []
-  const c = controlling({ sources: [source], onReconcile: (report) => void reports.push(report), reconcile: async () => reports.length < 2 ? { requeueAfter: 10_000 } : undefined })
+  const c = controlling({
+    sources: [source],
+    onReconcile: (report) => void reports.push(report),
+    reconcile: async () => reports.length < 2 ? { requeueAfter: 10_000 } : undefined,
+  })
   await c.start()
   add('a')
   await c.clock.advance(5_000)

@@ -17,11 +17,16 @@ import { controlling } from './controlling.ts'
 import { fed, settle, toldInformer } from './fixture.ts'
 
 /** A source that does what the test says. */
-function custom(more: Partial<Source> & { readonly begin?: (sink: Sink) => void } = {}): Source & { readonly ended: PromiseWithResolvers<void>; starts: number; signal: AbortSignal | undefined } {
+function custom(
+  more: Partial<Source> & { readonly begin?: (sink: Sink) => void } = {},
+): Source & { readonly ended: PromiseWithResolvers<void>; starts: number; signal: AbortSignal | undefined } {
   const { begin, ...rest } = more
   const ended = Promise.withResolvers<void>()
   const source: ReturnType<typeof custom> = {
-    name: 'custom', ended, starts: 0, signal: undefined,
+    name: 'custom',
+    ended,
+    starts: 0,
+    signal: undefined,
     start(sink, signal) {
       source.starts++
       source.signal = signal
@@ -37,11 +42,18 @@ test('sources of every sort feed one queue, all started at once', async () => {
   const runs: string[] = []
   const channel = new EventChannel<ObjectKey>()
   await channel.send({ name: 'sent' })
-  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name), feeds: (clock) => [fed(clock, [pod('listed', '1')])] })
+  const c = controlling({
+    reconcile: async ({ key }) => void runs.push(key.name),
+    feeds: (clock) => [fed(clock, [pod('listed', '1')])],
+  })
   const { log } = keptLog()
   void c.controller.watch(new StreamSource({ name: 'stream', open: () => channel, clock: c.clock, log }))
-  void c.controller.watch(new TickerSource({ name: 'ticker', everyMs: 1000, keys: () => [{ name: 'ticked' }], clock: c.clock, log }))
-  void c.controller.watch(custom({ begin: (sink) => (sink.add('default/text'), sink.add({ name: 'parts' }, { priority: 10 })) }))
+  void c.controller.watch(
+    new TickerSource({ name: 'ticker', everyMs: 1000, keys: () => [{ name: 'ticked' }], clock: c.clock, log }),
+  )
+  void c.controller.watch(
+    custom({ begin: (sink) => (sink.add('default/text'), sink.add({ name: 'parts' }, { priority: 10 })) }),
+  )
   await c.start()
   assert.deepEqual(runs.splice(0), ['parts', 'sent', 'text', 'listed'].sort((a, b) => order(a) - order(b)))
   await c.clock.advance(1000)
@@ -55,13 +67,19 @@ test('sources of every sort feed one queue, all started at once', async () => {
 
 test('a key that has no name is refused where it is added', async () => {
   const thrown: unknown[] = []
-  const c = controlling({ sources: [custom({ begin: (sink) => {
-    for (const key of ['', { name: '' }]) try {
-      sink.add(key)
-    } catch (error) {
-      thrown.push(error)
-    }
-  } })] })
+  const c = controlling({
+    sources: [custom({
+      begin: (sink) => {
+        for (const key of ['', { name: '' }]) {
+          try {
+            sink.add(key)
+          } catch (error) {
+            thrown.push(error)
+          }
+        }
+      },
+    })],
+  })
   await c.start()
   assert.match(thrown.join(), /TypeError: Cannot queue a key: it is empty,TypeError: Cannot name an object/)
   await c.end()
@@ -89,7 +107,10 @@ test('a source that never is in sync is named when the time is over, and one tha
   assert.equal(c.ended(), undefined)
   await c.clock.advance(5000)
   await c.settle()
-  assert.equal(String(c.ended()?.error), 'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "hangs"')
+  assert.equal(
+    String(c.ended()?.error),
+    'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "hangs"',
+  )
   assert.match(c.lines.at(-1)!, /warn Controller "test" left sources alone that did not end within 5 s: "hangs"/)
   assert.equal(c.clock.pending - c.feeds.length, 0)
 })
@@ -98,7 +119,11 @@ test('a sync that takes almost as long as it may is no error', async () => {
   const answer = Promise.withResolvers<void>()
   const runs: string[] = []
   const slow = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
-  const c = controlling({ sources: [slow], syncTimeoutMs: 1000, reconcile: async ({ key }) => void runs.push(key.name) })
+  const c = controlling({
+    sources: [slow],
+    syncTimeoutMs: 1000,
+    reconcile: async ({ key }) => void runs.push(key.name),
+  })
   await c.start()
   await c.clock.advance(999)
   assert.deepEqual(runs, [])
@@ -122,18 +147,28 @@ test('a source that fails before it is in sync ends the start with its name and 
     const c = controlling({ sources: [custom(each), other] })
     await c.start()
     const error = c.ended()?.error as Error
-    assert.deepEqual([String(error), error.cause, other.signal?.aborted], ['Error: Cannot start controller "test": the source "custom" failed: mine', cause, true])
+    assert.deepEqual([String(error), error.cause, other.signal?.aborted], [
+      'Error: Cannot start controller "test": the source "custom" failed: mine',
+      cause,
+      true,
+    ])
   }
 })
 
 test('a source that fails later ends the controller: it would be deaf without saying so', async () => {
   const source = custom()
   const gate = Promise.withResolvers<void>()
-  const c = controlling({ sources: [source, custom({ begin: (sink) => sink.add('a') })], reconcile: () => gate.promise })
+  const c = controlling({
+    sources: [source, custom({ begin: (sink) => sink.add('a') })],
+    reconcile: () => gate.promise,
+  })
   await c.start()
   source.ended.reject(new Error('mine'))
   await c.settle()
-  assert.deepEqual([c.ended(), c.lines.at(-1)], [undefined, 'error Controller "test" ends: the source "custom" failed: mine'])
+  assert.deepEqual([c.ended(), c.lines.at(-1)], [
+    undefined,
+    'error Controller "test" ends: the source "custom" failed: mine',
+  ])
   gate.resolve()
   await c.settle()
   assert.equal(String(c.ended()?.error), 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
@@ -154,10 +189,13 @@ test('sources end with the signal, not only with the last reconcile', async () =
 
 test('a source that ends is no failure, and one that fails as it is stopped is said', async () => {
   const source = custom()
-  const late = custom({ name: 'late', start: async (_sink, signal) => {
-    await aborted(signal)
-    throw new Error('mine')
-  } })
+  const late = custom({
+    name: 'late',
+    start: async (_sink, signal) => {
+      await aborted(signal)
+      throw new Error('mine')
+    },
+  })
   const c = controlling({ sources: [source, late] })
   await c.start()
   source.ended.resolve()
@@ -168,7 +206,14 @@ test('a source that ends is no failure, and one that fails as it is stopped is s
 })
 
 test('an abort while sources are not in sync is no error, whatever they do', async () => {
-  const c = controlling({ sources: [custom({ synced: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) }), custom({ synced: () => new Promise(() => {}) })] })
+  const c = controlling({
+    sources: [
+      custom({
+        synced: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      }),
+      custom({ synced: () => new Promise(() => {}) }),
+    ],
+  })
   await c.start()
   await c.end()
 })
@@ -181,7 +226,10 @@ test('watches come and go while it works: initial keys of a later one are queued
     const { informer, tell, handlers } = toldInformer()
     const own = countedSignal()
     const begun = custom({ begin: (sink) => sink.add(`initial-${round}`) })
-    await c.controller.watch(new KindSource({ informers: [informer], map: ownKey, own: true, clock: c.clock, log: keptLog().log }), own.controller.signal)
+    await c.controller.watch(
+      new KindSource({ informers: [informer], map: ownKey, own: true, clock: c.clock, log: keptLog().log }),
+      own.controller.signal,
+    )
     await c.controller.watch(begun, own.controller.signal)
     tell({ kind: 'added', object: pod(`told-${round}`, '1'), initial: false })
     await c.settle()
@@ -190,7 +238,13 @@ test('watches come and go while it works: initial keys of a later one are queued
     await c.settle()
     tell({ kind: 'added', object: pod('unheard', '1'), initial: false })
     await c.settle()
-    assert.deepEqual([runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle], [[], 0, 0, true, true])
+    assert.deepEqual([runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle], [
+      [],
+      0,
+      0,
+      true,
+      true,
+    ])
   }
   await c.end()
 })
@@ -199,7 +253,10 @@ test('a watch that fails while it is added says so to who adds it, and the other
   const runs: string[] = []
   const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
-  await assert.rejects(c.controller.watch(custom({ synced: () => Promise.reject(new Error('mine')) })), /the source "custom" failed: mine/)
+  await assert.rejects(
+    c.controller.watch(custom({ synced: () => Promise.reject(new Error('mine')) })),
+    /the source "custom" failed: mine/,
+  )
   c.stream.send('ADDED', pod('a', '6'))
   await c.settle()
   assert.deepEqual([runs, c.ended()], [['a'], undefined])
@@ -211,16 +268,31 @@ function warm(sources: readonly Source[], more: Partial<ConstructorParameters<ty
   const clock = new FakeClock()
   const { lines, log } = keptLog()
   const runs: string[] = []
-  const controller = new Controller({ name: 'test', kind: 'Pod', sources, reconcile: async ({ key }) => void runs.push(key.name), clock, log, warmup: true, ...more })
+  const controller = new Controller({
+    name: 'test',
+    kind: 'Pod',
+    sources,
+    reconcile: async ({ key }) => void runs.push(key.name),
+    clock,
+    log,
+    warmup: true,
+    ...more,
+  })
   const [warming, working] = [countedSignal(), countedSignal()]
   const outcomes: Record<string, unknown> = {}
-  const keep = (name: string, run: Promise<void>): void => void run.then(() => (outcomes[name] = 'ended'), (error: unknown) => (outcomes[name] = String(error)))
+  const keep = (name: string, run: Promise<void>): void =>
+    void run.then(() => (outcomes[name] = 'ended'), (error: unknown) => (outcomes[name] = String(error)))
   return {
-    controller, clock, runs, lines, outcomes,
+    controller,
+    clock,
+    runs,
+    lines,
+    outcomes,
     listeners: () => [warming.listeners(), working.listeners(), clock.pending],
     warmUp: () => (keep('warm', controller.warmup!(warming.controller.signal)), settle(clock)),
     elect: () => (keep('work', controller.start(working.controller.signal)), settle(clock)),
-    stop: () => (working.controller.abort(new Error('over')), warming.controller.abort(new Error('over')), settle(clock)),
+    stop:
+      () => (working.controller.abort(new Error('over')), warming.controller.abort(new Error('over')), settle(clock)),
     stopWarming: () => (warming.controller.abort(new Error('over')), settle(clock)),
   }
 }
@@ -233,7 +305,11 @@ test('a warm-up fills the queue and works on nothing; the start goes on from the
   await w.elect()
   assert.deepEqual([w.runs, source.starts, w.outcomes], [['a', 'b'], 1, { warm: 'ended' }])
   await w.stop()
-  assert.deepEqual([w.outcomes, w.listeners(), source.signal?.aborted], [{ warm: 'ended', work: 'ended' }, [0, 0, 0], true])
+  assert.deepEqual([w.outcomes, w.listeners(), source.signal?.aborted], [
+    { warm: 'ended', work: 'ended' },
+    [0, 0, 0],
+    true,
+  ])
 })
 
 test('a start waits for a warm-up that is under way, whichever comes first', async () => {
@@ -265,11 +341,13 @@ test('a source that is added during the warm-up starts at once', async () => {
 
 test('a controller that is never elected leaves nothing', async () => {
   const ended = Promise.withResolvers<void>()
-  const source = custom({ start: async (sink, signal) => {
-    sink.add('a')
-    await aborted(signal)
-    await ended.promise
-  } })
+  const source = custom({
+    start: async (sink, signal) => {
+      sink.add('a')
+      await aborted(signal)
+      await ended.promise
+    },
+  })
   const meter = memoryMeter()
   const w = warm([source], { meter })
   await w.warmUp()
@@ -286,13 +364,18 @@ test('a warm-up that takes too long, or whose source fails, says so', async () =
   await slow.warmUp()
   await slow.clock.advance(1000)
   await settle(slow.clock)
-  assert.deepEqual([slow.outcomes, slow.listeners()], [{ warm: 'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "custom"' }, [0, 0, 0]])
+  assert.deepEqual([slow.outcomes, slow.listeners()], [{
+    warm:
+      'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "custom"',
+  }, [0, 0, 0]])
   const source = custom()
   const failing = warm([source])
   await failing.warmUp()
   source.ended.reject(new Error('mine'))
   await settle(failing.clock)
-  assert.deepEqual([failing.outcomes, failing.listeners()], [{ warm: 'Error: Cannot go on with controller "test": the source "custom" failed: mine' }, [0, 0, 0]])
+  assert.deepEqual([failing.outcomes, failing.listeners()], [{
+    warm: 'Error: Cannot go on with controller "test": the source "custom" failed: mine',
+  }, [0, 0, 0]])
   await failing.elect()
   assert.equal(failing.outcomes['work'], 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
 })

@@ -9,22 +9,43 @@ import type { Run } from '../../lib/controller/run.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog } from '../cache/scripted_server.ts'
-import { fed, settle, type Fed } from './fixture.ts'
+import { type Fed, fed, settle } from './fixture.ts'
 
 /** A controller of pods, whose caches run. `gate` holds a run until the test opens it. */
-export function controlling(options: Partial<ControllerDependencies> & { readonly pods?: readonly KubeObject[]; readonly feeds?: (clock: FakeClock) => Fed[] }) {
+export function controlling(
+  options: Partial<ControllerDependencies> & {
+    readonly pods?: readonly KubeObject[]
+    readonly feeds?: (clock: FakeClock) => Fed[]
+  },
+) {
   const { pods = [], feeds: make, ...more } = options
   const clock = new FakeClock()
   const feeds = make?.(clock) ?? [fed(clock, pods)]
   const { lines, log } = keptLog()
-  const sources = feeds.map(({ informer }) => new KindSource({ informers: [informer], map: ownKey, own: true, clock, log }))
+  const sources = feeds.map(({ informer }) =>
+    new KindSource({ informers: [informer], map: ownKey, own: true, clock, log })
+  )
   const reports: ReconcileReport[] = []
-  const controller = new Controller({ name: 'test', kind: 'Pod', sources, reconcile: () => Promise.resolve(), clock, log, ...more })
+  const controller = new Controller({
+    name: 'test',
+    kind: 'Pod',
+    sources,
+    reconcile: () => Promise.resolve(),
+    clock,
+    log,
+    ...more,
+  })
   const signal = countedSignal()
   const caching = new AbortController()
   let ended: { readonly error?: unknown } | undefined
   return {
-    controller, clock, lines, reports, stream: feeds[0]!.stream, feeds, listeners: signal.listeners,
+    controller,
+    clock,
+    lines,
+    reports,
+    stream: feeds[0]!.stream,
+    feeds,
+    listeners: signal.listeners,
     ended: () => ended,
     stop: () => signal.controller.abort(new Error('the test is over')),
     settle: () => settle(clock),
@@ -53,5 +74,10 @@ export function gated() {
     open.set(key.name, gate)
     return gate.promise
   }
-  return { begun, reconcile, release: (name: string, result?: Result) => open.get(name)!.resolve(result), fail: (name: string) => open.get(name)!.reject(new Error('mine')) }
+  return {
+    begun,
+    reconcile,
+    release: (name: string, result?: Result) => open.get(name)!.resolve(result),
+    fail: (name: string) => open.get(name)!.reject(new Error('mine')),
+  }
 }

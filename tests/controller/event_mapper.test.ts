@@ -16,10 +16,20 @@ function mapping(map: KeyMapper) {
   const { lines, log } = keptLog()
   const signal = countedSignal()
   const told: string[] = []
-  const made = new EventMapper({ map, tell: (keys) => void told.push(...keys), clock, log, signal: signal.controller.signal })
+  const made = new EventMapper({
+    map,
+    tell: (keys) => void told.push(...keys),
+    clock,
+    log,
+    signal: signal.controller.signal,
+  })
   const retrying = made.retry()
   return {
-    mapping: made, clock, lines, told, settle: () => settle(clock),
+    mapping: made,
+    clock,
+    lines,
+    told,
+    settle: () => settle(clock),
     add: (object: KubeObject) => made.take({ kind: 'added', object, initial: false }),
     async end(): Promise<void> {
       signal.controller.abort(new Error('the test is over'))
@@ -33,7 +43,12 @@ test('a function that fails for every object is said in a few lines, and a few a
   const m = mapping(() => assert.fail('mine'))
   for (let i = 0; i < 1000; i++) m.add(pod(`p${i}`, '1'))
   await m.settle()
-  assert.deepEqual(m.mapping.failures, ['the keys of Pod "default/p0" (mine)', 'the keys of Pod "default/p1" (mine)', 'the keys of Pod "default/p2" (mine)', 'the keys of 997 more objects'])
+  assert.deepEqual(m.mapping.failures, [
+    'the keys of Pod "default/p0" (mine)',
+    'the keys of Pod "default/p1" (mine)',
+    'the keys of Pod "default/p2" (mine)',
+    'the keys of 997 more objects',
+  ])
   await m.clock.advance(10_000)
   assert.equal(m.lines.length, 5)
   await m.end()
@@ -67,49 +82,70 @@ test('what is drained is all told, also what has stepped aside', async () => {
 
 test('however a map function behaves, the owners of every last change are told after it, and no object is mapped twice at once', async () => {
   const names = ['a', 'b', 'c']
-  const event = fc.record({ name: fc.constantFrom(...names), owner: fc.constantFrom('x', 'y', 'z'), isGone: fc.boolean(), passMs: fc.constantFrom(0, 0, 0, 50, 100, 400) })
+  const event = fc.record({
+    name: fc.constantFrom(...names),
+    owner: fc.constantFrom('x', 'y', 'z'),
+    isGone: fc.boolean(),
+    passMs: fc.constantFrom(0, 0, 0, 50, 100, 400),
+  })
   const behaviour = fc.constantFrom('sync', 'async', 'slow', 'throw', 'reject', 'hang')
-  await fc.assert(fc.asyncProperty(fc.array(event, { maxLength: 25, size: 'max' }), fc.array(behaviour, { maxLength: 40, size: 'max' }), async (events, behaviours) => {
-    const inWork = new Set<string>()
-    const m = mapping(({ metadata: { name, labels } }) => {
-      const key = [{ name: `${name}-${labels!['owner']}` }]
-      const behaves = behaviours.shift() ?? 'sync'
-      if (behaves === 'sync') return key
-      if (behaves === 'throw') throw new Error('mine')
-      assert.ok(!inWork.has(name), `"${name}" is mapped twice at once`)
-      if (behaves === 'hang') return new Promise(() => {})
-      inWork.add(name)
-      const answer = async (): Promise<typeof key> => {
-        if (behaves === 'slow') await new Promise<void>((resolve) => void m.clock.after(150, resolve))
-        inWork.delete(name)
-        if (behaves === 'reject') throw new Error('mine')
-        return key
-      }
-      return answer()
-    })
-    const known = new Map<string, KubeObject>()
-    /** Of each object's last event: whom it concerns, and how much had been told before it. */
-    const last = new Map<string, { readonly owners: readonly string[]; readonly at: number }>()
-    for (const [i, { name, owner, isGone, passMs }] of events.entries()) {
-      const object = pod(name, `${i}`, { labels: { owner } })
-      const old = known.get(name)
-      const at = m.told.length
-      if (isGone && old) {
-        known.delete(name)
-        m.mapping.take({ kind: 'deleted', object: old, stale: false })
-        last.set(name, { owners: [old.metadata.labels!['owner']!], at })
-      } else {
-        known.set(name, object)
-        m.mapping.take(old ? { kind: 'updated', object, old } : { kind: 'added', object, initial: false })
-        last.set(name, { owners: [owner, ...(old ? [old.metadata.labels!['owner']!] : [])], at })
-      }
-      await m.clock.advance(passMs)
-    }
-    for (let i = 0; i < 400 && (!m.mapping.idle || m.mapping.failures.length > 0); i++) await m.clock.advance(10_000)
-    for (const [name, { owners, at }] of last) for (const owner of owners) assert.ok(m.told.slice(at).includes(`${name}-${owner}`), `${name}-${owner} was not told after the last event`)
-    assert.deepEqual([m.mapping.idle, m.mapping.failures], [true, []])
-    await m.end()
-  }), { numRuns: 60 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(event, { maxLength: 25, size: 'max' }),
+      fc.array(behaviour, { maxLength: 40, size: 'max' }),
+      async (events, behaviours) => {
+        const inWork = new Set<string>()
+        const m = mapping(({ metadata: { name, labels } }) => {
+          const key = [{ name: `${name}-${labels!['owner']}` }]
+          const behaves = behaviours.shift() ?? 'sync'
+          if (behaves === 'sync') return key
+          if (behaves === 'throw') throw new Error('mine')
+          assert.ok(!inWork.has(name), `"${name}" is mapped twice at once`)
+          if (behaves === 'hang') return new Promise(() => {})
+          inWork.add(name)
+          const answer = async (): Promise<typeof key> => {
+            if (behaves === 'slow') await new Promise<void>((resolve) => void m.clock.after(150, resolve))
+            inWork.delete(name)
+            if (behaves === 'reject') throw new Error('mine')
+            return key
+          }
+          return answer()
+        })
+        const known = new Map<string, KubeObject>()
+        /** Of each object's last event: whom it concerns, and how much had been told before it. */
+        const last = new Map<string, { readonly owners: readonly string[]; readonly at: number }>()
+        for (const [i, { name, owner, isGone, passMs }] of events.entries()) {
+          const object = pod(name, `${i}`, { labels: { owner } })
+          const old = known.get(name)
+          const at = m.told.length
+          if (isGone && old) {
+            known.delete(name)
+            m.mapping.take({ kind: 'deleted', object: old, stale: false })
+            last.set(name, { owners: [old.metadata.labels!['owner']!], at })
+          } else {
+            known.set(name, object)
+            m.mapping.take(old ? { kind: 'updated', object, old } : { kind: 'added', object, initial: false })
+            last.set(name, { owners: [owner, ...(old ? [old.metadata.labels!['owner']!] : [])], at })
+          }
+          await m.clock.advance(passMs)
+        }
+        for (let i = 0; i < 400 && (!m.mapping.idle || m.mapping.failures.length > 0); i++) {
+          await m.clock.advance(10_000)
+        }
+        for (const [name, { owners, at }] of last) {
+          for (const owner of owners) {
+            assert.ok(
+              m.told.slice(at).includes(`${name}-${owner}`),
+              `${name}-${owner} was not told after the last event`,
+            )
+          }
+        }
+        assert.deepEqual([m.mapping.idle, m.mapping.failures], [true, []])
+        await m.end()
+      },
+    ),
+    { numRuns: 60 },
+  )
 })
 
 test('a try that is under way when it is stopped is neither told nor logged, whatever becomes of it', async () => {
@@ -134,7 +170,13 @@ test('answers of a map function that are there already are taken in turns of the
   const clock = new SlowClock(0)
   const stop = new AbortController()
   const told: string[] = []
-  const m = new EventMapper({ map: async ({ metadata: { name } }) => [{ name }], tell: (keys) => void told.push(...keys), clock, log: keptLog().log, signal: stop.signal })
+  const m = new EventMapper({
+    map: async ({ metadata: { name } }) => [{ name }],
+    tell: (keys) => void told.push(...keys),
+    clock,
+    log: keptLog().log,
+    signal: stop.signal,
+  })
   const names = Array.from({ length: 12 }, (_, i) => `p${i}`)
   for (const name of names) m.take({ kind: 'added', object: pod(name, '1'), initial: true })
   clock.lookMs = 10

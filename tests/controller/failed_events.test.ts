@@ -4,13 +4,25 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { FailedEvents } from '../../lib/controller/failed_events.ts'
 import { pod } from '../cache/scripted_server.ts'
 
-const added = (object: KubeObject, priority = 0) => ({ states: [object], delta: { kind: 'added', object, initial: false } as const, priority, why: 'mine' })
-const deleted = (object: KubeObject) => ({ states: [object], delta: { kind: 'deleted', object, stale: false } as const, priority: 0, why: 'mine' })
+const added = (object: KubeObject, priority = 0) => ({
+  states: [object],
+  delta: { kind: 'added', object, initial: false } as const,
+  priority,
+  why: 'mine',
+})
+const deleted = (object: KubeObject) => ({
+  states: [object],
+  delta: { kind: 'deleted', object, stale: false } as const,
+  priority: 0,
+  why: 'mine',
+})
 
 test('of an object the four newest states are kept, each once, and the highest priority', () => {
   const parked = new FailedEvents()
   const versions = Array.from({ length: 6 }, (_, i) => pod('a', `${i}`))
-  for (const [i, object] of versions.entries()) parked.add('a', { ...added(object, i === 2 ? 5 : -100), states: i > 0 ? [object, versions[i - 1]!] : [object] })
+  for (const [i, object] of versions.entries()) {
+    parked.add('a', { ...added(object, i === 2 ? 5 : -100), states: i > 0 ? [object, versions[i - 1]!] : [object] })
+  }
   assert.deepEqual(parked.get('a')?.states, [5, 4, 3, 2].map((i) => versions[i]))
   assert.deepEqual([parked.get('a')?.priority, parked.get('a')?.delta.object, parked.size], [5, versions[5], 1])
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Delta } from '../../lib/cache/store.ts'
-import { ownKey, type KeyMapper } from '../../lib/controller/handlers.ts'
+import { type KeyMapper, ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
 import { EventMapper } from '../../lib/controller/event_mapper.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
@@ -68,7 +68,11 @@ test('a log that throws while a map function fails costs no event, neither that 
   }))
 
 test('a sink that throws is asked again, as a map function that throws is', async () => {
-  const maps: readonly KeyMapper[] = [ownKey, ({ metadata: { name } }) => [{ namespace: 'default', name }], async ({ metadata: { name } }) => [{ namespace: 'default', name }]]
+  const maps: readonly KeyMapper[] = [
+    ownKey,
+    ({ metadata: { name } }) => [{ namespace: 'default', name }],
+    async ({ metadata: { name } }) => [{ namespace: 'default', name }],
+  ]
   for (const map of maps) {
     const clock = new FakeClock()
     const { informer, tell } = toldInformer()
@@ -76,9 +80,17 @@ test('a sink that throws is asked again, as a map function that throws is', asyn
     const kept = keptSink()
     const lines: string[] = []
     const write = (line: string): void => void lines.push(line)
-    const source = new KindSource({ informers: [informer], map, clock, log: { debug: write, info: write, warn: write, error: write } })
+    const source = new KindSource({
+      informers: [informer],
+      map,
+      clock,
+      log: { debug: write, info: write, warn: write, error: write },
+    })
     const stop = new AbortController()
-    const add: typeof kept.sink.add = (key, options) => (isBroken ? assert.fail('the sink’s') : kept.sink.add(key, options))
+    const add: typeof kept.sink.add = (
+      key,
+      options,
+    ) => (isBroken ? assert.fail('the sink’s') : kept.sink.add(key, options))
     const running = source.start({ ...kept.sink, add }, stop.signal)
     for (const name of ['a', 'b']) tell(added(name))
     await settle(clock)
@@ -102,7 +114,9 @@ test('a controller whose log throws at every line goes on: failing runs, slow ru
     const runs: string[] = []
     const hold = Promise.withResolvers<void>()
     const c = controlling({
-      log, pods: [pod('a', '1'), pod('slow', '2')], concurrency: 2,
+      log,
+      pods: [pod('a', '1'), pod('slow', '2')],
+      concurrency: 2,
       when: () => assert.fail('the predicate’s'),
       reconcile: async ({ key, log }) => {
         runs.push(key.name)
@@ -126,10 +140,22 @@ test('a controller whose log throws at every line goes on: failing runs, slow ru
     await c.settle()
     await c.clock.advance(60_000)
     await c.settle()
-    for (const said of ['Cannot reconcile', 'has not ended', 'A predicate threw', 'Cannot read on', 'Cannot queue an item', 'Cannot tick', 'the user’s']) {
+    for (
+      const said of [
+        'Cannot reconcile',
+        'has not ended',
+        'A predicate threw',
+        'Cannot read on',
+        'Cannot queue an item',
+        'Cannot tick',
+        'the user’s',
+      ]
+    ) {
       assert.ok(lines.some((line) => line.includes(said)), said)
     }
-    for (const name of ['a', 'streamed', 'ticked']) assert.ok(runs.filter((run) => run === name).length >= 3, `${name}: ${runs.join()}`)
+    for (const name of ['a', 'streamed', 'ticked']) {
+      assert.ok(runs.filter((run) => run === name).length >= 3, `${name}: ${runs.join()}`)
+    }
     assert.equal(c.ended(), undefined)
     hold.resolve()
     await c.settle()
@@ -145,15 +171,24 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
   ]
   for (const limiter of limiters) {
     const runs: string[] = []
-    const c = controlling({ pods: [pod('a', '1')], limiter, reconcile: async ({ attempt }) => {
-      runs.push(`${c.clock.monotonic()} #${attempt}`)
-      if (runs.length < 4) throw new Error('mine')
-    } })
+    const c = controlling({
+      pods: [pod('a', '1')],
+      limiter,
+      reconcile: async ({ attempt }) => {
+        runs.push(`${c.clock.monotonic()} #${attempt}`)
+        if (runs.length < 4) throw new Error('mine')
+      },
+    })
     await c.start()
     await c.clock.advance(1000)
     await c.settle()
     assert.deepEqual(runs, ['0 #1', '5 #2', '15 #3', '35 #4'])
-    assert.ok(c.lines.some((line) => line.startsWith('error A rate limiter failed, and the default back-off is used instead: ')), c.lines.join('\n'))
+    assert.ok(
+      c.lines.some((line) =>
+        line.startsWith('error A rate limiter failed, and the default back-off is used instead: ')
+      ),
+      c.lines.join('\n'),
+    )
     // The success was told to what counts: the next failure is the first.
     runs.length = 3
     c.stream.send('MODIFIED', pod('a', '6'))
@@ -166,50 +201,78 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
 test('metrics that throw end no run and no controller', async () => {
   const broken = (): never => assert.fail('the meter’s')
   const series = { with: () => ({ inc: broken, dec: broken, observe: broken, set: () => {} }), remove: () => {} }
-  const meter = partMeter({ counter: () => series, gauge: () => series, histogram: () => series, onScrape: () => () => {} })
+  const meter = partMeter({
+    counter: () => series,
+    gauge: () => series,
+    histogram: () => series,
+    onScrape: () => () => {},
+  })
   let runs = 0
-  const c = controlling({ meter, pods: [pod('a', '1')], reconcile: async () => {
-    if (++runs < 3) throw new Error('mine')
-  } })
+  const c = controlling({
+    meter,
+    pods: [pod('a', '1')],
+    reconcile: async () => {
+      if (++runs < 3) throw new Error('mine')
+    },
+  })
   await c.start()
   await c.clock.advance(1000)
   await c.settle()
   assert.deepEqual([runs, c.ended(), c.controller.idle], [3, undefined, true])
-  assert.ok(c.lines.some((line) => line.startsWith('error A metric of the controller "test" threw: the meter’s')), c.lines.join('\n'))
+  assert.ok(
+    c.lines.some((line) => line.startsWith('error A metric of the controller "test" threw: the meter’s')),
+    c.lines.join('\n'),
+  )
   await c.end()
 })
 
 test('a listener that rejects, a cause that throws and an error without a text end nothing', async () => {
   let runs = 0
-  const c = controlling({ pods: [pod('a', '1')], onReconcile: async (report) => {
-    assert.deepEqual(report.causes.slice(0, 1), runs === 1 ? ['added'] : ['retry 1'])
-    throw new Error('the listener’s')
-  }, reconcile: async () => {
-    if (++runs === 1) throw Object.create(null)
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    onReconcile: async (report) => {
+      assert.deepEqual(report.causes.slice(0, 1), runs === 1 ? ['added'] : ['retry 1'])
+      throw new Error('the listener’s')
+    },
+    reconcile: async () => {
+      if (++runs === 1) throw Object.create(null)
+    },
+  })
   await c.start()
   await c.clock.advance(5)
   await c.settle()
-  assert.deepEqual([runs, c.lines.filter((line) => line.includes('The listener to the runs of controller "test" threw: the listener’s')).length], [2, 2])
+  assert.deepEqual([
+    runs,
+    c.lines.filter((line) => line.includes('The listener to the runs of controller "test" threw: the listener’s'))
+      .length,
+  ], [2, 2])
   const added = Promise.withResolvers<void>()
-  await c.controller.watch({ name: 'mine', start: async (sink) => {
-    sink.add('default/b', { cause: () => assert.fail('the cause’s') })
-    added.resolve()
-  } })
+  await c.controller.watch({
+    name: 'mine',
+    start: async (sink) => {
+      sink.add('default/b', { cause: () => assert.fail('the cause’s') })
+      added.resolve()
+    },
+  })
   await added.promise
   await c.settle()
   assert.deepEqual([runs, c.ended()], [3, undefined])
   await c.end()
   // Without a listener the failure is logged.
   runs = 0
-  const plain = controlling({ pods: [pod('a', '1')], reconcile: async () => {
-    if (++runs === 1) throw Object.create(null)
-  } })
+  const plain = controlling({
+    pods: [pod('a', '1')],
+    reconcile: async () => {
+      if (++runs === 1) throw Object.create(null)
+    },
+  })
   await plain.start()
   await plain.clock.advance(5)
   await plain.settle()
   assert.equal(runs, 2)
-  assert.ok(plain.lines.includes('error Cannot reconcile Pod "default/a": a value without a text was thrown (retry 1 in 5 ms)'))
+  assert.ok(
+    plain.lines.includes('error Cannot reconcile Pod "default/a": a value without a text was thrown (retry 1 in 5 ms)'),
+  )
   await plain.end()
 })
 
@@ -220,7 +283,13 @@ test('a map function that returns one key instead of a list fails, rather than n
   const stop = new AbortController()
   const told: string[] = []
   const map = (() => ({ name: 'alone' })) as unknown as KeyMapper
-  const mapping = new EventMapper({ map, tell: (all) => void told.push(...all), clock, log: { debug: write, info: write, warn: write, error: write }, signal: stop.signal })
+  const mapping = new EventMapper({
+    map,
+    tell: (all) => void told.push(...all),
+    clock,
+    log: { debug: write, info: write, warn: write, error: write },
+    signal: stop.signal,
+  })
   const retrying = mapping.retry()
   mapping.take(added('a'))
   await settle(clock)

@@ -10,10 +10,21 @@ import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { pod } from '../cache/scripted_server.ts'
 import { controlling } from './controlling.ts'
 
-const status = (result: WriteRecord['result']): WriteRecord => ({ verb: 'status', kind: 'Pod', key: 'default/a', result })
-const ended = (disposition: Disposition, retryInMs?: number, writes: WriteRecord[] = []) => ({ disposition, retryInMs, writes })
-const retry = (message = 'no', retryInMs = 5, writes: WriteRecord[] = []) => ended({ kind: 'retry', error: new Error(message), priority: undefined, label: 'error' }, retryInMs, writes)
-const drop = (message = 'no', writes: WriteRecord[] = []) => ended({ kind: 'drop', error: new TerminalError(message), label: 'error' }, undefined, writes)
+const status = (result: WriteRecord['result']): WriteRecord => ({
+  verb: 'status',
+  kind: 'Pod',
+  key: 'default/a',
+  result,
+})
+const ended = (disposition: Disposition, retryInMs?: number, writes: WriteRecord[] = []) => ({
+  disposition,
+  retryInMs,
+  writes,
+})
+const retry = (message = 'no', retryInMs = 5, writes: WriteRecord[] = []) =>
+  ended({ kind: 'retry', error: new Error(message), priority: undefined, label: 'error' }, retryInMs, writes)
+const drop = (message = 'no', writes: WriteRecord[] = []) =>
+  ended({ kind: 'drop', error: new TerminalError(message), label: 'error' }, undefined, writes)
 const done = ended({ kind: 'forget', label: 'success' })
 
 test('equal failures of a key are told again when their number has doubled', () => {
@@ -27,13 +38,24 @@ test('equal failures of a key are told again when their number has doubled', () 
 test('a failure is told each time when the next try is 10 s or more away', () => {
   const told = foldFailures()
   for (let i = 0; i < 10; i++) told('a', retry())
-  assert.deepEqual([9999, 10_000, 1_000_000, 9999].map((ms) => told('a', retry('no', ms))), [undefined, 'again', 'again', undefined])
+  assert.deepEqual([9999, 10_000, 1_000_000, 9999].map((ms) => told('a', retry('no', ms))), [
+    undefined,
+    'again',
+    'again',
+    undefined,
+  ])
 })
 
 test('another message, another key, and a failure after a success are new', () => {
   const told = foldFailures()
   assert.deepEqual([told('a', retry()), told('a', retry('never')), told('b', retry('never'))], ['new', 'new', 'new'])
-  for (const success of [done, ended({ kind: 'later', ms: 5, priority: undefined, label: 'requeue_after' }), ended({ kind: 'requeue', priority: undefined, label: 'requeue' }, 5)]) {
+  for (
+    const success of [
+      done,
+      ended({ kind: 'later', ms: 5, priority: undefined, label: 'requeue_after' }),
+      ended({ kind: 'requeue', priority: undefined, label: 'requeue' }, 5),
+    ]
+  ) {
     assert.equal(told('a', success), undefined)
     assert.equal(told('a', retry('never')), 'new')
   }
@@ -44,7 +66,11 @@ test('a failure that is not retried is not told again for the run that its own s
   const told = foldFailures()
   assert.equal(told('a', drop('no', [status('changed')])), 'new')
   assert.equal(told('a', drop('no', [status('unchanged')])), undefined)
-  assert.equal(told('a', drop('no', [status('unchanged')])), 'again', 'that run wrote nothing, so something else has changed')
+  assert.equal(
+    told('a', drop('no', [status('unchanged')])),
+    'again',
+    'that run wrote nothing, so something else has changed',
+  )
   assert.equal(told('b', drop()), 'new')
   assert.equal(told('b', drop()), 'again', 'nothing was written')
   assert.equal(told('b', drop('no', [status('changed')])), 'again')
@@ -72,7 +98,10 @@ interface Line {
 
 function keptErrors(): { lines: Line[]; log: Log } {
   const lines: Line[] = []
-  return { lines, log: { debug() {}, info() {}, warn() {}, error: (message, fields = {}) => void lines.push({ message, fields }) } }
+  return {
+    lines,
+    log: { debug() {}, info() {}, warn() {}, error: (message, fields = {}) => void lines.push({ message, fields }) },
+  }
 }
 
 test('the log has the error with its stack once, then one line each with the next try', async () => {
@@ -81,12 +110,27 @@ test('the log has the error with its stack once, then one line each with the nex
   await c.start()
   await c.clock.advance(5000)
   assert.deepEqual(lines.map(({ message }) => message), [
-    'Cannot reconcile Pod "default/a": mine (retry 1 in 5 ms)', 'Cannot reconcile Pod "default/a": mine (retry 2 in 10 ms)',
-    'Cannot reconcile Pod "default/a": mine (retry 3 in 20 ms)', 'Cannot reconcile Pod "default/a": mine (retry 5 in 80 ms)',
+    'Cannot reconcile Pod "default/a": mine (retry 1 in 5 ms)',
+    'Cannot reconcile Pod "default/a": mine (retry 2 in 10 ms)',
+    'Cannot reconcile Pod "default/a": mine (retry 3 in 20 ms)',
+    'Cannot reconcile Pod "default/a": mine (retry 5 in 80 ms)',
     'Cannot reconcile Pod "default/a": mine (retry 9 in 1.3 s)',
   ])
-  assert.deepEqual(lines.map(({ fields }) => [fields['attempt'], 'error' in fields]), [[1, true], [2, false], [3, false], [5, false], [9, false]])
-  for (const { fields } of lines) assert.deepEqual([fields['controller'], fields['kind'], fields['namespace'], fields['name']], ['test', 'Pod', 'default', 'a'])
+  assert.deepEqual(lines.map(({ fields }) => [fields['attempt'], 'error' in fields]), [
+    [1, true],
+    [2, false],
+    [3, false],
+    [5, false],
+    [9, false],
+  ])
+  for (const { fields } of lines) {
+    assert.deepEqual([fields['controller'], fields['kind'], fields['namespace'], fields['name']], [
+      'test',
+      'Pod',
+      'default',
+      'a',
+    ])
+  }
   lines.length = 0
   await c.clock.advance(60_000)
   assert.deepEqual(lines.map(({ fields }) => fields['attempt']), [12, 13, 14], 'waits of 10 s and more')
@@ -96,10 +140,14 @@ test('the log has the error with its stack once, then one line each with the nex
 test('a TerminalError after a status write is logged once, though that write leads to a second run; and again when something changes', async () => {
   const { lines, log } = keptErrors()
   let runs = 0
-  const c = controlling({ pods: [pod('a', '1')], log, reconcile: async ({ onWrite }: Run) => {
-    onWrite!(status(runs++ === 0 ? 'changed' : 'unchanged'))
-    throw new TerminalError('wrong')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    log,
+    reconcile: async ({ onWrite }: Run) => {
+      onWrite!(status(runs++ === 0 ? 'changed' : 'unchanged'))
+      throw new TerminalError('wrong')
+    },
+  })
   await c.start()
   c.stream.send('MODIFIED', pod('a', '6'))
   await c.settle()

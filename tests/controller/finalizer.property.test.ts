@@ -26,12 +26,24 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ kind: 'create' } as const) },
   { weight: 3, arbitrary: fc.constant({ kind: 'delete' } as const) },
   { weight: 1, arbitrary: fc.constantFrom({ kind: 'label' } as const, { kind: 'force' } as const) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('hold' as const, 'release' as const), finalizer: theirs }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constantFrom('hold' as const, 'release' as const), finalizer: theirs }),
+  },
 )
-const steps: fc.Arbitrary<Step[]> = fc.array(fc.oneof(
-  { weight: 3, arbitrary: fc.record({ deed, during: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ behind: fc.nat(3), cleanup: fc.constantFrom('ends' as const, 'ends' as const, 'not yet' as const, 'fails' as const) }) },
-), { minLength: 20, maxLength: 40, size: 'max' })
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.record({ deed, during: fc.boolean() }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        behind: fc.nat(3),
+        cleanup: fc.constantFrom('ends' as const, 'ends' as const, 'not yet' as const, 'fails' as const),
+      }),
+    },
+  ),
+  { minLength: 20, maxLength: 40, size: 'max' },
+)
 
 class Story {
   readonly #server = new ApiServer()
@@ -88,7 +100,9 @@ class Story {
           assert.ok(metadata.finalizers?.includes(OURS) && !metadata.deletionTimestamp)
           assert.ok(!this.#begun.has(metadata.uid), 'what is being cleaned up is not reconciled any more')
           const now = this.#states.at(-1)
-          if (now?.metadata.uid === metadata.uid && !this.#forced.has(metadata.uid)) assert.ok(now.metadata.finalizers?.includes(OURS), 'it is held while it is reconciled')
+          if (now?.metadata.uid === metadata.uid && !this.#forced.has(metadata.uid)) {
+            assert.ok(now.metadata.finalizers?.includes(OURS), 'it is held while it is reconciled')
+          }
           this.reconciled.add(metadata.uid)
         },
         cleanup: async ({ metadata }) => {
@@ -118,7 +132,9 @@ class Story {
       await this.#admin.create(ConfigMap, { metadata: REF })
     }
     if (deed.kind === 'delete') await this.#admin.delete(ConfigMap, REF)
-    if (deed.kind === 'label' && now) await this.#admin.edit(ConfigMap, REF, ({ metadata }) => void (metadata.labels = { n: `${this.#states.length}` }))
+    if (deed.kind === 'label' && now) {
+      await this.#admin.edit(ConfigMap, REF, ({ metadata }) => void (metadata.labels = { n: `${this.#states.length}` }))
+    }
     if (deed.kind === 'force' && now) {
       this.#forced.add(now.metadata.uid)
       await this.#change((finalizers) => finalizers.filter((each) => each !== OURS))
@@ -135,7 +151,11 @@ class Story {
   }
 
   async #change(change: (finalizers: readonly string[]) => string[]): Promise<void> {
-    await this.#admin.edit(ConfigMap, REF, ({ metadata }) => void (metadata.finalizers = change(metadata.finalizers ?? [])))
+    await this.#admin.edit(
+      ConfigMap,
+      REF,
+      ({ metadata }) => void (metadata.finalizers = change(metadata.finalizers ?? [])),
+    )
   }
 
   /** What a watch would tell, and what has to be so at any time. */
@@ -146,17 +166,22 @@ class Story {
     if (now) assert.deepEqual(finalizers.filter((each) => each !== OURS), this.#held, 'the others have what they had')
     assert.ok(finalizers.filter((each) => each === OURS).length <= 1, 'it is there once')
     const uid = before?.metadata.uid
-    if (uid && uid !== now?.metadata.uid && this.reconciled.has(uid) && !this.#forced.has(uid)) assert.ok(this.ended.has(uid), 'what was reconciled is cleaned up before it goes')
+    if (uid && uid !== now?.metadata.uid && this.reconciled.has(uid) && !this.#forced.has(uid)) {
+      assert.ok(this.ended.has(uid), 'what was reconciled is cleaned up before it goes')
+    }
   }
 }
 
 test('what was reconciled is cleaned up before it goes, and the finalizers of others are as they left them', async () => {
   let [reconciled, ended] = [0, 0]
-  await fc.assert(fc.asyncProperty(steps, async (steps) => {
-    const story = new Story(steps)
-    await story.play()
-    reconciled += story.reconciled.size
-    ended += story.ended.size
-  }), { numRuns: 300 })
+  await fc.assert(
+    fc.asyncProperty(steps, async (steps) => {
+      const story = new Story(steps)
+      await story.play()
+      reconciled += story.reconciled.size
+      ended += story.ended.size
+    }),
+    { numRuns: 300 },
+  )
   assert.ok(reconciled > 100 && ended > 100, `${reconciled} reconciled and ${ended} ended are too few to say anything`)
 })

@@ -12,7 +12,11 @@ import { CASES, KINDS, Thing } from './finalizer_cases.ts'
 
 const server = new ApiServer()
 const api = new Api({ transport: server.handle })
-await installCrds([Thing], { api, clock: systemClock, log: silentLog, fieldManager: 'test' }, new AbortController().signal)
+await installCrds(
+  [Thing],
+  { api, clock: systemClock, log: silentLog, fieldManager: 'test' },
+  new AbortController().signal,
+)
 
 for (const resource of KINDS) {
   for (const [index, [name, run]] of CASES.entries()) {
@@ -25,7 +29,15 @@ test('what is remembered is bounded: the latest thousand, counted from what was 
   const client = { patch: async () => undefined } as unknown as Client
   const cleaned: number[] = []
   const clean = async (number: number, ...results: [{ requeueAfter: '1s' }] | []): Promise<void> => {
-    const metadata = { name: 'a', namespace: 'default', uid: `${number}`, resourceVersion: '1', creationTimestamp: '', deletionTimestamp: 'now', finalizers: ['example.dev/ours'] }
+    const metadata = {
+      name: 'a',
+      namespace: 'default',
+      uid: `${number}`,
+      resourceVersion: '1',
+      creationTimestamp: '',
+      deletionTimestamp: 'now',
+      finalizers: ['example.dev/ours'],
+    }
     const object: KubeObject = { apiVersion: 'test.dev/v1', kind: 'Thing', metadata }
     const cleanup = async () => (cleaned.push(number), results[0])
     await finalizer.run(object, { client, reconcile: () => Promise.reject(new Error('it is being deleted')), cleanup })

@@ -1,6 +1,6 @@
 /** A finalizer, one run after another, with objects as stale as a cache may have them: functions, for any server of the API. */
 import assert from 'node:assert/strict'
-import { defineResource, type Client, type Resource, type Transport } from 'kubeloop'
+import { type Client, defineResource, type Resource, type Transport } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { Finalizer } from '../../lib/controller/finalizer.ts'
 import type { Result } from '../../lib/controller/result.ts'
@@ -45,11 +45,15 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
   const finalizer = new Finalizer(resource, OURS)
   const done: string[] = []
   return {
-    client, asked, done,
+    client,
+    asked,
+    done,
     what: `${resource.kind} "default/${name}"`,
-    create: (finalizers: readonly string[] = []) => admin.create(resource, { metadata: { ...REF, finalizers }, ...(resource.group ? { spec: {} } : {}) }),
+    create: (finalizers: readonly string[] = []) =>
+      admin.create(resource, { metadata: { ...REF, finalizers }, ...(resource.group ? { spec: {} } : {}) }),
     /** What the others do to the list. */
-    others: (finalizers: string[]) => admin.edit(resource, REF, (draft) => void (draft.metadata.finalizers = finalizers)),
+    others: (finalizers: string[]) =>
+      admin.edit(resource, REF, (draft) => void (draft.metadata.finalizers = finalizers)),
     async finalizers(): Promise<readonly string[] | 'gone'> {
       const object = await admin.get(resource, REF)
       return object ? (object.metadata.finalizers ?? []) : 'gone'
@@ -59,10 +63,17 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
       await admin.delete(resource, REF)
       return (await admin.get(resource, REF))!
     },
-    run: (object: KubeObject, cleanup: (object: KubeObject) => Result | Promise<Result> = () => {}, by = client): Promise<Result> =>
+    run: (
+      object: KubeObject,
+      cleanup: (object: KubeObject) => Result | Promise<Result> = () => {},
+      by = client,
+    ): Promise<Result> =>
       finalizer.run(object, {
         client: by,
-        reconcile: async ({ metadata }) => void done.push(`reconciled ${metadata.uid === object.metadata.uid ? 'it' : 'another'} with ${metadata.finalizers?.join()}`),
+        reconcile: async ({ metadata }) =>
+          void done.push(
+            `reconciled ${metadata.uid === object.metadata.uid ? 'it' : 'another'} with ${metadata.finalizers?.join()}`,
+          ),
         cleanup: async (deleted) => {
           done.push('cleaned up')
           return await cleanup(deleted)
@@ -170,8 +181,14 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     const { create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
     const object = await deleted()
-    await assert.rejects(run(object, () => Promise.reject(new Error('the cloud is down'))), /^Error: the cloud is down$/)
-    await assert.rejects(run(object, () => ({ requeueAfter: 0 })), /Cannot clean up again after 0: a cleanup returns nothing when it has ended/)
+    await assert.rejects(
+      run(object, () => Promise.reject(new Error('the cloud is down'))),
+      /^Error: the cloud is down$/,
+    )
+    await assert.rejects(
+      run(object, () => ({ requeueAfter: 0 })),
+      /Cannot clean up again after 0: a cleanup returns nothing when it has ended/,
+    )
     await assert.rejects(run(object, () => ({ requeue: false })), RangeError)
     await assert.rejects(run(object, () => ({}) as never), RangeError)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
@@ -214,17 +231,32 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await create([OURS])
     const object = await deleted()
     const running = new AbortController()
-    await assert.rejects(run(object, () => running.abort(new Error('it took too long')), client.bound(running)), /it took too long/)
-    const fence = { signal: new AbortController().signal, check: () => { throw new Error('the lease is lost') } }
+    await assert.rejects(
+      run(object, () => running.abort(new Error('it took too long')), client.bound(running)),
+      /it took too long/,
+    )
+    const fence = {
+      signal: new AbortController().signal,
+      check: () => {
+        throw new Error('the lease is lost')
+      },
+    }
     await assert.rejects(run(object, () => {}, client.fenced(fence)), /the lease is lost/)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
   ['a refusal says what was to be written, and keeps its cause', async (place) => {
     let code = 403
-    const { what, create, run, done, asked } = working(place, ({ method }) => (method === 'PATCH' ? refusal(code) : undefined))
+    const { what, create, run, done, asked } = working(
+      place,
+      ({ method }) => (method === 'PATCH' ? refusal(code) : undefined),
+    )
     const stale = await create()
-    const message = 'Cannot add the finalizer "example.dev/ours" to ' + `${what}: Cannot patch ${what}: the server says 403`
-    await assert.rejects(run(stale), (error: Error) => error.message === message && (error.cause as { code: number }).code === 403)
+    const message = 'Cannot add the finalizer "example.dev/ours" to ' +
+      `${what}: Cannot patch ${what}: the server says 403`
+    await assert.rejects(
+      run(stale),
+      (error: Error) => error.message === message && (error.cause as { code: number }).code === 403,
+    )
     assert.deepEqual([asked.splice(0), done], [['PATCH'], []])
     // What is invalid for another reason would be so again.
     code = 422
@@ -236,7 +268,10 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
   }],
   ['a conflict is tried again', async (place) => {
     let refusals = 3
-    const { create, deleted, run, done, finalizers } = working(place, ({ method }) => (method === 'PATCH' && refusals-- > 0 ? refusal(409) : undefined))
+    const { create, deleted, run, done, finalizers } = working(
+      place,
+      ({ method }) => (method === 'PATCH' && refusals-- > 0 ? refusal(409) : undefined),
+    )
     await create([OURS])
     await run(await deleted())
     assert.deepEqual([done, await finalizers()], [['cleaned up'], 'gone'])
@@ -244,7 +279,13 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
 ]
 
 function refusal(code: number): HttpResponse {
-  const text = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `the server says ${code}`, code })
+  const text = JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    message: `the server says ${code}`,
+    code,
+  })
   return {
     status: code,
     headers: { 'content-type': 'application/json' },

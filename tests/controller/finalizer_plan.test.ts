@@ -10,7 +10,11 @@ const OURS = 'example.dev/ours'
 
 function object(finalizers: readonly string[] | undefined, isDeleting: boolean, uid = '1'): KubeObject {
   const metadata = {
-    name: 'a', namespace: 'default', uid, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z',
+    name: 'a',
+    namespace: 'default',
+    uid,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
     ...(isDeleting ? { deletionTimestamp: '2026-01-02T00:00:00Z' } : {}),
     ...(finalizers ? { finalizers } : {}),
   }
@@ -19,22 +23,35 @@ function object(finalizers: readonly string[] | undefined, isDeleting: boolean, 
 
 const same = { op: 'test', path: '/metadata/uid', value: '1' }
 const at = (place: number, op: 'test' | 'remove') =>
-  op === 'test' ? { op, path: `/metadata/finalizers/${place}`, value: OURS } : { op, path: `/metadata/finalizers/${place}` }
+  op === 'test'
+    ? { op, path: `/metadata/finalizers/${place}`, value: OURS }
+    : { op, path: `/metadata/finalizers/${place}` }
 
 const table: readonly (readonly [finalizers: readonly string[] | undefined, isDeleting: boolean, plan: object])[] = [
   [undefined, false, {
     kind: 'add',
-    patch: [same, { op: 'test', path: '/metadata/finalizers', value: null }, { op: 'add', path: '/metadata/finalizers', value: [OURS] }],
+    patch: [same, { op: 'test', path: '/metadata/finalizers', value: null }, {
+      op: 'add',
+      path: '/metadata/finalizers',
+      value: [OURS],
+    }],
   }],
   [['b/b'], false, {
     kind: 'add',
-    patch: [same, { op: 'test', path: '/metadata/finalizers', value: ['b/b'] }, { op: 'add', path: '/metadata/finalizers/-', value: OURS }],
+    patch: [same, { op: 'test', path: '/metadata/finalizers', value: ['b/b'] }, {
+      op: 'add',
+      path: '/metadata/finalizers/-',
+      value: OURS,
+    }],
   }],
   [[OURS], false, { kind: 'reconcile' }],
   [['b/b', OURS], false, { kind: 'reconcile' }],
   [[OURS], true, { kind: 'clean', patch: [same, at(0, 'test'), at(0, 'remove')] }],
   [['b/b', OURS, 'c/c'], true, { kind: 'clean', patch: [same, at(1, 'test'), at(1, 'remove')] }],
-  [[OURS, 'b/b', OURS], true, { kind: 'clean', patch: [same, at(2, 'test'), at(2, 'remove'), at(0, 'test'), at(0, 'remove')] }],
+  [[OURS, 'b/b', OURS], true, {
+    kind: 'clean',
+    patch: [same, at(2, 'test'), at(2, 'remove'), at(0, 'test'), at(0, 'remove')],
+  }],
   [undefined, true, { kind: 'ignore' }],
   [['b/b'], true, { kind: 'ignore' }],
 ]
@@ -54,25 +71,56 @@ test('whatever the list has become meanwhile, a plan does nothing to it or only 
     const before = object(found.length > 0 ? found : undefined, isDeleting, uid)
     let after: readonly string[]
     try {
-      after = (jsonPatch(before as unknown as Json, plan.patch as unknown as Json) as unknown as KubeObject).metadata.finalizers ?? []
+      after = (jsonPatch(before as unknown as Json, plan.patch as unknown as Json) as unknown as KubeObject).metadata
+        .finalizers ?? []
     } catch {
       // Refused: it has to be so only where the object is another one, or the list was changed.
       assert.ok(uid !== '1' || JSON.stringify(planned) !== JSON.stringify(found))
       return
     }
     assert.equal(uid, '1', 'a namesake is left alone')
-    assert.deepEqual(after.filter((each) => each !== OURS), found.filter((each) => each !== OURS), 'those of others stay, in their order')
+    assert.deepEqual(
+      after.filter((each) => each !== OURS),
+      found.filter((each) => each !== OURS),
+      'those of others stay, in their order',
+    )
     if (plan.kind === 'add') assert.deepEqual(after, [...found, OURS])
-    else assert.equal(after.filter((each) => each === OURS).length, found.filter((each) => each === OURS).length - planned.filter((each) => each === OURS).length)
+    else {assert.equal(
+        after.filter((each) => each === OURS).length,
+        found.filter((each) => each === OURS).length - planned.filter((each) => each === OURS).length,
+      )}
   }))
 })
 
 test('a finalizer is a domain and a name', () => {
   const label = 'a'.repeat(63)
-  for (const name of ['example.dev/cleanup', 'x/Y_z.1', `${label}/${label}`, `${label}.${label}.${label}.${'a'.repeat(61)}/a`]) {
+  for (
+    const name of [
+      'example.dev/cleanup',
+      'x/Y_z.1',
+      `${label}/${label}`,
+      `${label}.${label}.${label}.${'a'.repeat(61)}/a`,
+    ]
+  ) {
     assert.ok(isFinalizerName(name), name)
   }
-  for (const name of ['', 'cleanup', '/a', 'a/', 'a/b/c', 'Example.dev/a', 'a..b/c', 'a/-b', 'a/b-', '-a/b', `a/${label}a`, `${`${label}.`.repeat(4)}a/a`, 'a/b\n']) {
+  for (
+    const name of [
+      '',
+      'cleanup',
+      '/a',
+      'a/',
+      'a/b/c',
+      'Example.dev/a',
+      'a..b/c',
+      'a/-b',
+      'a/b-',
+      '-a/b',
+      `a/${label}a`,
+      `${`${label}.`.repeat(4)}a/a`,
+      'a/b\n',
+    ]
+  ) {
     assert.ok(!isFinalizerName(name), name)
   }
 })

@@ -11,14 +11,26 @@ let version = 1
 function object(more: object = {}): KubeObject & { readonly metadata: { readonly managedFields?: unknown } } {
   const resourceVersion = String(version++)
   return {
-    apiVersion: 'v1', kind: 'ConfigMap',
-    metadata: { name: 'a', namespace: 'default', uid: '1', creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion, ...more },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: 'a',
+      namespace: 'default',
+      uid: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      resourceVersion,
+      ...more,
+    },
   }
 }
 const deleting = { deletionTimestamp: '2026-01-02T00:00:00Z' }
 
 function passes(predicate: Predicate | undefined, now: KubeObject, before?: KubeObject, kind?: 'deleted'): boolean {
-  const change = kind ? { kind, object: now } : before ? { kind: 'updated', object: now, old: before } : { kind: 'added', object: now }
+  const change = kind
+    ? { kind, object: now }
+    : before
+    ? { kind: 'updated', object: now, old: before }
+    : { kind: 'added', object: now }
   return predicate!(now, before, change as never)
 }
 

@@ -9,7 +9,13 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
 import { controlling } from './controlling.ts'
 
-const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({ verb: 'update', kind: 'Pod', key: 'default/a', result: 'changed', ...change })
+const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
+  verb: 'update',
+  kind: 'Pod',
+  key: 'default/a',
+  result: 'changed',
+  ...change,
+})
 const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', writes })
 
 test('a key is hot with its 51st run that writes within 10 s, and is told of once in 10 s', async () => {
@@ -17,10 +23,15 @@ test('a key is hot with its 51st run that writes within 10 s, and is told of onc
   const hot = hotKeys(clock)
   for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs}`)
   await clock.advance(10_000)
-  assert.match(hot.ended('a', run(write()))!, /^Pod "default\/a" was reconciled 51 times in 10 s and wrote each time \(/)
+  assert.match(
+    hot.ended('a', run(write()))!,
+    /^Pod "default\/a" was reconciled 51 times in 10 s and wrote each time \(/,
+  )
   for (let runs = 0; runs < 200; runs++) assert.equal(hot.ended('a', run(write())), undefined)
   await clock.advance(1)
-  for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs} of the next 10 s`)
+  for (let runs = 1; runs <= 50; runs++) {
+    assert.equal(hot.ended('a', run(write())), undefined, `run ${runs} of the next 10 s`)
+  }
   assert.match(hot.ended('a', run(write()))!, /51 times in 0 ms/)
 })
 
@@ -54,11 +65,21 @@ test('what it says names what was noted and written lately, each once, and a bou
     if (hot.notes('a')) hot.note('a', 'ConfigMap deleted')
     else hot.ended('b', run(write()))
     if (runs < 20) hot.ended('a', run(write({ key: `early ${runs}` })))
-    else hot.ended('a', run(write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' }), write({ result: 'unchanged' })))
+    else {hot.ended(
+        'a',
+        run(
+          write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' }),
+          write({ result: 'unchanged' }),
+        ),
+      )}
   }
   hot.note('never ran', 'added')
-  const expected = 'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it cause itself, or undo what another one writes?'
-  assert.equal(hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))), expected)
+  const expected =
+    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it cause itself, or undo what another one writes?'
+  assert.equal(
+    hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
+    expected,
+  )
   const other = hotKeys(new FakeClock())
   let text: string | undefined
   for (let runs = 0; runs <= 50; runs++) text = other.ended('a', run(write({ key: `default/${runs}` })))
@@ -83,7 +104,12 @@ const writing = async ({ onWrite }: Run) => {
 
 test('a controller warns of a hot key, with its causes and the fields of the run', async () => {
   const lines: { message: string; fields: LogFields | undefined }[] = []
-  const log: Log = { debug() {}, info() {}, error() {}, warn: (message, fields) => void lines.push({ message, fields }) }
+  const log: Log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message, fields) => void lines.push({ message, fields }),
+  }
   const c = controlling({ pods: [pod('a', '1')], log, uuid: () => 'id', reconcile: writing })
   await c.start()
   await c.clock.advance(40)
@@ -91,17 +117,20 @@ test('a controller warns of a hot key, with its causes and the fields of the run
   c.stream.send('MODIFIED', pod('a', '6'))
   await c.clock.advance(20)
   assert.deepEqual(lines, [{
-    message: 'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it cause itself, or undo what another one writes?',
+    message:
+      'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it cause itself, or undo what another one writes?',
     fields: { controller: 'test', kind: 'Pod', namespace: 'default', name: 'a', reconcileID: 'id' },
   }])
   await c.end()
 })
 
 test('retries and requeues of a key that writes are loops, too', async () => {
-  for (const [reconcile, cause] of [
-    [async ({ onWrite }: Run) => (onWrite!(write()), { requeue: true }), 'requeued'],
-    [async ({ onWrite }: Run) => (onWrite!(write()), Promise.reject(new Error('mine'))), 'retry 26'],
-  ] as const) {
+  for (
+    const [reconcile, cause] of [
+      [async ({ onWrite }: Run) => (onWrite!(write()), { requeue: true }), 'requeued'],
+      [async ({ onWrite }: Run) => (onWrite!(write()), Promise.reject(new Error('mine'))), 'retry 26'],
+    ] as const
+  ) {
     const c = controlling({ pods: [pod('a', '1')], backoff: { baseMs: 1, maxMs: 1 }, reconcile })
     await c.start()
     await c.clock.advance(60)

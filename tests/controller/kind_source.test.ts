@@ -5,33 +5,54 @@ import type { AnyResource } from '../../lib/core/resource.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { Informer } from '../../lib/cache/informer.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
-import { controllerKey, ownerKeys, ownKey, type KeyMapper } from '../../lib/controller/handlers.ts'
+import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource, type KindSourceOptions } from '../../lib/controller/kind_source.ts'
 import type { Sink } from '../../lib/controller/source.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, NODE, pod } from '../cache/scripted_server.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { fed, keptSink, settle, toldInformer, type Fed } from './fixture.ts'
+import { type Fed, fed, keptSink, settle, toldInformer } from './fixture.ts'
 
 const FOO: AnyResource = { group: 'example.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
 const NO_CALL = { signal: new AbortController().signal }
 
 /** A source of pods that begins with those given. */
-function sourcing(options: Partial<KindSourceOptions> & { readonly pods?: Parameters<typeof fed>[1]; readonly inputs?: (clock: FakeClock) => Fed[]; readonly passes?: Sink['passes'] } = {}) {
+function sourcing(
+  options: Partial<KindSourceOptions> & {
+    readonly pods?: Parameters<typeof fed>[1]
+    readonly inputs?: (clock: FakeClock) => Fed[]
+    readonly passes?: Sink['passes']
+  } = {},
+) {
   const { pods, inputs, passes, ...more } = options
   const clock = new FakeClock()
   const feeds = inputs?.(clock) ?? [fed(clock, pods ?? [])]
   const { lines, log } = keptLog()
-  const source = new KindSource({ informers: feeds.map(({ informer }) => informer), map: ownKey, own: true, clock, log, ...more })
+  const source = new KindSource({
+    informers: feeds.map(({ informer }) => informer),
+    map: ownKey,
+    own: true,
+    clock,
+    log,
+    ...more,
+  })
   const signal = countedSignal()
   const caching = new AbortController()
   const kept = keptSink(passes)
   let over = false
   const state = { isSynced: false }
   return {
-    source, clock, lines, feeds, stream: feeds[0]!.stream, informer: feeds[0]!.informer, listeners: signal.listeners, state,
-    keys: kept.keys, added: kept.added,
+    source,
+    clock,
+    lines,
+    feeds,
+    stream: feeds[0]!.stream,
+    informer: feeds[0]!.informer,
+    listeners: signal.listeners,
+    state,
+    keys: kept.keys,
+    added: kept.added,
     isOver: () => over,
     stop: () => signal.controller.abort(new Error('the test is over')),
     end: () => caching.abort(new Error('the test is over')),
@@ -47,7 +68,11 @@ function sourcing(options: Partial<KindSourceOptions> & { readonly pods?: Parame
 test('it is synced when the keys of all that exists in every informer are queued', async () => {
   const s = sourcing({ inputs: (clock) => [fed(clock, [pod('a', '1'), pod('b', '2')]), fed(clock, [pod('c', '3')])] })
   await s.start()
-  assert.deepEqual([s.keys().sort(), s.state.isSynced, s.source.missing], [['default/a', 'default/b', 'default/c'], true, []])
+  assert.deepEqual([s.keys().sort(), s.state.isSynced, s.source.missing], [
+    ['default/a', 'default/b', 'default/c'],
+    true,
+    [],
+  ])
   const waiting = sourcing({ inputs: (clock) => [fed(clock, []), fed(clock, undefined, NODE)] })
   await waiting.start()
   assert.deepEqual([waiting.state.isSynced, waiting.source.missing], [false, ['nodes']])
@@ -56,7 +81,17 @@ test('it is synced when the keys of all that exists in every informer are queued
 
 test('the controlling owner is whom a change concerns, by group and kind in whatever version', () => {
   const map = (object: ReturnType<typeof pod>) => controllerKey(FOO)(object, NO_CALL)
-  const owned = (over: object = {}): ReturnType<typeof pod> => pod('a', '1', { ownerReferences: [{ apiVersion: 'example.dev/v1beta1', kind: 'Foo', name: 'f', uid: 'u', controller: true, ...over }] })
+  const owned = (over: object = {}): ReturnType<typeof pod> =>
+    pod('a', '1', {
+      ownerReferences: [{
+        apiVersion: 'example.dev/v1beta1',
+        kind: 'Foo',
+        name: 'f',
+        uid: 'u',
+        controller: true,
+        ...over,
+      }],
+    })
   assert.deepEqual(map(owned()), [{ namespace: 'default', name: 'f' }])
   assert.deepEqual(map(owned({ controller: false })), [])
   assert.deepEqual(map(owned({ kind: 'Bar' })), [])
@@ -66,12 +101,26 @@ test('the controlling owner is whom a change concerns, by group and kind in what
 })
 
 test('every owner of the kind is concerned where that is asked for, each once', async () => {
-  const reference = (name: string, controller: boolean): OwnerReference => ({ apiVersion: 'example.dev/v1', kind: 'Foo', name, uid: name, controller })
-  const owned = pod('a', '1', { ownerReferences: [reference('f', true), reference('g', false), { ...reference('h', false), kind: 'Bar' }] })
-  assert.deepEqual(ownerKeys(FOO)(owned, NO_CALL), [{ namespace: 'default', name: 'f' }, { namespace: 'default', name: 'g' }])
+  const reference = (name: string, controller: boolean): OwnerReference => ({
+    apiVersion: 'example.dev/v1',
+    kind: 'Foo',
+    name,
+    uid: name,
+    controller,
+  })
+  const owned = pod('a', '1', {
+    ownerReferences: [reference('f', true), reference('g', false), { ...reference('h', false), kind: 'Bar' }],
+  })
+  assert.deepEqual(ownerKeys(FOO)(owned, NO_CALL), [{ namespace: 'default', name: 'f' }, {
+    namespace: 'default',
+    name: 'g',
+  }])
   assert.deepEqual(ownerKeys({ ...FOO, scope: 'Cluster' })(owned, NO_CALL), [{ name: 'f' }, { name: 'g' }])
   assert.deepEqual(ownerKeys(FOO)(pod('a', '1'), NO_CALL), [])
-  const s = sourcing({ pods: [pod('a', '1', { ownerReferences: [reference('f', true), reference('f', false)] })], map: ownerKeys(FOO) })
+  const s = sourcing({
+    pods: [pod('a', '1', { ownerReferences: [reference('f', true), reference('f', false)] })],
+    map: ownerKeys(FOO),
+  })
   await s.start()
   assert.deepEqual(s.keys(), ['default/f'])
   s.stop()
@@ -79,7 +128,10 @@ test('every owner of the kind is concerned where that is asked for, each once', 
 })
 
 test('what is cluster-scoped has no owner in a namespace', () => {
-  const owned = pod('a', '1', { namespace: '', ownerReferences: [{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'f', uid: 'u', controller: true }] })
+  const owned = pod('a', '1', {
+    namespace: '',
+    ownerReferences: [{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'f', uid: 'u', controller: true }],
+  })
   assert.deepEqual([controllerKey(FOO)(owned, NO_CALL), ownerKeys(FOO)(owned, NO_CALL)], [[], []])
 })
 
@@ -99,25 +151,43 @@ test('an object that moves from one owner to another concerns both, and one that
 
 test('a predicate keeps out what it does not want, and is told what was before', async () => {
   const asked: string[] = []
-  const s = sourcing({ pods: [pod('a', '1')], when: (now, before) => (asked.push(`${before?.metadata.resourceVersion}→${now.metadata.resourceVersion}`), now.metadata.resourceVersion !== '6') })
+  const s = sourcing({
+    pods: [pod('a', '1')],
+    when: (
+      now,
+      before,
+    ) => (asked.push(`${before?.metadata.resourceVersion}→${now.metadata.resourceVersion}`),
+      now.metadata.resourceVersion !== '6'),
+  })
   await s.start()
   s.stream.send('MODIFIED', pod('a', '6'))
   s.stream.send('MODIFIED', pod('a', '7'))
   s.stream.send('DELETED', pod('a', '8'))
   await settle(s.clock)
-  assert.deepEqual([s.keys(), asked], [['default/a', 'default/a', 'default/a'], ['undefined→1', '1→6', '6→7', 'undefined→8']])
+  assert.deepEqual([s.keys(), asked], [['default/a', 'default/a', 'default/a'], [
+    'undefined→1',
+    '1→6',
+    '6→7',
+    'undefined→8',
+  ]])
   s.stop()
   s.end()
 })
 
 test('a predicate that throws a thousand times lets all pass, in a few lines', async () => {
-  const s = sourcing({ pods: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, '1')), when: () => assert.fail('mine') })
+  const s = sourcing({
+    pods: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, '1')),
+    when: () => assert.fail('mine'),
+  })
   await s.start()
   assert.deepEqual([s.keys().length, s.lines.length], [1000, 5])
   await s.clock.advance(60_000)
   s.stream.send('ADDED', pod('late', '6'))
   await settle(s.clock)
-  assert.equal(s.lines.at(-1), 'error A predicate threw for Pod "default/late", which passes: mine (and 995 more like it)')
+  assert.equal(
+    s.lines.at(-1),
+    'error A predicate threw for Pod "default/late", which passes: mine (and 995 more like it)',
+  )
   s.stop()
   s.end()
 })
@@ -125,14 +195,18 @@ test('a predicate that throws a thousand times lets all pass, in a few lines', a
 test('a predicate that throws lets pass, and is logged', async () => {
   const s = sourcing({ pods: [pod('a', '1')], when: () => assert.fail('mine') })
   await s.start()
-  assert.deepEqual([s.keys(), s.lines], [['default/a'], ['error A predicate threw for Pod "default/a", which passes: mine']])
+  assert.deepEqual([s.keys(), s.lines], [['default/a'], [
+    'error A predicate threw for Pod "default/a", which passes: mine',
+  ]])
   s.stop()
   s.end()
 })
 
 test('a map function that throws keeps its event, which steps aside and is tried again later and later; those behind it go on', async () => {
   let failures = 3
-  const map: KeyMapper = ({ metadata }) => (metadata.name === 'bad' && failures-- > 0 ? assert.fail('mine') : [{ name: metadata.name }])
+  const map: KeyMapper = (
+    { metadata },
+  ) => (metadata.name === 'bad' && failures-- > 0 ? assert.fail('mine') : [{ name: metadata.name }])
   const s = sourcing({ pods: [pod('a', '1'), pod('bad', '2'), pod('c', '3')], map })
   await s.start()
   assert.deepEqual([s.keys(), s.state.isSynced, s.source.idle], [['a', 'c'], true, true])
@@ -155,23 +229,33 @@ test('a map function that throws keeps its event, which steps aside and is tried
 test('later events of an object whose map function fails wait behind it: its newest state is mapped, and owners it had are told', async () => {
   let isBroken = true
   const asked: string[] = []
-  const map: KeyMapper = ({ metadata }) => (asked.push(metadata.resourceVersion), isBroken ? assert.fail('mine') : [{ name: metadata.labels?.['owner'] ?? 'none' }])
+  const map: KeyMapper = (
+    { metadata },
+  ) => (asked.push(metadata.resourceVersion),
+    isBroken ? assert.fail('mine') : [{ name: metadata.labels?.['owner'] ?? 'none' }])
   const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
   await s.start()
-  for (const [version, owner] of [['6', 'y'], ['7', 'z']] as const) s.stream.send('MODIFIED', pod('a', version, { labels: { owner } }))
+  for (const [version, owner] of [['6', 'y'], ['7', 'z']] as const) {
+    s.stream.send('MODIFIED', pod('a', version, { labels: { owner } }))
+  }
   await settle(s.clock)
   assert.deepEqual(asked, ['1'], 'an event behind the failed one was mapped before its turn')
   isBroken = false
   await s.clock.advance(100)
   await settle(s.clock)
-  assert.deepEqual([s.added, asked], [[{ key: 'z', priority: 0 }, { key: 'y', priority: 0 }, { key: 'x', priority: 0 }], ['1', '7', '6', '1']])
+  assert.deepEqual([s.added, asked], [
+    [{ key: 'z', priority: 0 }, { key: 'y', priority: 0 }, { key: 'x', priority: 0 }],
+    ['1', '7', '6', '1'],
+  ])
   s.stop()
   s.end()
 })
 
 test('an object that could be mapped at last begins anew when it fails again', async () => {
   let failures = 2
-  const s = sourcing({ map: ({ metadata }) => (failures-- > 0 ? assert.fail('mine') : [{ name: metadata.resourceVersion }]) })
+  const s = sourcing({
+    map: ({ metadata }) => (failures-- > 0 ? assert.fail('mine') : [{ name: metadata.resourceVersion }]),
+  })
   await s.start()
   s.stream.send('ADDED', pod('a', '6'))
   await s.clock.advance(300)
@@ -187,7 +271,11 @@ test('an object that could be mapped at last begins anew when it fails again', a
 })
 
 test('an event that comes while its object is tried again is mapped too', async () => {
-  const answers = [Promise.reject(new Error('mine')), Promise.withResolvers<{ name: string }[]>(), Promise.resolve([{ name: 'newest' }])] as const
+  const answers = [
+    Promise.reject(new Error('mine')),
+    Promise.withResolvers<{ name: string }[]>(),
+    Promise.resolve([{ name: 'newest' }]),
+  ] as const
   answers[0].catch(() => {})
   let at = 0
   const map: KeyMapper = () => at === 0 ? (at++, answers[0]) : at === 1 ? (at++, answers[1].promise) : answers[2]
@@ -233,7 +321,12 @@ test('first lists and updates without news have low priority, all else has none'
   s.stream.send('ADDED', pod('b', '7'))
   s.stream.send('DELETED', pod('b', '8'))
   await settle(s.clock)
-  assert.deepEqual(s.added.map(({ key, priority }) => `${key} ${priority}`), ['default/a -100', 'default/a 0', 'default/b 0', 'default/b 0'])
+  assert.deepEqual(s.added.map(({ key, priority }) => `${key} ${priority}`), [
+    'default/a -100',
+    'default/a 0',
+    'default/b 0',
+    'default/b 0',
+  ])
   s.stop()
   s.end()
 })
@@ -242,7 +335,13 @@ test('a deletion that was only inferred from a list is one like any other', asyn
   const { informer, tell } = toldInformer()
   const { sink, added } = keptSink()
   const stop = new AbortController()
-  const source = new KindSource({ informers: [informer], map: ownKey, own: true, clock: new FakeClock(), log: keptLog().log })
+  const source = new KindSource({
+    informers: [informer],
+    map: ownKey,
+    own: true,
+    clock: new FakeClock(),
+    log: keptLog().log,
+  })
   const run = source.start(sink, stop.signal)
   tell({ kind: 'deleted', object: pod('a', '1'), stale: true })
   assert.deepEqual(added, [{ key: 'default/a', priority: 0 }])
@@ -254,7 +353,13 @@ test('an update without news has low priority too', async () => {
   const { informer, tell } = toldInformer()
   const { sink, added } = keptSink()
   const stop = new AbortController()
-  const source = new KindSource({ informers: [informer], map: ownKey, own: true, clock: new FakeClock(), log: keptLog().log })
+  const source = new KindSource({
+    informers: [informer],
+    map: ownKey,
+    own: true,
+    clock: new FakeClock(),
+    log: keptLog().log,
+  })
   const run = source.start(sink, stop.signal)
   tell({ kind: 'updated', object: pod('a', '1'), old: pod('a', '1') })
   tell({ kind: 'updated', object: pod('b', '2'), old: pod('b', '1') })
@@ -266,12 +371,22 @@ test('an update without news has low priority too', async () => {
 test('what the controller lets pass is asked before the source, and what either keeps out is not mapped', async () => {
   const asked: string[] = []
   const passes: Sink['passes'] = (delta) => (asked.push(`controller ${delta.kind}`), delta.kind !== 'updated')
-  const s = sourcing({ pods: [pod('a', '1')], passes, when: (_now, _before, change) => (asked.push(`source ${change.kind}`), change.kind !== 'deleted') })
+  const s = sourcing({
+    pods: [pod('a', '1')],
+    passes,
+    when: (_now, _before, change) => (asked.push(`source ${change.kind}`), change.kind !== 'deleted'),
+  })
   await s.start()
   s.stream.send('MODIFIED', pod('a', '6'))
   s.stream.send('DELETED', pod('a', '7'))
   await settle(s.clock)
-  assert.deepEqual([s.keys(), asked], [['default/a'], ['controller added', 'source added', 'controller updated', 'controller deleted', 'source deleted']])
+  assert.deepEqual([s.keys(), asked], [['default/a'], [
+    'controller added',
+    'source added',
+    'controller updated',
+    'controller deleted',
+    'source deleted',
+  ]])
   s.stop()
   s.end()
 })
@@ -279,7 +394,10 @@ test('what the controller lets pass is asked before the source, and what either 
 test('a source starts once', async () => {
   const s = sourcing({})
   await s.start()
-  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source of pods: it was started already/)
+  await assert.rejects(
+    s.source.start(keptSink().sink, new AbortController().signal),
+    /Cannot start the source of pods: it was started already/,
+  )
   s.stop()
   s.end()
 })
@@ -296,7 +414,10 @@ test('a generator that fails half way, a key without a name, and no keys at all 
   ]
   for (const fails of wrong) {
     let tries = 0
-    const s = sourcing({ pods: [pod('a', '1')], map: (object, call, event) => (tries++ === 0 ? fails(object, call, event) : [{ name: 'right' }]) })
+    const s = sourcing({
+      pods: [pod('a', '1')],
+      map: (object, call, event) => (tries++ === 0 ? fails(object, call, event) : [{ name: 'right' }]),
+    })
     await s.start()
     assert.deepEqual(s.keys(), [], String(fails))
     await s.clock.advance(100)
@@ -380,11 +501,18 @@ test('who waits for the sync of an informer that is stopped goes on', async () =
 test('a map function is given the event: added and whether by the first list, updated for both states, deleted, and the newest when it is tried again', async () => {
   const calls: string[] = []
   let fails = false
-  const s = sourcing({ pods: [pod('a', '1')], map: (object, _call, event) => {
-    const old = event.kind === 'updated' ? ` from ${event.old.metadata.resourceVersion}` : event.kind === 'added' ? ` initial ${event.initial}` : ''
-    calls.push(`${object.metadata.resourceVersion}: ${event.kind} ${event.object.metadata.resourceVersion}${old}`)
-    return fails ? assert.fail('mine') : [{ name: object.metadata.name }]
-  } })
+  const s = sourcing({
+    pods: [pod('a', '1')],
+    map: (object, _call, event) => {
+      const old = event.kind === 'updated'
+        ? ` from ${event.old.metadata.resourceVersion}`
+        : event.kind === 'added'
+        ? ` initial ${event.initial}`
+        : ''
+      calls.push(`${object.metadata.resourceVersion}: ${event.kind} ${event.object.metadata.resourceVersion}${old}`)
+      return fails ? assert.fail('mine') : [{ name: object.metadata.name }]
+    },
+  })
   const heard = (): string[] => calls.splice(0)
   await s.start()
   assert.deepEqual(heard(), ['1: added 1 initial true'])
@@ -418,7 +546,10 @@ test('with nothing but informers it queues the keys of their own objects, in the
   const tellAll = async (options: Partial<KindSourceOptions>): Promise<void> => {
     const stop = new AbortController()
     const source = new KindSource({ informers: [informer], ...options })
-    const running = source.start({ add: (_key, added) => void causes.push(added?.cause?.()), passes: () => true }, stop.signal)
+    const running = source.start(
+      { add: (_key, added) => void causes.push(added?.cause?.()), passes: () => true },
+      stop.signal,
+    )
     tell({ kind: 'added', object: pod('a', '1'), initial: false })
     stop.abort()
     await running

@@ -3,7 +3,15 @@ import { test } from 'node:test'
 import type { KubeObject, ObjectMeta } from '../../lib/core/objects.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import {
-  and, annotationsChanged, generationChanged, labelsChanged, matchesLabels, not, or, resourceVersionChanged, type Predicate,
+  and,
+  annotationsChanged,
+  generationChanged,
+  labelsChanged,
+  matchesLabels,
+  not,
+  or,
+  type Predicate,
+  resourceVersionChanged,
 } from '../../lib/controller/predicates.ts'
 import { pod } from '../cache/scripted_server.ts'
 
@@ -14,7 +22,8 @@ const at = (metadata: Partial<ObjectMeta>): KubeObject => {
 const created = (object: KubeObject): Delta => ({ kind: 'added', object, initial: false })
 const deleted = (object: KubeObject): Delta => ({ kind: 'deleted', object, stale: false })
 const updated = (old: KubeObject, object: KubeObject): Delta => ({ kind: 'updated', object, old })
-const passes = (predicate: Predicate, delta: Delta): boolean => predicate(delta.object, delta.kind === 'updated' ? delta.old : undefined, delta)
+const passes = (predicate: Predicate, delta: Delta): boolean =>
+  predicate(delta.object, delta.kind === 'updated' ? delta.old : undefined, delta)
 
 const web = at({ labels: { app: 'web' } }), plain = at({}), noted = at({ annotations: { note: 'x' } })
 const first = at({ generation: 1 }), second = at({ generation: 2 })
@@ -66,7 +75,11 @@ const table: readonly [string, Predicate, readonly (readonly [string, Delta, boo
     ['an object that leaves the selector', updated(web, plain), true],
     ['an update of one that never did', updated(plain, newer), false],
   ]],
-  ['matchesLabels of labels', matchesLabels({ app: 'web' }), [['a match', created(web), true], ['none', created(plain), false]]],
+  ['matchesLabels of labels', matchesLabels({ app: 'web' }), [['a match', created(web), true], [
+    'none',
+    created(plain),
+    false,
+  ]]],
   ['matchesLabels of nothing', matchesLabels(''), [['everything', created(plain), true]]],
 ]
 
@@ -83,26 +96,43 @@ test('what is no selector is refused at once', () => {
 test('and, or and not are what they say, in whatever combination, and ask no more than they must', () => {
   const asked: string[] = []
   const says = (name: string, answer: boolean): Predicate => () => (asked.push(name), answer)
-  for (const a of [true, false]) for (const b of [true, false]) {
-    const told = (predicate: Predicate): [boolean, string] => [passes(predicate, created(plain)), asked.splice(0).join('')]
-    assert.deepEqual(told(and(says('a', a), says('b', b))), [a && b, a ? 'ab' : 'a'])
-    assert.deepEqual(told(or(says('a', a), says('b', b))), [a || b, a ? 'a' : 'ab'])
-    assert.deepEqual(told(not(and(says('a', a), says('b', b)))), [!(a && b), a ? 'ab' : 'a'])
-    assert.deepEqual(told(and(not(says('a', a)), or(says('b', b), says('a', a)))), [!a && (b || a), a ? 'a' : b ? 'ab' : 'aba'])
+  for (const a of [true, false]) {
+    for (const b of [true, false]) {
+      const told = (
+        predicate: Predicate,
+      ): [boolean, string] => [passes(predicate, created(plain)), asked.splice(0).join('')]
+      assert.deepEqual(told(and(says('a', a), says('b', b))), [a && b, a ? 'ab' : 'a'])
+      assert.deepEqual(told(or(says('a', a), says('b', b))), [a || b, a ? 'a' : 'ab'])
+      assert.deepEqual(told(not(and(says('a', a), says('b', b)))), [!(a && b), a ? 'ab' : 'a'])
+      assert.deepEqual(told(and(not(says('a', a)), or(says('b', b), says('a', a)))), [
+        !a && (b || a),
+        a ? 'a' : b ? 'ab' : 'aba',
+      ])
+    }
   }
   assert.deepEqual([passes(and(), created(plain)), passes(or(), created(plain))], [true, false])
 })
 
 test('a predicate is told what kind of change it is, through and, or and not', () => {
   const kinds: string[] = []
-  const predicate: Predicate = (_now, _before, change) => (kinds.push(change.kind === 'added' ? `added ${change.initial}` : change.kind), true)
+  const predicate: Predicate = (
+    _now,
+    _before,
+    change,
+  ) => (kinds.push(change.kind === 'added' ? `added ${change.initial}` : change.kind), true)
   for (const delta of [created(plain), deleted(plain), updated(plain, newer)]) passes(not(and(or(predicate))), delta)
   assert.deepEqual(kinds, ['added false', 'deleted', 'updated'])
 })
 
 test('a predicate of two arguments is one, and so is one of a single kind', () => {
   const two: Predicate = (now, before) => before === undefined || generationChanged(now, before)
-  const ofFoo: Predicate<KubeObject & { readonly spec: { readonly size: number } }> = and((now, before) => now.spec.size !== before?.spec.size, labelsChanged)
+  const ofFoo: Predicate<KubeObject & { readonly spec: { readonly size: number } }> = and(
+    (now, before) => now.spec.size !== before?.spec.size,
+    labelsChanged,
+  )
   const foo = { ...web, spec: { size: 1 } }
-  assert.deepEqual([passes(two, updated(first, second)), ofFoo(foo, undefined, { kind: 'added', object: foo, initial: true })], [true, true])
+  assert.deepEqual([
+    passes(two, updated(first, second)),
+    ofFoo(foo, undefined, { kind: 'added', object: foo, initial: true }),
+  ], [true, true])
 })

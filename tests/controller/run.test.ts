@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '../../lib/observe/log.ts'
 import type { Result } from '../../lib/controller/result.ts'
-import { Runs, type Run } from '../../lib/controller/run.ts'
+import { type Run, Runs } from '../../lib/controller/run.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
@@ -50,7 +50,10 @@ test('abandoning aborts every run that is under way, with its reason, and those 
   abandon()
   await runs.once(keep, RUN)
   assert.deepEqual(signals.map(({ reason }) => (reason as Error).message), [
-    'The reconcile of this Pod has ended, and what it left behind does not go on', 'over', 'over', 'over',
+    'The reconcile of this Pod has ended, and what it left behind does not go on',
+    'over',
+    'over',
+    'over',
   ])
   gate.resolve()
   await Promise.all(held)

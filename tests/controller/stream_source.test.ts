@@ -9,7 +9,11 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { keptSink, settle } from './fixture.ts'
 
-function streaming(open: StreamSourceOptions['open'], more: Partial<StreamSourceOptions> = {}, clock = new FakeClock()) {
+function streaming(
+  open: StreamSourceOptions['open'],
+  more: Partial<StreamSourceOptions> = {},
+  clock = new FakeClock(),
+) {
   const { lines, log } = keptLog()
   const signal = countedSignal()
   const kept = keptSink()
@@ -18,7 +22,14 @@ function streaming(open: StreamSourceOptions['open'], more: Partial<StreamSource
   let isOver = false
   run.then(() => (isOver = true), () => {})
   return {
-    source, clock, lines, run, added: kept.added, keys: kept.keys, isOver: () => isOver, settle: () => settle(clock),
+    source,
+    clock,
+    lines,
+    run,
+    added: kept.added,
+    keys: kept.keys,
+    isOver: () => isOver,
+    settle: () => settle(clock),
     async end(): Promise<void> {
       signal.controller.abort(new Error('the test is over'))
       await settle(clock)
@@ -43,11 +54,15 @@ test('a stream that throws is opened again, later and later, and soon again once
   const opened: number[] = []
   const clock = new FakeClock()
   let left = 4
-  const s = streaming(async function* () {
-    opened.push(clock.monotonic())
-    if (opened.length === 4) yield { name: 'a' }
-    if (left-- > 0) throw new Error('broken')
-  }, {}, clock)
+  const s = streaming(
+    async function* () {
+      opened.push(clock.monotonic())
+      if (opened.length === 4) yield { name: 'a' }
+      if (left-- > 0) throw new Error('broken')
+    },
+    {},
+    clock,
+  )
   await s.settle()
   await s.clock.advance(10_000)
   await s.settle()
@@ -85,7 +100,13 @@ test('what names nothing is said, and the rest is queued', async () => {
 
 test('it pulls: the next item is asked for when the one before is queued, and none before the start', async () => {
   let asked = 0
-  const s = streaming(() => ({ [Symbol.asyncIterator]: () => ({ next: () => (asked++, asked > 3 ? new Promise(() => {}) : Promise.resolve({ done: false, value: { name: `${asked}` } })) }) }))
+  const s = streaming(() => ({
+    [Symbol.asyncIterator]: () => ({
+      next:
+        () => (asked++,
+          asked > 3 ? new Promise(() => {}) : Promise.resolve({ done: false, value: { name: `${asked}` } })),
+    }),
+  }))
   await s.settle()
   assert.deepEqual([s.keys(), asked], [['1', '2', '3'], 4])
   await s.end()
@@ -166,7 +187,10 @@ test('a full channel holds its sender up until the source has queued', async () 
 
 test('a stream source starts once', async () => {
   const s = streaming(() => new EventChannel<ObjectKey>())
-  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
+  await assert.rejects(
+    s.source.start(keptSink().sink, new AbortController().signal),
+    /Cannot start the source "mine": it was started already/,
+  )
   await s.end()
 })
 

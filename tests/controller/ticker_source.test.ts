@@ -16,7 +16,11 @@ function ticking(keys: TickerSourceOptions['keys'], more: Partial<TickerSourceOp
   const source = new TickerSource({ name: 'mine', everyMs: 1000, keys, clock, log, ...more })
   const run = source.start(kept.sink, signal.controller.signal)
   return {
-    source, clock, lines, added: kept.added, keys: kept.keys,
+    source,
+    clock,
+    lines,
+    added: kept.added,
+    keys: kept.keys,
     async end(): Promise<void> {
       signal.controller.abort(new Error('the test is over'))
       await settle(clock)
@@ -56,11 +60,19 @@ test('ticks do not overlap; those that a slow function has missed are one, and t
 })
 
 test('the next tick is a whole number of intervals away, after now', () => {
-  assert.deepEqual([[0, 0], [0, 999.5], [0, 1000], [1000, 999.9], [1000, 9_500_123]].map(([last, now]) => nextTick(last!, 1000, now!)), [1000, 1000, 2000, 2000, 9_501_000])
+  assert.deepEqual(
+    [[0, 0], [0, 999.5], [0, 1000], [1000, 999.9], [1000, 9_500_123]].map(([last, now]) => nextTick(last!, 1000, now!)),
+    [1000, 1000, 2000, 2000, 9_501_000],
+  )
 })
 
 test('a function that throws, rejects or names nothing is said, and asked again at the next tick', async () => {
-  const answers: (() => Promise<{ name: string }[]> | { name: string }[])[] = [() => assert.fail('mine'), () => Promise.reject(new Error('mine')), () => [{ name: '' }], () => [{ name: 'a' }]]
+  const answers: (() => Promise<{ name: string }[]> | { name: string }[])[] = [
+    () => assert.fail('mine'),
+    () => Promise.reject(new Error('mine')),
+    () => [{ name: '' }],
+    () => [{ name: 'a' }],
+  ]
   const s = ticking(() => answers.shift()!())
   await s.clock.advance(4000)
   assert.deepEqual([s.keys(), s.lines.length], [['a'], 3])
@@ -75,7 +87,9 @@ test('a function that never answers is given up after a minute, with its signal'
   assert.deepEqual([signals.length, signals[0]!.aborted], [1, false])
   await s.clock.advance(1)
   await settle(s.clock)
-  assert.deepEqual([signals[0]!.aborted, s.lines], [true, ['error Cannot tick in the source "mine": Its function did not answer within 1 m']])
+  assert.deepEqual([signals[0]!.aborted, s.lines], [true, [
+    'error Cannot tick in the source "mine": Its function did not answer within 1 m',
+  ]])
   await s.clock.advance(1000)
   assert.equal(signals.length, 2)
   await s.end()
@@ -88,9 +102,17 @@ test('an abort ends it at once, also while its function does not answer', async 
 })
 
 test('an interval that is none is refused, and a ticker starts once', async () => {
-  for (const everyMs of [0, -1, NaN, Infinity]) assert.throws(() => new TickerSource({ name: 'mine', everyMs, keys: () => [], clock: new FakeClock(), log: keptLog().log }), /its interval is/)
+  for (const everyMs of [0, -1, NaN, Infinity]) {
+    assert.throws(
+      () => new TickerSource({ name: 'mine', everyMs, keys: () => [], clock: new FakeClock(), log: keptLog().log }),
+      /its interval is/,
+    )
+  }
   const s = ticking(() => [])
-  await assert.rejects(s.source.start(keptSink().sink, new AbortController().signal), /Cannot start the source "mine": it was started already/)
+  await assert.rejects(
+    s.source.start(keptSink().sink, new AbortController().signal),
+    /Cannot start the source "mine": it was started already/,
+  )
   await s.end()
 })
 

@@ -14,10 +14,14 @@ const failing = (): Promise<Result> => Promise.reject(new Error('mine'))
 /** When the one pod was reconciled. */
 async function times(options: Partial<ControllerDependencies>, advanceMs: number): Promise<number[]> {
   const at: number[] = []
-  const c = controlling({ pods: [pod('a', '1')], ...options, reconcile: async () => {
-    at.push(c.clock.monotonic())
-    throw new Error('mine')
-  } })
+  const c = controlling({
+    pods: [pod('a', '1')],
+    ...options,
+    reconcile: async () => {
+      at.push(c.clock.monotonic())
+      throw new Error('mine')
+    },
+  })
   await c.start()
   await c.clock.advance(advanceMs)
   await c.settle()
@@ -68,7 +72,11 @@ const rows: Record<string, () => Promise<void>> = {
     for (const timeoutMs of [undefined, 700]) {
       let signal: AbortSignal | undefined
       const gate = Promise.withResolvers<void>()
-      const c = controlling({ pods: [pod('a', '1')], timeoutMs, reconcile: (run) => (signal = run.signal, gate.promise) })
+      const c = controlling({
+        pods: [pod('a', '1')],
+        timeoutMs,
+        reconcile: (run) => (signal = run.signal, gate.promise),
+      })
       await c.start()
       await c.clock.advance(700)
       assert.equal(signal!.aborted, timeoutMs !== undefined)
@@ -83,29 +91,46 @@ const rows: Record<string, () => Promise<void>> = {
     assert.deepEqual(await times({ backoff: { maxMs: 6 } }, 20), [0, 5, 11, 17])
   },
   async limiter() {
-    assert.deepEqual(await times({ limiter: { when: () => 30, failures: () => 0, forget() {} }, backoff: { baseMs: 1 } }, 70), [0, 30, 60])
+    assert.deepEqual(
+      await times({ limiter: { when: () => 30, failures: () => 0, forget() {} }, backoff: { baseMs: 1 } }, 70),
+      [0, 30, 60],
+    )
   },
   async when() {
     const seen: string[] = []
-    const c = controlling({ pods: PODS, when: ({ metadata }) => metadata.name !== 'b', reconcile: async ({ key }) => void seen.push(key.name) })
+    const c = controlling({
+      pods: PODS,
+      when: ({ metadata }) => metadata.name !== 'b',
+      reconcile: async ({ key }) => void seen.push(key.name),
+    })
     await c.start()
     assert.deepEqual(seen, ['a', 'c'])
     await c.end()
   },
   async syncTimeoutMs() {
     for (const [syncTimeoutMs, said] of [[undefined, '2 m'], [5000, '5 s']] as const) {
-      const c = controlling({ syncTimeoutMs, sources: [{ name: 'slow', start: () => new Promise(() => {}), synced: () => new Promise(() => {}) }] })
+      const c = controlling({
+        syncTimeoutMs,
+        sources: [{ name: 'slow', start: () => new Promise(() => {}), synced: () => new Promise(() => {}) }],
+      })
       await c.start()
       await c.clock.advance((syncTimeoutMs ?? 120_000) - 1)
       assert.equal(c.ended(), undefined)
       await c.clock.advance(1)
       await c.clock.advance(5000)
       await c.settle()
-      assert.match(String(c.ended()?.error), new RegExp(`its sources were not in sync within ${said}; still missing: the source "slow"$`))
+      assert.match(
+        String(c.ended()?.error),
+        new RegExp(`its sources were not in sync within ${said}; still missing: the source "slow"$`),
+      )
     }
   },
   async unsynced() {
-    const sources = [{ name: 'slow', start: () => new Promise<void>(() => {}), synced: () => new Promise<void>(() => {}) }]
+    const sources = [{
+      name: 'slow',
+      start: () => new Promise<void>(() => {}),
+      synced: () => new Promise<void>(() => {}),
+    }]
     const c = controlling({ syncTimeoutMs: 1000, sources, unsynced: () => ['the moon'] })
     await c.start()
     await c.clock.advance(6000)
@@ -115,7 +140,11 @@ const rows: Record<string, () => Promise<void>> = {
   async warmup() {
     assert.equal(controlling({}).controller.warmup, undefined)
     const runs: string[] = []
-    const c = controlling({ warmup: true, pods: [pod('a', '1')], reconcile: async ({ key }) => void runs.push(key.name) })
+    const c = controlling({
+      warmup: true,
+      pods: [pod('a', '1')],
+      reconcile: async ({ key }) => void runs.push(key.name),
+    })
     const stop = new AbortController()
     const warm = c.controller.warmup!(stop.signal)
     await c.start()
@@ -126,13 +155,19 @@ const rows: Record<string, () => Promise<void>> = {
     await c.settle()
   },
   async everyReplica() {
-    for (const everyReplica of [undefined, true, false]) assert.equal(controlling({ everyReplica }).controller.everyReplica, everyReplica)
+    for (const everyReplica of [undefined, true, false]) {
+      assert.equal(controlling({ everyReplica }).controller.everyReplica, everyReplica)
+    }
   },
   async abandon() {
     const abandon = new AbortController()
     let signal: AbortSignal | undefined
     const gate = Promise.withResolvers<void>()
-    const c = controlling({ pods: [pod('a', '1')], abandon: abandon.signal, reconcile: (run) => (signal = run.signal, gate.promise) })
+    const c = controlling({
+      pods: [pod('a', '1')],
+      abandon: abandon.signal,
+      reconcile: (run) => (signal = run.signal, gate.promise),
+    })
     await c.start()
     abandon.abort(new Error('over'))
     assert.equal((signal!.reason as Error).message, 'over')
@@ -142,9 +177,18 @@ const rows: Record<string, () => Promise<void>> = {
   },
   async onReconcile() {
     const reports: ReconcileReport[] = []
-    const c = controlling({ pods: [pod('a', '1')], onReconcile: (report) => void reports.push(report), reconcile: failing })
+    const c = controlling({
+      pods: [pod('a', '1')],
+      onReconcile: (report) => void reports.push(report),
+      reconcile: failing,
+    })
     await c.start()
-    assert.deepEqual(reports.map(({ controller, kind, key, causes, count, attempt }) => [controller, kind, key, causes, count, attempt]), [['test', 'Pod', 'default/a', ['added'], 1, 1]])
+    assert.deepEqual(
+      reports.map((
+        { controller, kind, key, causes, count, attempt },
+      ) => [controller, kind, key, causes, count, attempt]),
+      [['test', 'Pod', 'default/a', ['added'], 1, 1]],
+    )
     assert.deepEqual(c.lines.filter((line) => line.startsWith('error')), [])
     await c.end()
   },
@@ -153,7 +197,10 @@ const rows: Record<string, () => Promise<void>> = {
     const c = controlling({ meter, concurrency: 2, pods: PODS })
     await c.start()
     const labels = { controller: 'test', name: 'test' }
-    assert.deepEqual([meter.value('controller_runtime_reconcile_total', { controller: 'test', result: 'success' }), meter.value('workqueue_adds_total', labels)], [3, 3])
+    assert.deepEqual([
+      meter.value('controller_runtime_reconcile_total', { controller: 'test', result: 'success' }),
+      meter.value('workqueue_adds_total', labels),
+    ], [3, 3])
     await c.end()
   },
   async clock() {
@@ -165,16 +212,28 @@ const rows: Record<string, () => Promise<void>> = {
   async log() {
     const lines: string[] = []
     const write = (line: string): void => void lines.push(line)
-    const c = controlling({ log: { debug: write, info: write, warn: write, error: write }, pods: [pod('a', '1')], reconcile: async ({ log }) => log.info('the user’s') })
+    const c = controlling({
+      log: { debug: write, info: write, warn: write, error: write },
+      pods: [pod('a', '1')],
+      reconcile: async ({ log }) => log.info('the user’s'),
+    })
     await c.start()
-    assert.ok(lines.includes('the user’s') && lines.some((line) => line.startsWith('Controller "test" runs')), lines.join('\n'))
+    assert.ok(
+      lines.includes('the user’s') && lines.some((line) => line.startsWith('Controller "test" runs')),
+      lines.join('\n'),
+    )
     await c.end()
   },
   async uuid() {
     const ids: unknown[] = []
     const write = (_: string, fields?: LogFields): void => void ids.push(fields?.['reconcileID'])
     const log = { debug() {}, info: write, warn: write, error: write }
-    const c = controlling({ log, uuid: () => 'run-id', pods: [pod('a', '1')], reconcile: async ({ log }) => log.info('the user’s') })
+    const c = controlling({
+      log,
+      uuid: () => 'run-id',
+      pods: [pod('a', '1')],
+      reconcile: async ({ log }) => log.info('the user’s'),
+    })
     await c.start()
     assert.ok(ids.includes('run-id'), ids.join())
     await c.end()

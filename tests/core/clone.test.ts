@@ -21,5 +21,8 @@ test('a key "__proto__" is a key', () => {
 
 function sharesNothing(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return true
-  return a !== b && Object.keys(a).every((key) => sharesNothing((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+  return a !== b &&
+    Object.keys(a).every((key) =>
+      sharesNothing((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key])
+    )
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { condition, isTrue, setCondition, type Condition } from '../../lib/core/conditions.ts'
+import { type Condition, condition, isTrue, setCondition } from '../../lib/core/conditions.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const LATER = NOW + 60_000
@@ -11,17 +11,30 @@ test('a condition that is new comes last, with the time to the second', () => {
   assert.deepEqual(first, [{ ...ready, lastTransitionTime: '2026-01-02T03:04:05Z' }])
   const second = setCondition(first, { ...ready, type: 'example.dev/Synced', observedGeneration: 3 }, LATER)
   assert.deepEqual(second.map(({ type }) => type), ['Ready', 'example.dev/Synced'])
-  assert.deepEqual(second[1], { ...ready, type: 'example.dev/Synced', observedGeneration: 3, lastTransitionTime: '2026-01-02T03:05:05Z' })
+  assert.deepEqual(second[1], {
+    ...ready,
+    type: 'example.dev/Synced',
+    observedGeneration: 3,
+    lastTransitionTime: '2026-01-02T03:05:05Z',
+  })
 })
 
 test('the list is the same one when it says so already', () => {
-  const list = setCondition(setCondition([], { ...ready, observedGeneration: 1 }, NOW), { ...ready, type: 'Other' }, NOW)
+  const list = setCondition(
+    setCondition([], { ...ready, observedGeneration: 1 }, NOW),
+    { ...ready, type: 'Other' },
+    NOW,
+  )
   assert.equal(setCondition(list, { ...ready, observedGeneration: 1 }, LATER), list)
 })
 
 test('the time moves with the status, and with nothing else', () => {
   const list = setCondition([], { ...ready, observedGeneration: 1 }, NOW)
-  for (const change of [{ reason: 'Other' }, { message: 'otherwise' }, { observedGeneration: 2 }, { observedGeneration: undefined }]) {
+  for (
+    const change of [{ reason: 'Other' }, { message: 'otherwise' }, { observedGeneration: 2 }, {
+      observedGeneration: undefined,
+    }]
+  ) {
     const [changed] = setCondition(list, { ...ready, observedGeneration: 1, ...change }, LATER)
     assert.deepEqual(changed, JSON.parse(JSON.stringify({ ...list[0], ...change })))
   }
@@ -30,7 +43,9 @@ test('the time moves with the status, and with nothing else', () => {
 })
 
 test('the order stays, the other conditions are the same ones, and nothing that was given is changed', () => {
-  const list: readonly Condition[] = Object.freeze(['A', 'B', 'C'].map((type) => Object.freeze({ ...ready, type, lastTransitionTime: '2020-01-01T00:00:00Z' })))
+  const list: readonly Condition[] = Object.freeze(
+    ['A', 'B', 'C'].map((type) => Object.freeze({ ...ready, type, lastTransitionTime: '2020-01-01T00:00:00Z' })),
+  )
   const next = setCondition(list, { ...ready, type: 'B', status: 'Unknown' }, NOW)
   assert.deepEqual(next.map(({ type, status }) => `${type} ${status}`), ['A True', 'B Unknown', 'C True'])
   assert.ok(next[0] === list[0] && next[2] === list[2])
@@ -38,7 +53,10 @@ test('the order stays, the other conditions are the same ones, and nothing that 
 
 test('what the API server would refuse is refused here, and a long message is cut between characters', () => {
   for (const type of ['', 'not ready', 'a/b/c', 'Example.dev/Ready', '-a', 'a'.repeat(317)]) {
-    assert.throws(() => setCondition([], { ...ready, type }, NOW), /^TypeError: Cannot set the condition ".*": a type is a name/)
+    assert.throws(
+      () => setCondition([], { ...ready, type }, NOW),
+      /^TypeError: Cannot set the condition ".*": a type is a name/,
+    )
   }
   for (const reason of ['', 'all good', '1st', 'so:', 'all-good']) {
     assert.throws(() => setCondition([], { ...ready, reason }, NOW), /a reason is a word such as "ScaledUp"/)
@@ -53,7 +71,11 @@ test('a condition is found by its type, of built-in kinds as well', () => {
   assert.equal(condition(deployment, 'Available'), deployment.status.conditions[0])
   assert.equal(condition(deployment, 'Progressing'), undefined)
   assert.equal(condition({}, 'Ready'), undefined)
-  assert.deepEqual([isTrue(deployment, 'Available'), isTrue(deployment, 'Progressing'), isTrue({ status: {} }, 'Ready')], [true, false, false])
+  assert.deepEqual([
+    isTrue(deployment, 'Available'),
+    isTrue(deployment, 'Progressing'),
+    isTrue({ status: {} }, 'Ready'),
+  ], [true, false, false])
 })
 
 test('what was true of an earlier generation is not true of this one', () => {

@@ -1,19 +1,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatMs, toMs, type Duration } from '../../lib/core/duration.ts'
+import { type Duration, formatMs, toMs } from '../../lib/core/duration.ts'
 
 test('a duration is milliseconds, or a number with a unit', () => {
-  const table: readonly (readonly [Duration, number])[] = [[0, 0], [1500, 1500], ['0s', 0], ['250ms', 250], ['1.5s', 1500], ['5m', 300_000], ['1.5h', 5_400_000]]
+  const table: readonly (readonly [Duration, number])[] = [
+    [0, 0],
+    [1500, 1500],
+    ['0s', 0],
+    ['250ms', 250],
+    ['1.5s', 1500],
+    ['5m', 300_000],
+    ['1.5h', 5_400_000],
+  ]
   for (const [duration, ms] of table) assert.equal(toMs(duration), ms, String(duration))
 })
 
 test('what is no duration is refused with an example of one', () => {
   for (const wrong of ['', '5', 's', '-5s', '5 s', '5d', '1e3s', '.5s', '5S', '5mss']) {
-    assert.throws(() => toMs(wrong as Duration), (error: Error) => error instanceof RangeError && error.message.includes(`"${wrong}"`) && error.message.includes('"30s"'), wrong)
+    assert.throws(
+      () => toMs(wrong as Duration),
+      (error: Error) =>
+        error instanceof RangeError && error.message.includes(`"${wrong}"`) && error.message.includes('"30s"'),
+      wrong,
+    )
   }
   for (const wrong of [-1, NaN, Infinity]) assert.throws(() => toMs(wrong), RangeError)
 })
 
 test('a duration is printed in its natural unit', () => {
-  assert.deepEqual([0, 8.4, 1500, 59_000, 120_000, 5_400_000].map(formatMs), ['0 ms', '8 ms', '1.5 s', '59 s', '2 m', '1.5 h'])
+  assert.deepEqual([0, 8.4, 1500, 59_000, 120_000, 5_400_000].map(formatMs), [
+    '0 ms',
+    '8 ms',
+    '1.5 s',
+    '59 s',
+    '2 m',
+    '1.5 h',
+  ])
 })

@@ -5,7 +5,20 @@ import { asJson, jsonEqual, project } from '../../lib/core/equal.ts'
 
 test('JSON values are equal by content, whatever the order of their fields', () => {
   assert.equal(jsonEqual({ a: 1, b: [1, { c: null }] }, { b: [1, { c: null }], a: 1 }), true)
-  for (const [a, b] of [[{ a: 1 }, { a: 2 }], [[1, 2], [2, 1]], [[1], [1, 1]], [[], {}], [null, {}], [{}, null], [0, false], ['', null], [{ a: {} }, { a: [] }], ['1', 1]]) {
+  for (
+    const [a, b] of [
+      [{ a: 1 }, { a: 2 }],
+      [[1, 2], [2, 1]],
+      [[1], [1, 1]],
+      [[], {}],
+      [null, {}],
+      [{}, null],
+      [0, false],
+      ['', null],
+      [{ a: {} }, { a: [] }],
+      ['1', 1],
+    ]
+  ) {
     assert.equal(jsonEqual(a, b), false, `${JSON.stringify(a)} and ${JSON.stringify(b)}`)
     assert.equal(jsonEqual(b, a), false)
   }
@@ -31,16 +44,23 @@ test('inherited names are no fields, and "__proto__" is one like another', () =>
 test('equality agrees with the canonical text of two values', () => {
   const value = fc.jsonValue({ maxDepth: 3 })
   const canonical = (value: unknown): unknown =>
-    Array.isArray(value) ? value.map(canonical)
-    : typeof value === 'object' && value !== null ? Object.keys(value).sort().map((key) => [key, canonical((value as Record<string, unknown>)[key])])
-    : [value]
+    Array.isArray(value)
+      ? value.map(canonical)
+      : typeof value === 'object' && value !== null
+      ? Object.keys(value).sort().map((key) => [key, canonical((value as Record<string, unknown>)[key])])
+      : [value]
   const text = (value: unknown): string => JSON.stringify([Array.isArray(value), typeof value, canonical(value)])
-  fc.assert(fc.property(value, value, (a, b) => jsonEqual(a, b) === (text(a) === text(b)) && jsonEqual(a, asJson(a))), { seed: 2, numRuns: 1000 })
+  fc.assert(fc.property(value, value, (a, b) => jsonEqual(a, b) === (text(a) === text(b)) && jsonEqual(a, asJson(a))), {
+    seed: 2,
+    numRuns: 1000,
+  })
 })
 
 test('a projection has the fields of the mask alone, and lists whole', () => {
   const value = { spec: { replicas: 1, paused: false, list: [{ a: 1, b: 2 }] }, status: { x: 1 } }
-  assert.deepEqual(project(value, { spec: { replicas: 9, list: [{ a: 0 }] } }), { spec: { replicas: 1, list: [{ a: 1, b: 2 }] } })
+  assert.deepEqual(project(value, { spec: { replicas: 9, list: [{ a: 0 }] } }), {
+    spec: { replicas: 1, list: [{ a: 1, b: 2 }] },
+  })
   assert.deepEqual(project(value, { spec: { replicas: undefined } }), { spec: {} })
   assert.equal(jsonEqual(project(value, { gone: { deep: 1 } }), {}), true)
   assert.deepEqual(project({ a: 1 }, { a: { b: 1 } }), { a: 1 })
@@ -52,6 +72,9 @@ test('what is projected by itself stays as it is', () => {
 })
 
 test('as JSON a value is what the wire makes of it', () => {
-  assert.deepEqual(asJson({ a: undefined, at: new Date(0), list: [undefined] }), { at: '1970-01-01T00:00:00.000Z', list: [null] })
+  assert.deepEqual(asJson({ a: undefined, at: new Date(0), list: [undefined] }), {
+    at: '1970-01-01T00:00:00.000Z',
+    list: [null],
+  })
   assert.equal(asJson(undefined), undefined)
 })

@@ -6,10 +6,19 @@ test('finalizers are added once, at the end, and removed however often they are 
   const object: { metadata: { finalizers?: string[] } } = { metadata: {} }
   assert.equal(finalizers.remove(object, 'a.dev/x'), false)
   assert.deepEqual(object, { metadata: {} })
-  assert.deepEqual([finalizers.add(object, 'a.dev/x'), finalizers.add(object, 'a.dev/x'), finalizers.add(object, 'b.dev/y')], [true, false, true])
+  assert.deepEqual([
+    finalizers.add(object, 'a.dev/x'),
+    finalizers.add(object, 'a.dev/x'),
+    finalizers.add(object, 'b.dev/y'),
+  ], [true, false, true])
   assert.deepEqual(object.metadata.finalizers, ['a.dev/x', 'b.dev/y'])
   object.metadata.finalizers!.push('a.dev/x')
-  assert.deepEqual([finalizers.has(object, 'a.dev/x'), finalizers.remove(object, 'a.dev/x'), finalizers.remove(object, 'a.dev/x'), finalizers.has(object, 'a.dev/x')], [true, true, false, false])
+  assert.deepEqual([
+    finalizers.has(object, 'a.dev/x'),
+    finalizers.remove(object, 'a.dev/x'),
+    finalizers.remove(object, 'a.dev/x'),
+    finalizers.has(object, 'a.dev/x'),
+  ], [true, true, false, false])
   assert.deepEqual(object.metadata.finalizers, ['b.dev/y'])
   const shared = Object.freeze(['a.dev/x'])
   const other = { metadata: { finalizers: shared as string[] } }

@@ -16,7 +16,11 @@ test('texts that differ little have different hashes, whatever their length', ()
     for (const unit of ['\0', 'a', '\uffff', '\u8000']) {
       const text = unit.repeat(length)
       texts.add(text)
-      for (let at = 0; at < length; at++) for (const other of ['b', '\u0100', '\u8001', '\u7fff']) texts.add(`${text.slice(0, at)}${other}${text.slice(at + 1)}`)
+      for (let at = 0; at < length; at++) {
+        for (const other of ['b', '\u0100', '\u8001', '\u7fff']) {
+          texts.add(`${text.slice(0, at)}${other}${text.slice(at + 1)}`)
+        }
+      }
     }
   }
   for (let i = 0; i < 20_000; i++) texts.add(`{"replicas":${i}}`)
@@ -29,7 +33,9 @@ test('each bit of a hash depends on each bit of a text', () => {
   const before = [...bits(hashOf(base))]
   for (let at = 0; at < base.length; at++) {
     for (let bit = 0; bit < 16; bit++) {
-      const changed = `${base.slice(0, at)}${String.fromCharCode(base.charCodeAt(at) ^ (1 << bit))}${base.slice(at + 1)}`
+      const changed = `${base.slice(0, at)}${String.fromCharCode(base.charCodeAt(at) ^ (1 << bit))}${
+        base.slice(at + 1)
+      }`
       const flipped = [...bits(hashOf(changed))].filter((each, place) => each !== before[place]).length
       // Of 128 bits half are expected, with a standard deviation of 5.7.
       assert.ok(flipped > 24 && flipped < 104, `${flipped} bits changed by bit ${bit} of unit ${at}`)

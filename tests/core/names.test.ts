@@ -3,12 +3,16 @@ import { test } from 'node:test'
 import { isDomainName, isLabelText } from '../../lib/core/names.ts'
 
 test('a domain name has labels of lower case, digits and dashes between dots, and at most 253 characters', () => {
-  for (const name of ['a', '1', 'example.com', 'a-b.c0', `${'a'.repeat(126)}.${'b'.repeat(126)}`]) assert.ok(isDomainName(name), name)
+  for (const name of ['a', '1', 'example.com', 'a-b.c0', `${'a'.repeat(126)}.${'b'.repeat(126)}`]) {
+    assert.ok(isDomainName(name), name)
+  }
   const others = ['', '.', 'a.', '.a', 'a..b', '-a', 'a-', 'a-.b', 'A', 'a_b', 'a/b', 'a\n', 'a'.repeat(254)]
   for (const name of others) assert.ok(!isDomainName(name), name)
 })
 
 test('the text of a label has letters, digits, "-", "_" and "." between letters or digits, and at most 63 characters', () => {
   for (const text of ['a', 'Z9', 'a-b_c.D', 'a'.repeat(63)]) assert.ok(isLabelText(text), text)
-  for (const text of ['', '-a', 'a.', '_', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(64)]) assert.ok(!isLabelText(text), text)
+  for (const text of ['', '-a', 'a.', '_', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(64)]) {
+    assert.ok(!isLabelText(text), text)
+  }
 })

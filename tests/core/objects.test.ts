@@ -1,14 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineIndex, indexKeys } from '../../lib/core/object_indexer.ts'
-import { draft, formatKey, keyOf, parseKey, type KubeObject } from '../../lib/core/objects.ts'
-import { apiVersionOf, groupResourceOf, resourceId, type Resource } from '../../lib/core/resource.ts'
+import { draft, formatKey, keyOf, type KubeObject, parseKey } from '../../lib/core/objects.ts'
+import { apiVersionOf, groupResourceOf, type Resource, resourceId } from '../../lib/core/resource.ts'
 
-const POD: Resource<KubeObject & { spec?: { nodes?: string[] } }> = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
-const DEPLOYMENT: Resource = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' }
+const POD: Resource<KubeObject & { spec?: { nodes?: string[] } }> = {
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  scope: 'Namespaced',
+}
+const DEPLOYMENT: Resource = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
+}
 
 test('a draft can be changed without touching what it was made of', () => {
-  const object: { readonly spec: { readonly list: readonly { readonly a: number }[] } } = Object.freeze({ spec: Object.freeze({ list: Object.freeze([Object.freeze({ a: 1 })]) }) })
+  const object: { readonly spec: { readonly list: readonly { readonly a: number }[] } } = Object.freeze({
+    spec: Object.freeze({ list: Object.freeze([Object.freeze({ a: 1 })]) }),
+  })
   const copy = draft(object)
   copy.spec.list[0]!.a = 2
   copy.spec.list.push({ a: 3 })
@@ -19,7 +33,9 @@ test('a key is found in keys and in objects, and survives its text', () => {
   assert.deepEqual(keyOf({ namespace: 'ns', name: 'a' }), { namespace: 'ns', name: 'a' })
   assert.deepEqual(keyOf({ metadata: { namespace: 'ns', name: 'a' } }), { namespace: 'ns', name: 'a' })
   assert.deepEqual(keyOf({ namespace: '', name: 'node' }), { name: 'node' })
-  for (const key of [{ namespace: 'ns', name: 'a' }, { name: 'system:node' }]) assert.deepEqual(parseKey(formatKey(key)), key)
+  for (const key of [{ namespace: 'ns', name: 'a' }, { name: 'system:node' }]) {
+    assert.deepEqual(parseKey(formatKey(key)), key)
+  }
   assert.equal(formatKey({ name: 'node' }), 'node')
   assert.throws(() => keyOf({ metadata: {} }), /^TypeError: Cannot name an object: its name is missing$/)
 })
@@ -32,7 +48,13 @@ test('a kind is named as RBAC, apiVersion and URLs name it', () => {
 
 test('an index gives no key, one, or several', () => {
   const byNode = defineIndex(POD, (pod) => pod.spec?.nodes)
-  const pod = (nodes?: string[]): KubeObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'b', uid: '', resourceVersion: '', creationTimestamp: '' }, spec: { nodes } }) as KubeObject
+  const pod = (nodes?: string[]): KubeObject =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a', namespace: 'b', uid: '', resourceVersion: '', creationTimestamp: '' },
+      spec: { nodes },
+    }) as KubeObject
   assert.deepEqual([indexKeys(byNode, pod()), indexKeys(byNode, pod(['x', 'y']))], [[], ['x', 'y']])
   assert.deepEqual(indexKeys(defineIndex(POD, (pod) => pod.metadata.name), pod()), ['a'])
 })

@@ -1,13 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { AlreadyOwned, controllerOf, hasOwner, type Ownable, removeOwner, setController, setOwner } from '../../lib/core/owner_references.ts'
+import {
+  AlreadyOwned,
+  controllerOf,
+  hasOwner,
+  type Ownable,
+  removeOwner,
+  setController,
+  setOwner,
+} from '../../lib/core/owner_references.ts'
 
-const foo = (over: Partial<KubeObject['metadata']> = {}, apiVersion = 'example.dev/v1'): KubeObject =>
-  ({ apiVersion, kind: 'Foo', metadata: { name: 'foo', namespace: 'ns', uid: 'u1', resourceVersion: '1', creationTimestamp: '', ...over } })
+const foo = (over: Partial<KubeObject['metadata']> = {}, apiVersion = 'example.dev/v1'): KubeObject => ({
+  apiVersion,
+  kind: 'Foo',
+  metadata: { name: 'foo', namespace: 'ns', uid: 'u1', resourceVersion: '1', creationTimestamp: '', ...over },
+})
 const bar = foo({ name: 'bar', uid: 'u2' })
-const draft = (ownerReferences?: OwnerReference[], namespace: string | undefined = 'ns'): Ownable =>
-  ({ kind: 'Secret', metadata: { name: 'a', namespace, ownerReferences } })
+const draft = (ownerReferences?: OwnerReference[], namespace: string | undefined = 'ns'): Ownable => ({
+  kind: 'Secret',
+  metadata: { name: 'a', namespace, ownerReferences },
+})
 const reference: OwnerReference = { apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }
 const controls: OwnerReference = { ...reference, controller: true, blockOwnerDeletion: true }
 
@@ -24,7 +37,10 @@ test('an owner stands beside others, once, in whatever version it was set', () =
   const it = draft([{ ...controls, name: 'bar', uid: 'u2' }])
   setOwner(it, foo())
   setOwner(it, foo({}, 'example.dev/v2'))
-  assert.deepEqual(it.metadata.ownerReferences, [{ ...controls, name: 'bar', uid: 'u2' }, { ...reference, apiVersion: 'example.dev/v2' }])
+  assert.deepEqual(it.metadata.ownerReferences, [{ ...controls, name: 'bar', uid: 'u2' }, {
+    ...reference,
+    apiVersion: 'example.dev/v2',
+  }])
   setOwner(it, foo({ uid: 'u3' }), { blockOwnerDeletion: true })
   assert.deepEqual(it.metadata.ownerReferences?.[1], { ...reference, uid: 'u3', blockOwnerDeletion: true })
   setController(draft([reference]), foo())
@@ -40,15 +56,25 @@ test('kinds of the same name in other groups are other owners', () => {
 
 test('another controller is named, and stays', () => {
   const it = draft([controls])
-  assert.throws(() => setController(it, bar), (error: Error) => error instanceof AlreadyOwned && error.controller.uid === 'u1'
-    && error.message === 'Cannot make Foo "bar" own Secret "ns/a": Foo "foo" controls it already')
+  assert.throws(
+    () => setController(it, bar),
+    (error: Error) =>
+      error instanceof AlreadyOwned && error.controller.uid === 'u1' &&
+      error.message === 'Cannot make Foo "bar" own Secret "ns/a": Foo "foo" controls it already',
+  )
   assert.deepEqual(it.metadata.ownerReferences, [controls])
 })
 
 test('owners in another namespace, of a cluster-scoped object, or that no server made, are refused; cluster-scoped ones are not', () => {
   for (const set of [setController, setOwner]) {
-    assert.throws(() => set(draft([], 'elsewhere'), foo()), /^TypeError: Cannot make Foo "foo" own Secret "elsewhere\/a": the owner is in namespace "ns" and the object is in namespace "elsewhere"/)
-    assert.throws(() => set({ metadata: { name: 'n' } }, foo()), /^TypeError: Cannot make Foo "foo" own an object "n": .*the object is cluster-scoped/)
+    assert.throws(
+      () => set(draft([], 'elsewhere'), foo()),
+      /^TypeError: Cannot make Foo "foo" own Secret "elsewhere\/a": the owner is in namespace "ns" and the object is in namespace "elsewhere"/,
+    )
+    assert.throws(
+      () => set({ metadata: { name: 'n' } }, foo()),
+      /^TypeError: Cannot make Foo "foo" own an object "n": .*the object is cluster-scoped/,
+    )
     assert.throws(() => set(draft(), foo({ uid: '' })), /it has no uid/)
     const it = draft()
     set(it, foo({ namespace: undefined }))
@@ -62,11 +88,18 @@ test('an owner is taken away in whatever version, all that there is of it; one t
   const it = draft([controls, other, { ...reference, apiVersion: 'example.dev/v0' }])
   removeOwner(it, foo({}, 'example.dev/v2'))
   assert.deepEqual(it.metadata.ownerReferences, [other])
-  assert.throws(() => removeOwner(it, foo()), /^TypeError: Cannot take Foo "foo" from Secret "ns\/a": it is not among its owners$/)
+  assert.throws(
+    () => removeOwner(it, foo()),
+    /^TypeError: Cannot take Foo "foo" from Secret "ns\/a": it is not among its owners$/,
+  )
   assert.throws(() => removeOwner(draft(), foo()), TypeError)
 })
 
 test('whether an object has an owner is a question of the uid', () => {
-  assert.deepEqual([hasOwner(draft([controls]), foo()), hasOwner(draft([controls]), foo({ uid: 'u3' })), hasOwner(draft(), foo())], [true, false, false])
+  assert.deepEqual([
+    hasOwner(draft([controls]), foo()),
+    hasOwner(draft([controls]), foo({ uid: 'u3' })),
+    hasOwner(draft(), foo()),
+  ], [true, false, false])
   assert.equal(hasOwner(draft([{ ...reference, apiVersion: 'example.dev/v9' }]), foo()), true)
 })

@@ -1,12 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { AlreadyOwned, controllerOf, controllerReference, groupOf, refersTo, withController } from '../../lib/core/owners.ts'
+import {
+  AlreadyOwned,
+  controllerOf,
+  controllerReference,
+  groupOf,
+  refersTo,
+  withController,
+} from '../../lib/core/owners.ts'
 
-const owner = (over: Partial<KubeObject['metadata']> = {}): KubeObject =>
-  ({ apiVersion: 'example.dev/v1', kind: 'Foo', metadata: { name: 'foo', namespace: 'ns', uid: 'u1', resourceVersion: '1', creationTimestamp: '', ...over } })
+const owner = (over: Partial<KubeObject['metadata']> = {}): KubeObject => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Foo',
+  metadata: { name: 'foo', namespace: 'ns', uid: 'u1', resourceVersion: '1', creationTimestamp: '', ...over },
+})
 const object = { what: 'Deployment "ns/a"', namespace: 'ns' }
-const reference: OwnerReference = { apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1', controller: true, blockOwnerDeletion: true }
+const reference: OwnerReference = {
+  apiVersion: 'example.dev/v1',
+  kind: 'Foo',
+  name: 'foo',
+  uid: 'u1',
+  controller: true,
+  blockOwnerDeletion: true,
+}
 
 test('an owner becomes the controller of an object without one', () => {
   assert.deepEqual(withController(undefined, owner(), object), [reference])
@@ -25,20 +42,38 @@ test('an owner in another version, or made anew under the same name, takes the p
   assert.deepEqual(withController([{ ...reference, uid: 'before' }], owner(), object), [reference])
   // A kind that moved to another group, as Deployment did from extensions to apps.
   assert.deepEqual(withController([{ ...reference, apiVersion: 'former.dev/v1beta1' }], owner(), object), [reference])
-  assert.deepEqual(withController([{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }], owner(), object), [reference])
+  assert.deepEqual(
+    withController([{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }], owner(), object),
+    [reference],
+  )
 })
 
 test('an object that another one controls is not taken away', () => {
   const other = { ...reference, name: 'bar', uid: 'u2' }
-  assert.throws(() => withController([other], owner(), object), /^AlreadyOwned: Cannot make Foo "foo" own Deployment "ns\/a": Foo "bar" controls it already$/)
-  assert.throws(() => withController([{ ...reference, apiVersion: 'other.dev/v1', uid: 'u2' }], owner(), object), (error) => error instanceof AlreadyOwned && error.controller.uid === 'u2')
+  assert.throws(
+    () => withController([other], owner(), object),
+    /^AlreadyOwned: Cannot make Foo "foo" own Deployment "ns\/a": Foo "bar" controls it already$/,
+  )
+  assert.throws(
+    () => withController([{ ...reference, apiVersion: 'other.dev/v1', uid: 'u2' }], owner(), object),
+    (error) => error instanceof AlreadyOwned && error.controller.uid === 'u2',
+  )
 })
 
 test('owners do not reach across namespaces; cluster-scoped ones reach everywhere', () => {
-  assert.throws(() => withController([], owner(), { what: 'Secret "b/x"', namespace: 'b' }), /the owner is in namespace "ns" and the object is in namespace "b"/)
-  assert.throws(() => withController([], owner(), { what: 'Node "x"', namespace: undefined }), /the object is cluster-scoped/)
+  assert.throws(
+    () => withController([], owner(), { what: 'Secret "b/x"', namespace: 'b' }),
+    /the owner is in namespace "ns" and the object is in namespace "b"/,
+  )
+  assert.throws(
+    () => withController([], owner(), { what: 'Node "x"', namespace: undefined }),
+    /the object is cluster-scoped/,
+  )
   assert.equal(withController([], owner({ namespace: undefined }), object).length, 1)
-  assert.equal(withController([], owner({ namespace: undefined }), { what: 'Node "x"', namespace: undefined }).length, 1)
+  assert.equal(
+    withController([], owner({ namespace: undefined }), { what: 'Node "x"', namespace: undefined }).length,
+    1,
+  )
 })
 
 test('an owner that no server made cannot own', () => {

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { printable } from '../../lib/core/printable.ts'
 
 test('text stays as it is, with its lines, tabs and letters', () => {
-  for (const text of ['', 'plain', 'two\nlines\r\n\tand a tab', 'grün € 🙂 \u00a0', '{"json":"\\u001b"}']) assert.equal(printable(text), text)
+  for (const text of ['', 'plain', 'two\nlines\r\n\tand a tab', 'grün € 🙂 \u00a0', '{"json":"\\u001b"}']) {
+    assert.equal(printable(text), text)
+  }
 })
 
 test('what moves a cursor, overwrites a line, rings or sets a title is written out; colours go', () => {

@@ -5,7 +5,11 @@ import { labelSelector } from '../../lib/apiserver/selectors/label_selector.ts'
 import { formatLabels, parseLabelSelector } from '../../lib/core/selectors.ts'
 
 /** Whether labels satisfy a selector, or 'refused'. */
-function verdict(parse: (text: string) => (labels: Record<string, string>) => boolean, text: string, labels: Record<string, string>): boolean | 'refused' {
+function verdict(
+  parse: (text: string) => (labels: Record<string, string>) => boolean,
+  text: string,
+  labels: Record<string, string>,
+): boolean | 'refused' {
   try {
     return parse(text)(labels)
   } catch {
@@ -46,7 +50,9 @@ const TABLE: readonly (readonly [string, Record<string, string>, boolean])[] = [
 ]
 
 test('a label selector selects as the API documentation says', () => {
-  for (const [text, labels, matches] of TABLE) assert.equal(parseLabelSelector(text)(labels), matches, `${JSON.stringify(text)} on ${JSON.stringify(labels)}`)
+  for (const [text, labels, matches] of TABLE) {
+    assert.equal(parseLabelSelector(text)(labels), matches, `${JSON.stringify(text)} on ${JSON.stringify(labels)}`)
+  }
   assert.equal(parseLabelSelector('a')(undefined), false)
   assert.equal(parseLabelSelector('!a')(undefined), true)
 })
@@ -69,20 +75,35 @@ test('a label selector that the API would refuse is refused, and the error says 
     [`a=${'x'.repeat(64)}`, /at most 63/],
   ]
   for (const [text, message] of table) {
-    assert.throws(() => parseLabelSelector(text), (error: Error) => error instanceof TypeError && message.test(error.message) && error.message.startsWith(`Cannot read label selector "${text}": `), text)
+    assert.throws(
+      () => parseLabelSelector(text),
+      (error: Error) =>
+        error instanceof TypeError && message.test(error.message) &&
+        error.message.startsWith(`Cannot read label selector "${text}": `),
+      text,
+    )
   }
 })
 
 test('client and embedded server agree on every selector', () => {
   const word = fc.constantFrom('a', 'b', 'in', 'notin', 'x/y', '-', '5', '06', 'a-', '')
-  const piece = fc.oneof(word, fc.constantFrom('=', '==', '!=', '!', '(', ')', ',', '>', '<', ' ', ' in ', ' notin ', '(a,b)', '\t'))
-  const labels = fc.dictionary(fc.constantFrom('a', 'b', 'in', 'x/y', '5'), fc.constantFrom('', 'a', 'b', '5', '06', 'in'))
+  const piece = fc.oneof(
+    word,
+    fc.constantFrom('=', '==', '!=', '!', '(', ')', ',', '>', '<', ' ', ' in ', ' notin ', '(a,b)', '\t'),
+  )
+  const labels = fc.dictionary(
+    fc.constantFrom('a', 'b', 'in', 'x/y', '5'),
+    fc.constantFrom('', 'a', 'b', '5', '06', 'in'),
+  )
   let accepted = 0
-  fc.assert(fc.property(fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join('')), labels, (text, labels) => {
-    const ours = verdict(parseLabelSelector, text, labels)
-    if (ours !== 'refused') accepted++
-    assert.equal(ours, verdict(labelSelector, text, labels), JSON.stringify(text))
-  }), { seed: 1, numRuns: 5000 })
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join('')), labels, (text, labels) => {
+      const ours = verdict(parseLabelSelector, text, labels)
+      if (ours !== 'refused') accepted++
+      assert.equal(ours, verdict(labelSelector, text, labels), JSON.stringify(text))
+    }),
+    { seed: 1, numRuns: 5000 },
+  )
   assert.ok(accepted > 500, `only ${accepted} were accepted: the property says little`)
 })
 
@@ -90,7 +111,10 @@ test('labels as an object select by equality, and cannot smuggle in another sele
   assert.equal(formatLabels({ app: 'a', 'x.io/tier': '' }), 'app=a,x.io/tier=')
   assert.equal(formatLabels({}), '')
   assert.equal(formatLabels('a in (b)'), 'a in (b)')
-  assert.throws(() => formatLabels({ app: 'a,b=c' }), /^TypeError: Cannot select by the label "app": a value is text of at most 63/)
+  assert.throws(
+    () => formatLabels({ app: 'a,b=c' }),
+    /^TypeError: Cannot select by the label "app": a value is text of at most 63/,
+  )
   assert.throws(() => formatLabels({ '!app': 'a' }), TypeError)
   assert.throws(() => formatLabels({ app: undefined as unknown as string }), TypeError)
   assert.equal(parseLabelSelector({ app: 'a' })({ app: 'a', b: 'c' }), true)
@@ -99,14 +123,26 @@ test('labels as an object select by equality, and cannot smuggle in another sele
 test('a selector of an object selects as its text does', () => {
   const selector = {
     matchLabels: { app: 'shop' },
-    matchExpressions: [{ key: 'tier', operator: 'In', values: ['web', 'edge'] }, { key: 'zone', operator: 'NotIn', values: ['a'] }, { key: 'x.io/y', operator: 'Exists' }, { key: 'old', operator: 'DoesNotExist', values: [] }],
+    matchExpressions: [
+      { key: 'tier', operator: 'In', values: ['web', 'edge'] },
+      { key: 'zone', operator: 'NotIn', values: ['a'] },
+      { key: 'x.io/y', operator: 'Exists' },
+      { key: 'old', operator: 'DoesNotExist', values: [] },
+    ],
   }
   assert.equal(formatLabels(selector), 'app=shop,tier in (web,edge),zone notin (a),x.io/y,!old')
   const selects = parseLabelSelector(selector)
   const fits = { app: 'shop', tier: 'edge', 'x.io/y': '' }
   assert.equal(selects(fits), true)
-  for (const change of [{ app: 'x' }, { tier: 'db' }, { zone: 'a' }, { old: '' }]) assert.equal(selects({ ...fits, ...change }), false, JSON.stringify(change))
-  assert.deepEqual([{}, { matchLabels: {} }, { matchExpressions: [] }].map((empty) => [formatLabels(empty), parseLabelSelector(empty)(undefined)]), [['', true], ['', true], ['', true]])
+  for (const change of [{ app: 'x' }, { tier: 'db' }, { zone: 'a' }, { old: '' }]) {
+    assert.equal(selects({ ...fits, ...change }), false, JSON.stringify(change))
+  }
+  assert.deepEqual(
+    [{}, { matchLabels: {} }, { matchExpressions: [] }].map((
+      empty,
+    ) => [formatLabels(empty), parseLabelSelector(empty)(undefined)]),
+    [['', true], ['', true], ['', true]],
+  )
   assert.equal(formatLabels({ matchExpressions: [{ key: 'a', operator: 'Exists' }] }), 'a')
   assert.equal(formatLabels({ matchLabels: 'x', matchExpressions: 'y' }), 'matchLabels=x,matchExpressions=y')
 })
@@ -114,9 +150,18 @@ test('a selector of an object selects as its text does', () => {
 const REFUSED: readonly (readonly [object, RegExp])[] = [
   [{ matchLabels: { a: 'b,c' } }, /^TypeError: Cannot select by the label "a": a value is text/],
   [{ matchLabel: { a: 'b' } }, /^TypeError: Cannot select by the label "matchLabel": a value is text/],
-  [{ matchExpressions: [{ key: 'a', operator: 'Equals', values: ['b'] }] }, /^TypeError: Cannot read label selector "a equals \(b\)": found "equals" where =, ==, !=, in, notin, > or < was expected$/],
-  [{ matchExpressions: [{ key: 'a', operator: 'In' }] }, /^TypeError: Cannot read label selector "a in ": found the end where \( was expected$/],
-  [{ matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }, { key: 'b', operator: 'Exists' }] }, /"a notin ,b": found "," where \( was expected$/],
+  [
+    { matchExpressions: [{ key: 'a', operator: 'Equals', values: ['b'] }] },
+    /^TypeError: Cannot read label selector "a equals \(b\)": found "equals" where =, ==, !=, in, notin, > or < was expected$/,
+  ],
+  [
+    { matchExpressions: [{ key: 'a', operator: 'In' }] },
+    /^TypeError: Cannot read label selector "a in ": found the end where \( was expected$/,
+  ],
+  [
+    { matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }, { key: 'b', operator: 'Exists' }] },
+    /"a notin ,b": found "," where \( was expected$/,
+  ],
   [{ matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] }, /found "exists" where /],
   [{ matchExpressions: [{ key: 'a', operator: 'DoesNotExist', values: ['b'] }] }, /found "doesnotexist" where /],
   [{ matchExpressions: [{ key: 'a b', operator: 'Exists' }] }, /"a b": a name has 1 to 63/],

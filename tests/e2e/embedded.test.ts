@@ -25,7 +25,10 @@ const target: Target = {
       kind: 'Config',
       'current-context': 'e2e',
       contexts: [{ name: 'e2e', context: { cluster: 'e2e', user: 'e2e' } }],
-      clusters: [{ name: 'e2e', cluster: { server, 'certificate-authority-data': Buffer.from(ca as string).toString('base64') } }],
+      clusters: [{
+        name: 'e2e',
+        cluster: { server, 'certificate-authority-data': Buffer.from(ca as string).toString('base64') },
+      }],
       users: [{ name: 'e2e', user: { token } }],
     }),
   crash: {
@@ -39,10 +42,15 @@ const target: Target = {
 }
 before(async () => {
   const authority = await createAuthority()
-  const certificate = { ca: authority.ca, ...(await authority.issue({ commonName: 'api', ipAddresses: ['127.0.0.1'], usage: 'server' })) }
+  const certificate = {
+    ca: authority.ca,
+    ...(await authority.issue({ commonName: 'api', ipAddresses: ['127.0.0.1'], usage: 'server' })),
+  }
   start = (port) => serve(api, { port, certificate, token: 'e2e' })
   served = await start(0)
-  collecting = new GarbageCollector({ transport: api.handle, clock: systemClock, log: silentLog }).start(stopping.signal)
+  collecting = new GarbageCollector({ transport: api.handle, clock: systemClock, log: silentLog }).start(
+    stopping.signal,
+  )
 })
 after(async () => {
   stopping.abort(new Error('the suite has ended'))

@@ -1,5 +1,5 @@
 /** An operator file as its user runs it: a process of the runtime that runs this test, with only the rights it needs. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,9 @@ export interface OperatorProcessOptions {
 }
 
 /** Starts an operator. A process that ends by itself is a failure that the test sees in its output. */
-export function startOperatorProcess({ file, kubeconfig, server, reads, args = [], listens = [] }: OperatorProcessOptions): OperatorProcess {
+export function startOperatorProcess(
+  { file, kubeconfig, server, reads, args = [], listens = [] }: OperatorProcessOptions,
+): OperatorProcess {
   const net = [new URL(server).host, ...listens.map((port) => `127.0.0.1:${port}`)]
   const runtimeArgs = runtimeArguments({ reads: [...reads, kubeconfig], net })
   // Nothing of ours but what it may read: a KUBEBUILDER_ASSETS or a KUBECONFIG of the tester's must not help it.
@@ -69,7 +71,15 @@ function runtimeArguments({ reads, net }: { reads: readonly string[]; net: reado
   const name = basename(process.execPath)
   if (name.startsWith('bun')) return ['run']
   if (!name.startsWith('deno')) return []
-  return ['run', '--no-prompt', '--node-modules-dir=manual', `--allow-net=${net.join(',')}`, `--allow-read=${reads.join(',')}`, DENO_ENV, '--allow-sys=hostname']
+  return [
+    'run',
+    '--no-prompt',
+    '--node-modules-dir=manual',
+    `--allow-net=${net.join(',')}`,
+    `--allow-read=${reads.join(',')}`,
+    DENO_ENV,
+    '--allow-sys=hostname',
+  ]
 }
 
 /** Writes a kubeconfig that only its owner can read, for as long as the work lasts. */

@@ -5,11 +5,13 @@ import { Cluster, httpTransport, operator } from '../../mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { ClusterRoleBinding, ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { sourceSample, withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
 
 let envtest: Envtest
 const target: Target = {
@@ -25,7 +27,9 @@ before(async () => {
 })
 after(async () => await envtest?.stop())
 
-test('an operator without the right to list says which verb, resource and account, once, and works when it is given', { skip }, async () => {
+test('an operator without the right to list says which verb, resource and account, once, and works when it is given', {
+  skip,
+}, async () => {
   const admin = httpTransport(envtest.config)
   const { client } = new Cluster({ name: 'e2e', transport: admin })
   const user = await envtest.addUser('system:serviceaccount:default:weak', ['system:serviceaccounts'])
@@ -59,7 +63,10 @@ test('an operator without the right to list says which verb, resource and accoun
   admin.close()
   assert.equal(warnings.length, 1, warnings.join('\n'))
   assert.match(warnings[0]!, /"system:serviceaccount:default:weak" cannot list resource "configmaps"/)
-  assert.match(warnings[0]!, /; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}/)
+  assert.match(
+    warnings[0]!,
+    /; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}/,
+  )
 })
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {

@@ -20,12 +20,14 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { parseWatchLine } from '../../lib/cache/watch_line.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
 import type { LeaseRecord } from '../../lib/leader/lease_state.ts'
-import { startProcess, type ChildProcess } from '../../lib/runtime/os/child_process.ts'
+import { type ChildProcess, startProcess } from '../../lib/runtime/os/child_process.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { LEASE } from '../leader/candidates.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
 const REPS = Number(process.env['FENCING_REPS'] ?? 3)
 const LANES = Number(process.env['FENCING_LANES'] ?? 1)
 const DURATION_MS = 3000
@@ -58,11 +60,19 @@ class Audit {
   take(object: KubeObject & { data?: Record<string, string>; spec?: LeaseRecord }, lease: string): void {
     const seenMs = Date.now()
     const { name, labels } = object.metadata
-    if (object.spec) this.renewals.push({ holder: object.spec.holderIdentity ?? '', renewedMs: Date.parse(object.spec.renewTime!), seenMs })
-    else if (labels?.['lease'] !== lease) return // another repetition's
+    if (object.spec) {
+      this.renewals.push({
+        holder: object.spec.holderIdentity ?? '',
+        renewedMs: Date.parse(object.spec.renewTime!),
+        seenMs,
+      })
+    } else if (labels?.['lease'] !== lease) return // another repetition's
     else if (name !== lease) this.followers.add(name)
     else if (object.data) {
-      const { identity, writer, number, begunMs } = object.data as Record<'identity' | 'writer' | 'number' | 'begunMs', string>
+      const { identity, writer, number, begunMs } = object.data as Record<
+        'identity' | 'writer' | 'number' | 'begunMs',
+        string
+      >
       this.writes.push({ identity, writer, number: Number(number), begunMs: Number(begunMs), seenMs })
     }
     for (const look of this.#waiting) look()
@@ -81,7 +91,19 @@ class Audit {
         if (this.#broken) done(() => reject(this.#broken as Error))
         else if (isSo()) done(resolve)
       }
-      const stop = systemClock.after(30_000, () => done(() => reject(new Error(`${what} did not happen: ${this.writes.length} writes, the last ${JSON.stringify(this.writes.at(-1))}, ${JSON.stringify(this.renewals.at(-1))}`))))
+      const stop = systemClock.after(
+        30_000,
+        () =>
+          done(() =>
+            reject(
+              new Error(
+                `${what} did not happen: ${this.writes.length} writes, the last ${
+                  JSON.stringify(this.writes.at(-1))
+                }, ${JSON.stringify(this.renewals.at(-1))}`,
+              ),
+            )
+          ),
+      )
       const done = (settle: () => void): void => {
         stop()
         this.#waiting.delete(look)
@@ -110,39 +132,54 @@ interface Figures {
   readonly writes: number
 }
 
-test('a leader that is suspended past its lease and goes on writes nothing that it began after its fence, nor over its successor', { skip }, async () => {
-  const envtest = await startEnvtest()
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-fencing-'))
-  const cluster = join(folder, 'cluster')
-  writeFileSync(cluster, JSON.stringify(envtest.config), { mode: 0o600 })
-  const transport = httpTransport(envtest.config, { userAgent: 'audit' })
-  try {
-    const api = new Api({ transport })
-    const figures: Figures[] = []
-    let started = 0
-    const failures: unknown[] = []
-    await Promise.all(Array.from({ length: LANES }, async () => {
-      while (started < REPS && failures.length === 0) {
-        await repetition(api, `lock-${started++}`, cluster, folder).then((each) => figures.push(each), (error: unknown) => failures.push(error))
-      }
-    }))
-    if (failures.length > 0) throw failures[0]
-    const most = (name: keyof Figures): number => Math.max(...figures.map((each) => each[name]))
-    const sum = (name: keyof Figures): number => figures.reduce((total, each) => total + each[name], 0)
-    console.log(`${figures.length} repetitions, ${sum('writes')} writes; after a suspension the next leader wrote within ${most('crashMs')} ms, after a release within ` +
-      `${most('releaseMs')} ms; ${sum('stragglers')} writes that the server held landed later than the next leader's first`)
-    assert.equal(figures.length, REPS)
-  } finally {
-    transport.close()
-    await envtest.stop()
-    rmSync(folder, { recursive: true })
-  }
-})
+test(
+  'a leader that is suspended past its lease and goes on writes nothing that it began after its fence, nor over its successor',
+  { skip },
+  async () => {
+    const envtest = await startEnvtest()
+    const folder = mkdtempSync(join(tmpdir(), 'kubeloop-fencing-'))
+    const cluster = join(folder, 'cluster')
+    writeFileSync(cluster, JSON.stringify(envtest.config), { mode: 0o600 })
+    const transport = httpTransport(envtest.config, { userAgent: 'audit' })
+    try {
+      const api = new Api({ transport })
+      const figures: Figures[] = []
+      let started = 0
+      const failures: unknown[] = []
+      await Promise.all(Array.from({ length: LANES }, async () => {
+        while (started < REPS && failures.length === 0) {
+          await repetition(api, `lock-${started++}`, cluster, folder).then(
+            (each) => figures.push(each),
+            (error: unknown) => failures.push(error),
+          )
+        }
+      }))
+      if (failures.length > 0) throw failures[0]
+      const most = (name: keyof Figures): number => Math.max(...figures.map((each) => each[name]))
+      const sum = (name: keyof Figures): number => figures.reduce((total, each) => total + each[name], 0)
+      console.log(
+        `${figures.length} repetitions, ${sum('writes')} writes; after a suspension the next leader wrote within ${
+          most('crashMs')
+        } ms, after a release within ` +
+          `${most('releaseMs')} ms; ${
+            sum('stragglers')
+          } writes that the server held landed later than the next leader's first`,
+      )
+      assert.equal(figures.length, REPS)
+    } finally {
+      transport.close()
+      await envtest.stop()
+      rmSync(folder, { recursive: true })
+    }
+  },
+)
 
 async function repetition(api: Api, lease: string, cluster: string, folder: string): Promise<Figures> {
   const audit = new Audit()
   const auditing = new AbortController()
-  const { object } = await api.create({ resource: ConfigMap, namespace: 'default' }, { metadata: { name: lease, labels: { lease } } }, {})
+  const { object } = await api.create({ resource: ConfigMap, namespace: 'default' }, {
+    metadata: { name: lease, labels: { lease } },
+  }, {})
   const from = object.metadata.resourceVersion
   const watches = [
     tell(api, ConfigMap, `metadata.namespace=default`, from, auditing.signal, (each) => audit.take(each, lease)),
@@ -207,22 +244,49 @@ function check({ writes, renewals }: Audit, identities: readonly string[], stopp
     assert.ok(own.length > 0, `${identity} wrote nothing`)
     for (const writer of new Set(own.map(({ writer }) => writer))) {
       const numbers = own.filter((write) => write.writer === writer).map(({ number }) => number)
-      assert.deepEqual(numbers, numbers.map((_, at) => at + 1), `writes of ${identity}/${writer} are missing or out of order`)
+      assert.deepEqual(
+        numbers,
+        numbers.map((_, at) => at + 1),
+        `writes of ${identity}/${writer} are missing or out of order`,
+      )
     }
-    const lastRenewalMs = Math.max(...renewals.filter(({ holder }) => holder === identity).map(({ renewedMs }) => renewedMs))
+    const lastRenewalMs = Math.max(
+      ...renewals.filter(({ holder }) => holder === identity).map(({ renewedMs }) => renewedMs),
+    )
     const late = own.filter(({ begunMs }) => begunMs > lastRenewalMs + DEADLINE_MS)
-    assert.deepEqual(late.slice(0, 3), [], `${late.length} times ${identity} began a write after its fence, ${lastRenewalMs + DEADLINE_MS}`)
+    assert.deepEqual(
+      late.slice(0, 3),
+      [],
+      `${late.length} times ${identity} began a write after its fence, ${lastRenewalMs + DEADLINE_MS}`,
+    )
   }
-  const stragglers = writes.filter(({ identity }, at) => writes.slice(0, at).some((before) => identities.indexOf(before.identity) > identities.indexOf(identity)))
+  const stragglers = writes.filter(({ identity }, at) =>
+    writes.slice(0, at).some((before) => identities.indexOf(before.identity) > identities.indexOf(identity))
+  )
   const unexplained = stragglers.filter(({ identity, begunMs }) => identity !== a || begunMs > stoppedMs)
-  assert.deepEqual(unexplained.slice(0, 3), [], `${unexplained.length} writes landed after those of a later term, and were not under way when the process was suspended`)
+  assert.deepEqual(
+    unexplained.slice(0, 3),
+    [],
+    `${unexplained.length} writes landed after those of a later term, and were not under way when the process was suspended`,
+  )
   return stragglers.length
 }
 
 /** Tells of each object that is added or changed, in the server's order, until the signal is aborted. */
-async function tell(api: Api, resource: AnyResource, fields: string, from: string, signal: AbortSignal, take: (object: KubeObject) => void): Promise<void> {
+async function tell(
+  api: Api,
+  resource: AnyResource,
+  fields: string,
+  from: string,
+  signal: AbortSignal,
+  take: (object: KubeObject) => void,
+): Promise<void> {
   try {
-    const { body } = await api.watch({ resource, namespace: 'default' }, { fields, resourceVersion: from, timeoutSeconds: 3000 }, signal)
+    const { body } = await api.watch({ resource, namespace: 'default' }, {
+      fields,
+      resourceVersion: from,
+      timeoutSeconds: 3000,
+    }, signal)
     for await (const lines of lineBatches(body)) {
       for (const line of lines) {
         const event = parseWatchLine(line, resource.plural)

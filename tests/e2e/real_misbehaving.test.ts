@@ -2,18 +2,20 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Cluster, httpTransport, Informer, type Client, type KubeObject, type Transport } from '../../mod.ts'
+import { type Client, Cluster, httpTransport, Informer, type KubeObject, type Transport } from '../../mod.ts'
 import { Api } from '../../lib/client/api.ts'
-import { systemClock, sleep } from '../../lib/async/clock.ts'
+import { sleep, systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { ConfigMap, Lease } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { freePort } from '../../lib/runtime/net/free_port.ts'
-import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
-import { REPO, startOperatorProcess, withKubeconfig, type OperatorProcess } from './operator_process.ts'
-import { watching, type Watching } from './watching.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type OperatorProcess, REPO, startOperatorProcess, withKubeconfig } from './operator_process.ts'
+import { type Watching, watching } from './watching.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
 const FILE = fileURLToPath(new URL('./files/misbehaving.ts', import.meta.url))
 
 let envtest: Envtest
@@ -49,19 +51,38 @@ async function onStage(name: string, replicas: number, play: (stage: Stage) => P
     await withKubeconfig(envtest.kubeconfig(), async (kubeconfig) => {
       const processes = ports.map((port) => {
         const args = [name, String(port)]
-        return startOperatorProcess({ file: FILE, kubeconfig, server: envtest.config.server, reads: [REPO], args, listens: [port] })
+        return startOperatorProcess({
+          file: FILE,
+          kubeconfig,
+          server: envtest.config.server,
+          reads: [REPO],
+          args,
+          listens: [port],
+        })
       })
-      const probes = processes.map((process, i) => new Probe(`http://127.0.0.1:${ports[i]}/healthz`, process, scope.signal))
+      const probes = processes.map((process, i) =>
+        new Probe(`http://127.0.0.1:${ports[i]}/healthz`, process, scope.signal)
+      )
       try {
-        await client.create(ConfigMap, { metadata: { namespace: 'default', name: `${name}-good`, labels: { test: 'good' } }, data: { n: '0' } })
+        await client.create(ConfigMap, {
+          metadata: { namespace: 'default', name: `${name}-good`, labels: { test: 'good' } },
+          data: { n: '0' },
+        })
         await maps.watching.until(`default/${name}-good`, 'seen', (map) => dataOf(map)['seen'] === '0')
         await Promise.all(probes.map((probe) => probe.served.opened))
         probes.forEach((probe) => probe.worst())
         await play({
-          processes, client, maps: maps.watching, holder: leases.holder, longestLeaseGapMs: leases.longestGapMs,
+          processes,
+          client,
+          maps: maps.watching,
+          holder: leases.holder,
+          longestLeaseGapMs: leases.longestGapMs,
           worstProbes: () => probes.map((probe) => probe.worst()),
           async misbehave(what) {
-            await client.create(ConfigMap, { metadata: { namespace: 'default', name: `${name}-bad`, labels: { test: 'bad' } }, data: { do: what } })
+            await client.create(ConfigMap, {
+              metadata: { namespace: 'default', name: `${name}-bad`, labels: { test: 'bad' } },
+              data: { do: what },
+            })
           },
           async goodLatencies(rounds) {
             const took: number[] = []
@@ -83,7 +104,9 @@ async function onStage(name: string, replicas: number, play: (stage: Stage) => P
       }
     })
   } finally {
-    for (const which of ['good', 'bad']) await client.delete(ConfigMap, { namespace: 'default', name: `${name}-${which}` })
+    for (const which of ['good', 'bad']) {
+      await client.delete(ConfigMap, { namespace: 'default', name: `${name}-${which}` })
+    }
     scope.abort(new Error('the stage is taken down'))
     await Promise.all([maps.ended, leases.ended])
     transport.close()
@@ -110,13 +133,17 @@ class Probe {
       while (!over && !signal.aborted) {
         const began = performance.now()
         const failure = await fetch(url, { signal: AbortSignal.timeout(3000) }).then(
-          async (response) => (response.ok ? (await response.text(), undefined) : `${response.status}: ${await response.text()}`),
+          async (
+            response,
+          ) => (response.ok ? (await response.text(), undefined) : `${response.status}: ${await response.text()}`),
           (error: unknown) => `${String(error)} (${String((error as { cause?: unknown }).cause)})`,
         )
         if (over) return
         const answered = failure === undefined
         if (answered) this.served.open()
-        else if (this.served.isOpen) this.failures.push(`${new Date().toISOString()} a probe was not answered: ${failure}`)
+        else if (this.served.isOpen) {
+          this.failures.push(`${new Date().toISOString()} a probe was not answered: ${failure}`)
+        }
         this.#worstMs = Math.max(this.#worstMs, answered ? performance.now() - began : Infinity)
         await sleep(systemClock, 100)
       }
@@ -131,7 +158,13 @@ class Probe {
 }
 
 function watchLease(transport: Transport, name: string, signal: AbortSignal) {
-  const informer = new Informer({ api: new Api({ transport }), resource: Lease, namespace: 'default', clock: systemClock, log: silentLog })
+  const informer = new Informer({
+    api: new Api({ transport }),
+    resource: Lease,
+    namespace: 'default',
+    clock: systemClock,
+    log: silentLog,
+  })
   let longest = 0, last: number | undefined, holder = ''
   informer.addHandler(({ kind, object }) => {
     if (object.metadata.name !== name || kind === 'deleted') return
@@ -155,12 +188,17 @@ const RENEWED_MS = 5000
 const TAKEOVER_MS = 4000
 
 function figures(took: readonly number[], probeMs = 0, leaseMs: number): string {
-  return `the good one took at most ${Math.round(Math.max(...took))} ms, a probe ${Math.round(probeMs)} ms, a renewal came after ${Math.round(leaseMs)} ms`
+  return `the good one took at most ${Math.round(Math.max(...took))} ms, a probe ${
+    Math.round(probeMs)
+  } ms, a renewal came after ${Math.round(leaseMs)} ms`
 }
 
 /** The others, the probes and the lease go on as if nothing was. */
 function unimpressed(took: readonly number[], probeMs = 0, leaseMs: number): void {
-  assert.ok(Math.max(...took) < PROMPT_MS && probeMs < PROMPT_MS && leaseMs < RENEWED_MS, figures(took, probeMs, leaseMs))
+  assert.ok(
+    Math.max(...took) < PROMPT_MS && probeMs < PROMPT_MS && leaseMs < RENEWED_MS,
+    figures(took, probeMs, leaseMs),
+  )
 }
 
 /** For whoever runs it by hand. */
@@ -168,60 +206,82 @@ function say(what: string): void {
   console.log(what)
 }
 
-test('a reconcile that always throws backs off, and nobody else notices', { skip }, () => onStage('throws', 1, async (stage) => {
-  await stage.misbehave('throw')
-  const took = await stage.goodLatencies(10)
-  await sleep(systemClock, 3000)
-  const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-  const tries = stage.processes[0]!.output().split('\n').filter((line) => line.includes('as it was asked to')).length
-  say(`${tries} tries in 3 s; ${figures(took, probeMs, leaseMs)}`)
-  assert.ok(tries >= 5 && tries <= 13, `${tries} tries in about 3 s; 5 ms doubled each time makes 10`)
-  unimpressed(took, probeMs, leaseMs)
-}))
+test(
+  'a reconcile that always throws backs off, and nobody else notices',
+  { skip },
+  () =>
+    onStage('throws', 1, async (stage) => {
+      await stage.misbehave('throw')
+      const took = await stage.goodLatencies(10)
+      await sleep(systemClock, 3000)
+      const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
+      const tries = stage.processes[0]!.output().split('\n').filter((line) =>
+        line.includes('as it was asked to')
+      ).length
+      say(`${tries} tries in 3 s; ${figures(took, probeMs, leaseMs)}`)
+      assert.ok(tries >= 5 && tries <= 13, `${tries} tries in about 3 s; 5 ms doubled each time makes 10`)
+      unimpressed(took, probeMs, leaseMs)
+    }),
+)
 
-test('a reconcile that never returns holds its own key and its worker, and the end of the grace period ends the process', { skip }, () => onStage('hangs', 1, async (stage) => {
-  await stage.misbehave('hang')
-  const took = await stage.goodLatencies(10)
-  await sleep(systemClock, 3000)
-  const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-  say(figures(took, probeMs, leaseMs))
-  unimpressed(took, probeMs, leaseMs)
-  const began = performance.now()
-  const { code } = await stage.processes[0]!.end('SIGTERM')
-  const tookMs = performance.now() - began
-  assert.equal(code, 1)
-  assert.match(stage.processes[0]!.output(), /still running: \\"bad\\"/)
-  assert.ok(tookMs >= 900 && tookMs < 4000, `with a grace of 1 s it took ${tookMs} ms to end`)
-}))
+test(
+  'a reconcile that never returns holds its own key and its worker, and the end of the grace period ends the process',
+  { skip },
+  () =>
+    onStage('hangs', 1, async (stage) => {
+      await stage.misbehave('hang')
+      const took = await stage.goodLatencies(10)
+      await sleep(systemClock, 3000)
+      const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
+      say(figures(took, probeMs, leaseMs))
+      unimpressed(took, probeMs, leaseMs)
+      const began = performance.now()
+      const { code } = await stage.processes[0]!.end('SIGTERM')
+      const tookMs = performance.now() - began
+      assert.equal(code, 1)
+      assert.match(stage.processes[0]!.output(), /still running: \\"bad\\"/)
+      assert.ok(tookMs >= 900 && tookMs < 4000, `with a grace of 1 s it took ${tookMs} ms to end`)
+    }),
+)
 
-test('a reconcile that floods the queue with its own key leaves the others their turns', { skip }, () => onStage('floods', 1, async (stage) => {
-  await stage.misbehave('flood')
-  await sleep(systemClock, 1000)
-  const took = await stage.goodLatencies(20)
-  const runs = Number(dataOf(stage.maps.get('default/floods-bad'))['count'])
-  const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-  say(`${runs} runs of the bad one while the good one had 20; ${figures(took, probeMs, leaseMs)}`)
-  assert.ok(runs > 20, `it ran ${runs} times`)
-  unimpressed(took, probeMs, leaseMs)
-}))
+test(
+  'a reconcile that floods the queue with its own key leaves the others their turns',
+  { skip },
+  () =>
+    onStage('floods', 1, async (stage) => {
+      await stage.misbehave('flood')
+      await sleep(systemClock, 1000)
+      const took = await stage.goodLatencies(20)
+      const runs = Number(dataOf(stage.maps.get('default/floods-bad'))['count'])
+      const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
+      say(`${runs} runs of the bad one while the good one had 20; ${figures(took, probeMs, leaseMs)}`)
+      assert.ok(runs > 20, `it ran ${runs} times`)
+      unimpressed(took, probeMs, leaseMs)
+    }),
+)
 
-test('a reconcile that blocks the event loop past the lease costs the leadership, and writes nothing afterwards', { skip }, () => onStage('blocks', 2, async (stage) => {
-  const first = stage.holder()
-  await stage.misbehave('block')
-  await stage.maps.until('default/blocks-bad', 'blocking', (map) => dataOf(map)['begun'] === 'yes')
-  const began = performance.now()
-  // Whoever leads next works; nobody does until the lease of 15 s has run out.
-  const [takeover] = await stage.goodLatencies(1)
-  assert.notEqual(stage.holder(), first)
-  assert.ok(takeover! < 15_000 + TAKEOVER_MS, `the other replica worked after ${takeover} ms`)
-  say(`the other replica worked ${Math.round(takeover!)} ms after the block began`)
-  const ended = await Promise.race(stage.processes.map((process) => process.ended.then(({ code }) => ({ process, code }))))
-  assert.equal(ended.code, 1)
-  assert.ok(performance.now() - began > 19_000, 'it was blocked for as long as it was meant to be')
-  assert.match(ended.process.output(), /the event loop stood still for (1[6-9]|2\d)(\.\d)? s/)
-  await stage.goodLatencies(3)
-  const probes = stage.worstProbes()
-  assert.equal(Math.max(...probes), Infinity, 'who does not come to answer is not healthy')
-  assert.ok(Math.min(...probes) < PROMPT_MS, 'the other replica is')
-  assert.equal(dataOf(stage.maps.get('default/blocks-bad'))['wroteAfterwards'], undefined)
-}))
+test('a reconcile that blocks the event loop past the lease costs the leadership, and writes nothing afterwards', {
+  skip,
+}, () =>
+  onStage('blocks', 2, async (stage) => {
+    const first = stage.holder()
+    await stage.misbehave('block')
+    await stage.maps.until('default/blocks-bad', 'blocking', (map) => dataOf(map)['begun'] === 'yes')
+    const began = performance.now()
+    // Whoever leads next works; nobody does until the lease of 15 s has run out.
+    const [takeover] = await stage.goodLatencies(1)
+    assert.notEqual(stage.holder(), first)
+    assert.ok(takeover! < 15_000 + TAKEOVER_MS, `the other replica worked after ${takeover} ms`)
+    say(`the other replica worked ${Math.round(takeover!)} ms after the block began`)
+    const ended = await Promise.race(
+      stage.processes.map((process) => process.ended.then(({ code }) => ({ process, code }))),
+    )
+    assert.equal(ended.code, 1)
+    assert.ok(performance.now() - began > 19_000, 'it was blocked for as long as it was meant to be')
+    assert.match(ended.process.output(), /the event loop stood still for (1[6-9]|2\d)(\.\d)? s/)
+    await stage.goodLatencies(3)
+    const probes = stage.worstProbes()
+    assert.equal(Math.max(...probes), Infinity, 'who does not come to answer is not healthy')
+    assert.ok(Math.min(...probes) < PROMPT_MS, 'the other replica is')
+    assert.equal(dataOf(stage.maps.get('default/blocks-bad'))['wroteAfterwards'], undefined)
+  }))

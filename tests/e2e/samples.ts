@@ -12,15 +12,24 @@ export const sourceSample: Sample = { file: SAMPLE, library: join(REPO, 'mod.ts'
 /** In a project as a user has it: the file, and `kubeloop` and `zod` in its node_modules. It is removed afterwards. */
 export async function withBuiltSample(use: (sample: Sample) => Promise<void>): Promise<void> {
   const dist = join(REPO, 'dist')
-  if (!existsSync(join(dist, 'mod.js'))) throw new Error(`Cannot run the built package: ${dist} has no mod.js; run npm run build`)
+  if (!existsSync(join(dist, 'mod.js'))) {
+    throw new Error(`Cannot run the built package: ${dist} has no mod.js; run npm run build`)
+  }
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-built-'))
   try {
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(dist, join(folder, 'node_modules/kubeloop'))
     symlinkSync(join(REPO, 'node_modules/zod'), join(folder, 'node_modules/zod'))
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: { kubeloop: '*', zod: '*' } }))
+    writeFileSync(
+      join(folder, 'package.json'),
+      JSON.stringify({ type: 'module', dependencies: { kubeloop: '*', zod: '*' } }),
+    )
     copyFileSync(SAMPLE, join(folder, 'operator.ts'))
-    await use({ file: join(folder, 'operator.ts'), library: join(dist, 'mod.js'), reads: [folder, dist, join(REPO, 'node_modules/zod')] })
+    await use({
+      file: join(folder, 'operator.ts'),
+      library: join(dist, 'mod.js'),
+      reads: [folder, dist, join(REPO, 'node_modules/zod')],
+    })
   } finally {
     // Not at the exit of the process: bun test tells nobody of that.
     rmSync(folder, { recursive: true, force: true })

@@ -4,7 +4,15 @@
  */
 import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
-import { Cluster, httpTransport, type Client, type ClusterConfig, type KubeObject, type Operator, type Transport } from '../../mod.ts'
+import {
+  type Client,
+  Cluster,
+  type ClusterConfig,
+  httpTransport,
+  type KubeObject,
+  type Operator,
+  type Transport,
+} from '../../mod.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { Foo } from '../../examples/1_sample_controller.ts'
 import { startOperatorProcess, withKubeconfig } from './operator_process.ts'
@@ -40,7 +48,12 @@ type FooObject = KubeObject & { spec: { replicas: number }; status?: { available
 type DeploymentObject = KubeObject & { spec: { replicas: number } }
 
 /** Everything a case needs, taken down at its end whatever happens. */
-async function withServer(config: ClusterConfig, work: (tools: { transport: Transport; client: Client; signal: AbortSignal } & ReturnType<typeof watchBoth>) => Promise<void>): Promise<void> {
+async function withServer(
+  config: ClusterConfig,
+  work: (
+    tools: { transport: Transport; client: Client; signal: AbortSignal } & ReturnType<typeof watchBoth>,
+  ) => Promise<void>,
+): Promise<void> {
   const transport = httpTransport(config)
   const scope = new AbortController()
   const { client } = new Cluster({ name: 'e2e', transport, fieldValidation: 'Strict' })
@@ -67,11 +80,13 @@ async function removeFoo(client: Client, { foos, deployments }: ReturnType<typeo
   await deployments.until(OWNED, 'collected with its Foo', (deployment) => deployment === undefined)
 }
 
-const replicas = (count: number) => (deployment: KubeObject | undefined): boolean => (deployment as DeploymentObject | undefined)?.spec.replicas === count
+const replicas = (count: number) => (deployment: KubeObject | undefined): boolean =>
+  (deployment as DeploymentObject | undefined)?.spec.replicas === count
 
 function lifeOfAFoo(signIn: string): Case {
   return {
-    name: `the sample controller, signed in by ${signIn}: killed and started again in the middle, the end state is right`,
+    name:
+      `the sample controller, signed in by ${signIn}: killed and started again in the middle, the end state is right`,
     run: (target, sample) =>
       withKubeconfig(target.kubeconfig(target.configs[signIn]!), async (kubeconfig) => {
         const options = { ...sample, kubeconfig, server: target.configs[signIn]!.server }
@@ -79,27 +94,48 @@ function lifeOfAFoo(signIn: string): Case {
         try {
           await withServer(target.configs[signIn]!, async ({ client, foos, deployments }) => {
             await foos.served
-            await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
+            await client.create(Foo, {
+              metadata: { namespace: 'default', name: 'example' },
+              spec: { deploymentName: 'example-foo' },
+            })
             const created = await deployments.until(OWNED, 'created', replicas(1))
-            assert.deepEqual(created?.metadata.ownerReferences?.map(({ kind, name, controller }) => ({ kind, name, controller })), [{ kind: 'Foo', name: 'example', controller: true }])
+            assert.deepEqual(
+              created?.metadata.ownerReferences?.map(({ kind, name, controller }) => ({ kind, name, controller })),
+              [{ kind: 'Foo', name: 'example', controller: true }],
+            )
 
             await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: 3 } } })
             await deployments.until(OWNED, 'scaled', replicas(3))
 
-            await client.delete(Deployment, { namespace: 'default', name: 'example-foo' }, { uid: created!.metadata.uid })
-            const again = await deployments.until(OWNED, 'created again', (deployment) => deployment !== undefined && deployment.metadata.uid !== created!.metadata.uid)
+            await client.delete(Deployment, { namespace: 'default', name: 'example-foo' }, {
+              uid: created!.metadata.uid,
+            })
+            const again = await deployments.until(
+              OWNED,
+              'created again',
+              (deployment) => deployment !== undefined && deployment.metadata.uid !== created!.metadata.uid,
+            )
             assert.equal((again as DeploymentObject).spec.replicas, 3)
 
             await operator.end('SIGKILL')
             await client.patch(Foo, { namespace: 'default', name: 'example' }, { merge: { spec: { replicas: 2 } } })
-            await client.patch(Deployment, { namespace: 'default', name: 'example-foo' }, { merge: { status: { availableReplicas: 2, readyReplicas: 2, replicas: 2 } } }, { subresource: 'status' })
+            await client.patch(Deployment, { namespace: 'default', name: 'example-foo' }, {
+              merge: { status: { availableReplicas: 2, readyReplicas: 2, replicas: 2 } },
+            }, { subresource: 'status' })
             assert.equal((deployments.get(OWNED) as DeploymentObject).spec.replicas, 3)
             operator = startOperatorProcess(options)
             await deployments.until(OWNED, 'scaled after the restart', replicas(2))
-            await foos.until(KEY, 'told its status', (foo) => (foo as FooObject | undefined)?.status?.availableReplicas === 2)
+            await foos.until(
+              KEY,
+              'told its status',
+              (foo) => (foo as FooObject | undefined)?.status?.availableReplicas === 2,
+            )
           })
         } catch (error) {
-          throw new Error(`${error instanceof Error ? error.message : String(error)}\nThe operator wrote:\n${operator.output()}`, { cause: error })
+          throw new Error(
+            `${error instanceof Error ? error.message : String(error)}\nThe operator wrote:\n${operator.output()}`,
+            { cause: error },
+          )
         }
         assert.deepEqual(await operator.end('SIGTERM'), { code: 0, signal: null }, operator.output())
       }),
@@ -111,7 +147,10 @@ const serverCrash: Case = {
   async run(target, sample) {
     const [config] = Object.values(target.configs)
     const { default: app } = (await import(pathToFileURL(sample.file).href)) as { default: Operator }
-    const library = (await import(pathToFileURL(sample.library).href)) as Pick<typeof import('../../mod.ts'), 'httpTransport'>
+    const library = (await import(pathToFileURL(sample.library).href)) as Pick<
+      typeof import('../../mod.ts'),
+      'httpTransport'
+    >
     const connection = library.httpTransport(config!)
     const scope = new AbortController()
     let requests = 0
@@ -125,7 +164,10 @@ const serverCrash: Case = {
     try {
       await withServer(config!, async ({ client, foos, deployments }) => {
         await foos.served
-        await client.create(Foo, { metadata: { namespace: 'default', name: 'example' }, spec: { deploymentName: 'example-foo' } })
+        await client.create(Foo, {
+          metadata: { namespace: 'default', name: 'example' },
+          spec: { deploymentName: 'example-foo' },
+        })
         await deployments.until(OWNED, 'created', replicas(1))
         const before = requests
         const killedMs = Date.now()

@@ -10,21 +10,35 @@ export interface Watching {
   /** Settles when the server serves the kind: an operator installs its CRD when it starts. */
   readonly served: Promise<void>
   /** Settles with the object when the condition holds; `undefined` stands for an object that does not exist. */
-  until(key: string, what: string, condition: (object: KubeObject | undefined) => boolean): Promise<KubeObject | undefined>
+  until(
+    key: string,
+    what: string,
+    condition: (object: KubeObject | undefined) => boolean,
+  ): Promise<KubeObject | undefined>
   get(key: string): KubeObject | undefined
 }
 
 /** Long enough for a lease of 15 s to run out, and for the jitter of those who wait for it. */
 const MAX_MS = 60_000
 
-export function watching(transport: Transport, resource: AnyResource, signal: AbortSignal): { watching: Watching; ended: Promise<void> } {
+export function watching(
+  transport: Transport,
+  resource: AnyResource,
+  signal: AbortSignal,
+): { watching: Watching; ended: Promise<void> } {
   const informer = new Informer({ api: new Api({ transport }), resource, clock: systemClock, log: silentLog })
   const until: Watching['until'] = (key, what, condition) =>
     new Promise((resolve, reject) => {
       const began = Date.now()
       const stop = systemClock.after(MAX_MS, () => {
         registration.remove()
-        reject(new Error(`${resource.kind} "${key}" did not become "${what}" within ${MAX_MS / 1000} s: ${JSON.stringify(informer.store.get(key)) ?? 'it does not exist'}`))
+        reject(
+          new Error(
+            `${resource.kind} "${key}" did not become "${what}" within ${MAX_MS / 1000} s: ${
+              JSON.stringify(informer.store.get(key)) ?? 'it does not exist'
+            }`,
+          ),
+        )
       })
       const look = (): void => {
         if (!informer.isSynced || !condition(informer.store.get(key))) return
@@ -33,7 +47,8 @@ export function watching(transport: Transport, resource: AnyResource, signal: Ab
         resolve(informer.store.get(key))
       }
       const registration = informer.addHandler(look)
-      void informer.synced(signal).then(look, () => reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
+      void informer.synced(signal).then(look, () =>
+        reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
     })
   const served = informer.synced(signal)
   served.catch(() => {}) // the case may end before it asks

@@ -13,8 +13,15 @@ function named(name: string, kind = 'Foo'): string {
 }
 
 test('a note of up to 1024 bytes is kept, a longer one is cut at a character and ends with an ellipsis', () => {
-  for (const note of ['', 'x'.repeat(1024), 'é'.repeat(512), '€'.repeat(341), '😀'.repeat(256)]) assert.equal(cutNote(note), note)
-  for (const [note, length] of [['x'.repeat(1025), 1024], ['é'.repeat(513), 1023], ['€'.repeat(342), 1023], ['😀'.repeat(257), 1023], ['x'.repeat(10 ** 6), 1024]] as const) {
+  for (const note of ['', 'x'.repeat(1024), 'é'.repeat(512), '€'.repeat(341), '😀'.repeat(256)]) {
+    assert.equal(cutNote(note), note)
+  }
+  for (
+    const [note, length] of [['x'.repeat(1025), 1024], ['é'.repeat(513), 1023], ['€'.repeat(342), 1023], [
+      '😀'.repeat(257),
+      1023,
+    ], ['x'.repeat(10 ** 6), 1024]] as const
+  ) {
     const cut = cutNote(note)
     assert.equal(bytes(cut), length)
     assert.ok(cut.endsWith('…') && note.startsWith(cut.slice(0, -1)) && !/[\ud800-\udfff]…$/u.test(cut), cut)
@@ -41,8 +48,12 @@ test('the name for another try is the next one', () => {
 })
 
 test('a controller has a qualified name', () => {
-  for (const name of ['a', 'foo-operator', 'Foo_1.x', 'example.dev/foo', 'x'.repeat(63), `${'a'.repeat(253)}/x`]) assert.ok(isControllerName(name), name)
-  for (const name of ['', '-a', 'a-', 'a b', 'x'.repeat(64), '/a', 'a/', 'a/b/c', 'Example.dev/a', `${'a'.repeat(254)}/x`]) assert.ok(!isControllerName(name), name)
+  for (const name of ['a', 'foo-operator', 'Foo_1.x', 'example.dev/foo', 'x'.repeat(63), `${'a'.repeat(253)}/x`]) {
+    assert.ok(isControllerName(name), name)
+  }
+  for (
+    const name of ['', '-a', 'a-', 'a b', 'x'.repeat(64), '/a', 'a/', 'a/b/c', 'Example.dev/a', `${'a'.repeat(254)}/x`]
+  ) assert.ok(!isControllerName(name), name)
 })
 
 test('a MicroTime has six decimals', () => {

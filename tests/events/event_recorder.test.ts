@@ -24,9 +24,20 @@ test('an event is created with all that the API server demands', async () => {
     kind: 'Event',
     metadata: { namespace: 'default', name: 'a.18867251edfa0000' },
     eventTime: '2026-01-01T00:00:00.000000Z',
-    type: 'Normal', reason: 'ScaledUp', action: 'ScaledUp', note: 'from 1 to 3',
-    regarding: { apiVersion: 'example.dev/v1', kind: 'Foo', namespace: 'default', name: 'a', uid: 'uid-a', resourceVersion: '7' },
-    reportingController: 'foo-operator', reportingInstance: 'foo-operator-host',
+    type: 'Normal',
+    reason: 'ScaledUp',
+    action: 'ScaledUp',
+    note: 'from 1 to 3',
+    regarding: {
+      apiVersion: 'example.dev/v1',
+      kind: 'Foo',
+      namespace: 'default',
+      name: 'a',
+      uid: 'uid-a',
+      resourceVersion: '7',
+    },
+    reportingController: 'foo-operator',
+    reportingInstance: 'foo-operator-host',
   })
   assert.equal((await stored()).length, 1)
 })
@@ -45,16 +56,30 @@ test('an event has its action, its related object, and the name of who tells it'
 test('an event about a cluster-scoped object is in the namespace default', async () => {
   const { clock, events, start, stored } = fixture()
   start()
-  events.normal({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', namespace: undefined, uid: 'u' } }, 'Ready', 'up')
+  events.normal(
+    { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', namespace: undefined, uid: 'u' } },
+    'Ready',
+    'up',
+  )
   await clock.advance(0)
   const [event] = await stored()
-  assert.deepEqual([event!.metadata.namespace, event!.regarding], ['default', { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' }])
+  assert.deepEqual([event!.metadata.namespace, event!.regarding], ['default', {
+    apiVersion: 'v1',
+    kind: 'Node',
+    name: 'n1',
+    uid: 'u',
+  }])
 })
 
 test('nothing of an object but its reference gets into an event', async () => {
   const { clock, events, start, network } = fixture()
   start()
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...FOO.metadata, annotations: { last: 'hunter2' } }, data: { password: 'hunter2' } }
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...FOO.metadata, annotations: { last: 'hunter2' } },
+    data: { password: 'hunter2' },
+  }
   events.normal(secret, 'Rotated', 'a new password', { related: secret })
   await clock.advance(0)
   assert.equal(network.requests.length, 1)
@@ -87,7 +112,9 @@ test('an event that recurs becomes a series, written after 1 s, 2 s, 4 s and so 
   assert.equal(others.length, 0)
   assert.deepEqual(event!.series, { count: 1711, lastObservedTime: '2026-01-01T00:28:30.000000Z' })
   assert.equal(network.requests[1]!.method, 'PATCH')
-  assert.deepEqual(bodyOf(network.requests[1]), { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } })
+  assert.deepEqual(bodyOf(network.requests[1]), {
+    series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' },
+  })
 })
 
 test('another note, reason, type, action or object is another event, and no note is lost', async () => {
@@ -143,7 +170,10 @@ test('a name that is taken by somebody else is changed', async () => {
   b.events.normal(FOO, 'Tick', 'of b')
   await a.clock.advance(0)
   assert.deepEqual(await a.notes(), ['of a', 'of b'])
-  assert.deepEqual((await a.stored()).map(({ metadata }) => metadata.name), ['a.18867251edfa0000', 'a.18867251edfa0001'])
+  assert.deepEqual((await a.stored()).map(({ metadata }) => metadata.name), [
+    'a.18867251edfa0000',
+    'a.18867251edfa0001',
+  ])
 })
 
 test('a create whose answer was lost is not made twice', async () => {
@@ -211,13 +241,18 @@ test('a request that hangs is given up after 10 s and tried again', async () => 
 test('an event that fails twelve times is dropped and said, and the others are written', async () => {
   const { clock, events, start, notes, network, lines } = fixture()
   start()
-  network.intercept = (request, next) => (String(request.body).includes('poison') ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (String(request.body).includes('poison') ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
   events.normal(FOO, 'Tick', 'poison')
   events.normal(FOO, 'Tick', 'pure')
   await clock.advance(10 * MINUTE)
   assert.deepEqual(await notes(), ['pure'])
   assert.equal(network.requests.length, 13)
-  assert.deepEqual(lines, ['warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: InternalError'])
+  assert.deepEqual(lines, [
+    'warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: InternalError',
+  ])
 })
 
 test('a flood of different notes passes 25 at once and one every 5 minutes; other reasons and objects pass; the rest is said and counted', async () => {
@@ -228,9 +263,13 @@ test('a flood of different notes passes 25 at once and one every 5 minutes; othe
   events.warning(FOO, 'Other', 'of another reason')
   events.warning(foo('b'), 'Failed', 'of another object')
   await clock.advance(0)
-  assert.deepEqual((await notes()).toSorted(), [...Array.from({ length: 25 }, (_, i) => `try ${i}`), 'of another object', 'of another reason'].toSorted())
+  assert.deepEqual(
+    (await notes()).toSorted(),
+    [...Array.from({ length: 25 }, (_, i) => `try ${i}`), 'of another object', 'of another reason'].toSorted(),
+  )
   assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'rate' }), 75)
-  const line = 'warn Dropping events about Foo "default/a" with the reason Failed: more than 25 different ones; one passes every 5 m'
+  const line =
+    'warn Dropping events about Foo "default/a" with the reason Failed: more than 25 different ones; one passes every 5 m'
   assert.deepEqual(lines, [line])
   await clock.advance(5 * MINUTE)
   for (let i = 100; i < 110; i++) events.warning(FOO, 'Failed', `try ${i}`)
@@ -257,8 +296,15 @@ test('what is recorded before the start is kept, the first thousand of it, and w
   start()
   await clock.advance(0)
   const names = (await stored()).map(({ regarding }) => regarding.name)
-  assert.deepEqual([names.length, names.includes('x0'), names.includes('x999'), names.includes('x1000')], [1000, true, true, false])
-  assert.deepEqual(lines, ['warn Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once'])
+  assert.deepEqual([names.length, names.includes('x0'), names.includes('x999'), names.includes('x1000')], [
+    1000,
+    true,
+    true,
+    false,
+  ])
+  assert.deepEqual(lines, [
+    'warn Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once',
+  ])
 })
 
 test('a jam is said once, and the next one again', async () => {
@@ -280,8 +326,10 @@ test('a missing right is said once, with what is missing; then nothing is asked 
   const meter = memoryMeter()
   const { clock, events, start, notes, network, lines } = fixture({ meter })
   start()
-  const denial = 'events.events.k8s.io is forbidden: User "foo" cannot create resource "events" in API group "events.k8s.io" in the namespace "default"'
-  network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', { group: 'events.k8s.io', kind: 'events' }, denial))
+  const denial =
+    'events.events.k8s.io is forbidden: User "foo" cannot create resource "events" in API group "events.k8s.io" in the namespace "default"'
+  network.intercept = () =>
+    Promise.resolve(refusal(403, 'Forbidden', { group: 'events.k8s.io', kind: 'events' }, denial))
   for (let i = 0; i < 50; i++) {
     events.normal(FOO, 'Tick', `tick ${i % 5}`)
     await clock.advance(5000)
@@ -294,7 +342,7 @@ test('a missing right is said once, with what is missing; then nothing is asked 
   assert.equal(network.requests.length, 2)
   assert.deepEqual(lines, [
     `warn Cannot create events.events.k8s.io in namespace "default": ${denial}; ` +
-      'its role lacks { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] }. Events of namespace "default" are dropped quietly; one is tried every 5 m',
+    'its role lacks { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] }. Events of namespace "default" are dropped quietly; one is tried every 5 m',
   ])
   network.intercept = undefined
   await clock.advance(5 * MINUTE)
@@ -306,7 +354,10 @@ test('a missing right is said once, with what is missing; then nothing is asked 
 test('where only create is allowed, repetitions are dropped and other events are written', async () => {
   const { clock, events, start, notes, network, lines } = fixture()
   start()
-  network.intercept = (request, next) => (request.method === 'PATCH' ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (request.method === 'PATCH' ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
   for (let i = 0; i < 100; i++) {
     events.normal(FOO, 'Tick', 'tick')
     await clock.advance(1000)
@@ -323,7 +374,11 @@ test('an event in a namespace that is being deleted is dropped quietly, and thos
   const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
   const POD = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' } as const
   await api.create({ resource: NAMESPACE }, { metadata: { name: 'going' } }, {})
-  await api.create({ resource: POD, namespace: 'going' }, { metadata: { name: 'held', finalizers: ['example.dev/x'] } }, {})
+  await api.create(
+    { resource: POD, namespace: 'going' },
+    { metadata: { name: 'held', finalizers: ['example.dev/x'] } },
+    {},
+  )
   await api.delete({ resource: NAMESPACE, name: 'going' }, {})
   start()
   for (const namespace of ['going', 'gone', 'default']) events.normal(foo('x', { namespace }), 'Tick', namespace)
@@ -334,12 +389,17 @@ test('an event in a namespace that is being deleted is dropped quietly, and thos
 test('what the server finds invalid is dropped and said', async () => {
   const { clock, events, start, notes, lines, network } = fixture()
   start()
-  network.intercept = (request, next) => (String(request.body).includes('odd') ? Promise.resolve(refusal(422, 'Invalid')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (String(request.body).includes('odd') ? Promise.resolve(refusal(422, 'Invalid')) : next(request))
   events.normal(FOO, 'Tick', 'odd')
   events.normal(FOO, 'Tick', 'even')
   await clock.advance(MINUTE)
   assert.deepEqual([await notes(), network.requests.length], [['even'], 2])
-  assert.deepEqual(lines, ['warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: Invalid'])
+  assert.deepEqual(lines, [
+    'warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: Invalid',
+  ])
 })
 
 test('after the signal what is left is sent, counts that are not due too, and then it ends with nothing left over', async () => {
@@ -384,7 +444,9 @@ test('the end comes after 5 s with a server that hangs, and with one that cannot
     assert.equal(f.outcome, undefined)
     await f.clock.advance(1)
     await f.clock.advance(0)
-    assert.deepEqual([f.outcome, f.clock.pending, f.lines], ['resolved', 0, ['warn Events were dropped {"stopped":20}']])
+    assert.deepEqual([f.outcome, f.clock.pending, f.lines], ['resolved', 0, [
+      'warn Events were dropped {"stopped":20}',
+    ]])
   }
 })
 
@@ -396,7 +458,9 @@ test('what is recorded after the end is dropped, said once, and no error', async
   await f.clock.advance(0)
   for (let i = 0; i < 3; i++) f.events.normal(FOO, 'Tick', `tick ${i}`)
   await f.clock.advance(MINUTE)
-  assert.deepEqual([f.network.requests.length, f.lines], [0, ['warn Dropping events from Tick on: the recorder has stopped']])
+  assert.deepEqual([f.network.requests.length, f.lines], [0, [
+    'warn Dropping events from Tick on: the recorder has stopped',
+  ]])
   assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'stopped' }), 3)
 })
 
@@ -412,12 +476,16 @@ test('a signal that was aborted before still lets out what was recorded', async 
 test('it is started once', async () => {
   const f = fixture()
   f.start()
-  await assert.rejects(f.events.start(new AbortController().signal), /^Error: Cannot start the event recorder: it was started before$/)
+  await assert.rejects(
+    f.events.start(new AbortController().signal),
+    /^Error: Cannot start the event recorder: it was started before$/,
+  )
 })
 
 test('calls that can never be right throw, and the others do not', () => {
   const { events } = fixture()
-  const mistake = (call: () => void, what: RegExp): void => assert.throws(call, (error) => error instanceof TypeError && what.test(error.message))
+  const mistake = (call: () => void, what: RegExp): void =>
+    assert.throws(call, (error) => error instanceof TypeError && what.test(error.message))
   mistake(() => events.normal(FOO, '', 'x'), /^Cannot record an event: the reason "" is no word/)
   mistake(() => events.normal(FOO, 'two words', 'x'), /the reason "two words" is no word/)
   mistake(() => events.normal(FOO, 'x'.repeat(129), 'x'), /is no word such as "ScaledUp" of at most 128 characters/)
@@ -427,8 +495,17 @@ test('calls that can never be right throw, and the others do not', () => {
   mistake(() => events.normal(FOO, 'A', 'x', { related: { ...FOO, apiVersion: '' } }), /the object lacks/)
   mistake(() => events.normal(FOO, 'A', undefined as unknown as string), /the note is no text/)
   mistake(() => events.as('two words'), /^Cannot record events as "two words"/)
-  const options = { api: new Api({ transport: silence }), clock: new FakeClock(), log: silentLog, controller: 'foo', instance: 'i' }
-  mistake(() => new EventRecorder({ ...options, controller: 'foo/bar/baz' }), /^Cannot record events as "foo\/bar\/baz"/)
+  const options = {
+    api: new Api({ transport: silence }),
+    clock: new FakeClock(),
+    log: silentLog,
+    controller: 'foo',
+    instance: 'i',
+  }
+  mistake(
+    () => new EventRecorder({ ...options, controller: 'foo/bar/baz' }),
+    /^Cannot record events as "foo\/bar\/baz"/,
+  )
   mistake(() => new EventRecorder({ ...options, instance: '' }), /the instance is empty/)
   events.normal(FOO, 'A', '')
   events.normal(FOO, 'A_b:c', '\ud800'.repeat(2000))

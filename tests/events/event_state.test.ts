@@ -18,10 +18,14 @@ interface Harness {
 
 function harness(limits: Partial<EventLimits> = {}): Harness {
   const dropped = new Map<DropCause, number>()
-  const state = new EventState({ ...DEFAULT_LIMITS, ...limits }, (cause, count) => void dropped.set(cause, (dropped.get(cause) ?? 0) + count))
+  const state = new EventState(
+    { ...DEFAULT_LIMITS, ...limits },
+    (cause, count) => void dropped.set(cause, (dropped.get(cause) ?? 0) + count),
+  )
   let serial = 0n
   const self: Harness = {
-    state, dropped,
+    state,
+    dropped,
     nowMs: 0,
     record(note, name = 'a') {
       const what = occurrence('Normal', foo(name), 'Tick', note, { controller: 'c' })
@@ -129,7 +133,15 @@ test('an allowance is used up and filled again, for each object by itself', () =
 
 test('of too many allowances the one that was not used for the longest time is forgotten', () => {
   const allowances = new SpamFilter({ burst: 1, refillMs: 1000, max: 2 })
-  assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => allowances.take(topic, 0)), ['passes', 'passes', 'exhausted', 'exhausted', 'passes', 'turned away', 'passes'])
+  assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => allowances.take(topic, 0)), [
+    'passes',
+    'passes',
+    'exhausted',
+    'exhausted',
+    'passes',
+    'turned away',
+    'passes',
+  ])
   assert.equal(allowances.size, 2)
 })
 
@@ -151,7 +163,12 @@ test('what is left at the end is counted', () => {
   for (const note of ['a', 'b', 'b', 'b']) h.record(note)
   h.state.settle(h.state.take(0)!, 'written', 'refused', 0)
   h.state.abandon()
-  assert.deepEqual([h.dropped.get('stopped'), h.state.size.series, h.state.idle, h.state.take(0)], [3, 0, true, undefined])
+  assert.deepEqual([h.dropped.get('stopped'), h.state.size.series, h.state.idle, h.state.take(0)], [
+    3,
+    0,
+    true,
+    undefined,
+  ])
 })
 
 /** A server as far as Events go. */
@@ -182,11 +199,34 @@ type Action =
   | { readonly kind: 'wait'; readonly ms: number }
 
 const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant('record' as const), name: fc.constantFrom('a', 'b', 'c', 'd'), note: fc.constantFrom('1', '2', '3', '4', '5', '6') }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('record' as const),
+      name: fc.constantFrom('a', 'b', 'c', 'd'),
+      note: fc.constantFrom('1', '2', '3', '4', '5', '6'),
+    }),
+  },
   { weight: 5, arbitrary: fc.constant({ kind: 'take' as const }) },
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('settle' as const), at: fc.nat(7), fate: fc.constantFrom('done' as const, 'done' as const, 'answer lost' as const, 'unsent' as const, 'refused' as const) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      at: fc.nat(7),
+      fate: fc.constantFrom(
+        'done' as const,
+        'done' as const,
+        'answer lost' as const,
+        'unsent' as const,
+        'refused' as const,
+      ),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const), at: fc.nat(7) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 500, 1000, 60_000, 400_000) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 500, 1000, 60_000, 400_000) }),
+  },
 )
 
 interface Outcome {
@@ -243,38 +283,60 @@ function play(actions: readonly Action[], limits: Partial<EventLimits>): Outcome
   for (let job = h.state.take(h.nowMs); job; job = h.state.take(h.nowMs)) settle(job, 'done')
   assert.ok(h.state.idle)
   const writtenNotes = new Set([...told.values()].map(({ note }) => note))
-  return { recorded, notes, dropped: h.dropped, written: [...told.values()].reduce((sum, { count }) => sum + count, 0), writtenNotes }
+  return {
+    recorded,
+    notes,
+    dropped: h.dropped,
+    written: [...told.values()].reduce((sum, { count }) => sum + count, 0),
+    writtenNotes,
+  }
 }
 
 const actions = fc.array(action, { maxLength: 150, size: 'max' })
 const sum = (dropped: ReadonlyMap<DropCause, number>): number => [...dropped.values()].reduce((a, b) => a + b, 0)
 test('what was recorded was written or is counted as dropped, within the bounds, whatever the server does', () => {
   const tight = { series: 8, queue: 4, burst: 3, refillMs: 1000 }
-  fc.assert(fc.property(actions, (list) => {
-    // It may be both: a write is given up that the server has carried out, or a later count makes up for one that was refused.
-    const { recorded, written, dropped } = play(list, tight)
-    assert.ok(written + sum(dropped) >= recorded, `${written} + ${sum(dropped)} of ${recorded}`)
-    const exact = play(list.filter((each) => each.kind !== 'expire' && (each.kind !== 'settle' || each.fate === 'done')), tight)
-    assert.equal(exact.written + sum(exact.dropped), exact.recorded)
-  }), { numRuns: 300 })
+  fc.assert(
+    fc.property(actions, (list) => {
+      // It may be both: a write is given up that the server has carried out, or a later count makes up for one that was refused.
+      const { recorded, written, dropped } = play(list, tight)
+      assert.ok(written + sum(dropped) >= recorded, `${written} + ${sum(dropped)} of ${recorded}`)
+      const exact = play(
+        list.filter((each) => each.kind !== 'expire' && (each.kind !== 'settle' || each.fate === 'done')),
+        tight,
+      )
+      assert.equal(exact.written + sum(exact.dropped), exact.recorded)
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('below the limits every note is written and every count is exact, though answers are lost and events expire', () => {
-  fc.assert(fc.property(actions, (list) => {
-    const { recorded, notes, written, writtenNotes, dropped } = play(list.filter((each) => each.kind !== 'settle' || each.fate !== 'refused'), {})
-    // Twelve failures of one event in a row give it up; they are rare.
-    fc.pre(dropped.size === 0)
-    assert.deepEqual(writtenNotes, notes)
-    assert.equal(written, recorded)
-  }), { numRuns: 300 })
+  fc.assert(
+    fc.property(actions, (list) => {
+      const { recorded, notes, written, writtenNotes, dropped } = play(
+        list.filter((each) => each.kind !== 'settle' || each.fate !== 'refused'),
+        {},
+      )
+      // Twelve failures of one event in a row give it up; they are rare.
+      fc.pre(dropped.size === 0)
+      assert.deepEqual(writtenNotes, notes)
+      assert.equal(written, recorded)
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('thirty thousand different occurrences leave no more than the limits behind', () => {
   const h = harness()
-  const what = (i: number): Occurrence => occurrence('Normal', foo(`x${i % 5000}`), 'Tick', String(i), { controller: 'c' })
+  const what = (i: number): Occurrence =>
+    occurrence('Normal', foo(`x${i % 5000}`), 'Tick', String(i), { controller: 'c' })
   for (let i = 0; i < 30_000; i++) {
     h.nowMs += 10
-    h.state.record(what(i), () => eventOf(what(i), { instance: 'i', wallMs: h.nowMs, serial: BigInt(i) }), { wallMs: h.nowMs, monotonicMs: h.nowMs })
+    h.state.record(what(i), () => eventOf(what(i), { instance: 'i', wallMs: h.nowMs, serial: BigInt(i) }), {
+      wallMs: h.nowMs,
+      monotonicMs: h.nowMs,
+    })
     if (i % 100 === 0) h.write()
   }
   assert.ok(h.state.size.series <= 4096 && h.state.size.allowances <= 4096)

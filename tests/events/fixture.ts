@@ -8,15 +8,27 @@ import { EventRecorder, type EventRecorderOptions } from '../../lib/events/event
 import type { EventBody, EventSeries } from '../../lib/events/event.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { recorder, type Recorder } from '../client/transports.ts'
+import { type Recorder, recorder } from '../client/transports.ts'
 
-export const EVENT: AnyResource = { group: 'events.k8s.io', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced' }
+export const EVENT: AnyResource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+}
 export const PATH = '/apis/events.k8s.io/v1/namespaces/default/events'
 
 export const FOO: KubeObject = {
   apiVersion: 'example.dev/v1',
   kind: 'Foo',
-  metadata: { namespace: 'default', name: 'a', uid: 'uid-a', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
+  metadata: {
+    namespace: 'default',
+    name: 'a',
+    uid: 'uid-a',
+    resourceVersion: '7',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
 }
 
 export function foo(name: string, over: Partial<KubeObject['metadata']> = {}): KubeObject {
@@ -53,19 +65,38 @@ export function fixture(over: Partial<EventRecorderOptions> = {}): Fixture {
     ;(level === 'debug' ? debug : lines).push(`${level} ${message}${rest}`)
   }
   const events = new EventRecorder({
-    api: new Api({ transport: network.transport }), clock, controller: 'foo-operator', instance: 'foo-operator-host', random: () => 0,
-    log: { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }, ...over,
+    api: new Api({ transport: network.transport }),
+    clock,
+    controller: 'foo-operator',
+    instance: 'foo-operator-host',
+    random: () => 0,
+    log: { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') },
+    ...over,
   })
   const stopping = new AbortController()
   const stored = async (namespace = 'default'): Promise<readonly StoredEvent[]> => {
     const { items } = await new Api({ transport: server }).list({ resource: EVENT, namespace })
-    return (items as unknown as StoredEvent[]).toSorted((a, b) => (a.eventTime + a.metadata.name < b.eventTime + b.metadata.name ? -1 : 1))
+    return (items as unknown as StoredEvent[]).toSorted((
+      a,
+      b,
+    ) => (a.eventTime + a.metadata.name < b.eventTime + b.metadata.name ? -1 : 1))
   }
   const self: Fixture = {
-    clock, events, server, network, lines, debug, stored,
+    clock,
+    events,
+    server,
+    network,
+    lines,
+    debug,
+    stored,
     outcome: undefined,
-    notes: async (namespace) => (await stored(namespace)).map(({ note, series }) => (series ? `${note} × ${series.count}` : note)),
-    start: () => void events.start(stopping.signal).then(() => (self.outcome = 'resolved'), (error: Error) => (self.outcome = error)),
+    notes: async (namespace) =>
+      (await stored(namespace)).map(({ note, series }) => (series ? `${note} × ${series.count}` : note)),
+    start: () =>
+      void events.start(stopping.signal).then(
+        () => (self.outcome = 'resolved'),
+        (error: Error) => (self.outcome = error),
+      ),
     stop: () => stopping.abort(new DOMException('The test has ended', 'AbortError')),
   }
   return self

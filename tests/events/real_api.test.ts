@@ -12,7 +12,7 @@ import { EventRecorder } from '../../lib/events/event_recorder.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
-import { recorder, type Recorder } from '../client/transports.ts'
+import { type Recorder, recorder } from '../client/transports.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { EVENT, foo, type StoredEvent } from './fixture.ts'
 
@@ -20,7 +20,13 @@ const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is 
 
 const CORE_EVENT: AnyResource = { group: '', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced' }
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-const CONFIG_MAP: AnyResource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced' }
+const CONFIG_MAP: AnyResource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+}
 
 interface Running {
   readonly events: EventRecorder
@@ -47,12 +53,22 @@ function run(config: ClusterConfig): Running {
   const lines: string[] = []
   const log = { ...silentLog, warn: (message: string) => void lines.push(message) }
   const api = new Api({ transport: network.transport })
-  const events = new EventRecorder({ api, clock: systemClock, log, controller: 'example.dev/foo', instance: `foo-${'host'.repeat(50)}` })
+  const events = new EventRecorder({
+    api,
+    clock: systemClock,
+    log,
+    controller: 'example.dev/foo',
+    instance: `foo-${'host'.repeat(50)}`,
+  })
   const stopping = new AbortController()
   const ended = events.start(stopping.signal)
   return {
-    events, network, lines,
-    answered: (wanted) => (count >= wanted ? Promise.resolve() : new Promise((resolve) => void waiting.set(wanted, resolve))),
+    events,
+    network,
+    lines,
+    answered: (
+      wanted,
+    ) => (count >= wanted ? Promise.resolve() : new Promise((resolve) => void waiting.set(wanted, resolve))),
     end: async () => {
       stopping.abort()
       await ended
@@ -98,10 +114,18 @@ async function eventsAreSeen(envtest: Envtest, api: Api): Promise<void> {
   await end()
   assert.deepEqual([network.requests.map(({ method }) => method).toSorted(), lines], [['PATCH', 'POST', 'POST'], []])
   const [event] = (await stored(api, namespace)).filter(({ reason }) => reason === 'Checked')
-  assert.deepEqual([event!.series?.count, event!.regarding.uid, event!.related?.name, event!.reportingController], [2, about.metadata.uid, 'b', 'example.dev/foo'])
+  assert.deepEqual([event!.series?.count, event!.regarding.uid, event!.related?.name, event!.reportingController], [
+    2,
+    about.metadata.uid,
+    'b',
+    'example.dev/foo',
+  ])
   const core = (await api.list({ resource: CORE_EVENT, namespace })).items as unknown as readonly { message: string }[]
   assert.deepEqual(core.map(({ message }) => message).toSorted(), ['all is well', 'not that'])
-  assert.match(await kubectl(envtest, '-n', namespace, 'get', 'events'), /Normal +Checked +configmap\/config +all is well/)
+  assert.match(
+    await kubectl(envtest, '-n', namespace, 'get', 'events'),
+    /Normal +Checked +configmap\/config +all is well/,
+  )
   const described = await kubectl(envtest, '-n', namespace, 'describe', 'configmap', 'config')
   assert.match(described, /Normal +Checked .*\(x2 over .*\) +example\.dev\/foo.* +all is well/)
   assert.match(described, /Warning +Failed .* +not that/)
@@ -136,7 +160,11 @@ async function limitsAreTheServers(envtest: Envtest, api: Api): Promise<void> {
   const note = '€'.repeat(1000)
   events.normal(foo('x'.repeat(253)), 'R'.repeat(128), note, { action: 'é'.repeat(64) })
   events.as('x'.repeat(63)).normal(foo(`${'x'.repeat(235)}.${'y'.repeat(17)}`), 'R_a:b,c', '')
-  events.as(`${'a'.repeat(63)}.dev/X_.y`).warning({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'system:node' } }, 'r', '\u0000\ud800')
+  events.as(`${'a'.repeat(63)}.dev/X_.y`).warning(
+    { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'system:node' } },
+    'r',
+    '\u0000\ud800',
+  )
   for (let i = 0; i < 3; i++) events.normal(foo('burst'), 'Burst', 'at once')
   await end()
   assert.deepEqual(lines, [])
@@ -151,7 +179,9 @@ async function namespacesGo(envtest: Envtest, api: Api): Promise<void> {
   const namespace = await namespaceFor(api, 'going')
   await api.delete({ resource: NAMESPACE, name: namespace }, {})
   const { events, network, lines, end } = run(envtest.config)
-  for (const each of [namespace, 'never-there', await namespaceFor(api, 'staying')]) events.normal(foo('a', { namespace: each }), 'Tick', 'tick')
+  for (const each of [namespace, 'never-there', await namespaceFor(api, 'staying')]) {
+    events.normal(foo('a', { namespace: each }), 'Tick', 'tick')
+  }
   await end()
   assert.deepEqual([network.requests.length, (await stored(api, 'staying')).length], [3, 1])
   assert.deepEqual(lines, ['Events were dropped'])
@@ -164,5 +194,8 @@ async function rightsAreMissing(envtest: Envtest): Promise<void> {
   for (let i = 1; i < 10; i++) events.normal(foo('a'), 'Tick', `tick ${i}`)
   await end()
   assert.deepEqual([network.requests.length <= 9, lines.length, lines[1]], [true, 2, 'Events were dropped'])
-  assert.match(lines[0]!, /User "nobody-special" cannot create resource "events" in API group "events\.k8s\.io" in the namespace "default"/)
+  assert.match(
+    lines[0]!,
+    /User "nobody-special" cannot create resource "events" in API group "events\.k8s\.io" in the namespace "default"/,
+  )
 }

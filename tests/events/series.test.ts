@@ -1,11 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventOf, occurrence } from '../../lib/events/event.ts'
-import { again, type Answer, begin, isFinished, MAX_TRIES, type Series, type Standing, step, unwritten, writeOf } from '../../lib/events/series.ts'
+import {
+  again,
+  type Answer,
+  begin,
+  isFinished,
+  MAX_TRIES,
+  type Series,
+  type Standing,
+  step,
+  unwritten,
+  writeOf,
+} from '../../lib/events/series.ts'
 import { FOO } from './fixture.ts'
 
-const event = eventOf(occurrence('Normal', FOO, 'A', 'x', { controller: 'c' }), { instance: 'i', wallMs: 0, serial: 0x10n })
-const now = (monotonicMs: number): { wallMs: number; monotonicMs: number } => ({ wallMs: 1000 + monotonicMs, monotonicMs })
+const event = eventOf(occurrence('Normal', FOO, 'A', 'x', { controller: 'c' }), {
+  instance: 'i',
+  wallMs: 0,
+  serial: 0x10n,
+})
+const now = (monotonicMs: number): { wallMs: number; monotonicMs: number } => ({
+  wallMs: 1000 + monotonicMs,
+  monotonicMs,
+})
 
 /** A series of three occurrences. */
 function series(standing: Standing, tries = 0): Series {
@@ -44,7 +62,13 @@ test('each answer leads where the table says', () => {
   for (const [standing, tries, answer, expected, triesAfter, name, dueMs, lost] of TABLE) {
     const before = series(standing, tries)
     const after = step(before, writeOf(before)!, answer, 100)
-    const seen = after.series && { ...after.series.standing, tries: after.series.tries, name: after.series.event.metadata.name, dueMs: after.series.dueMs }
+    const seen = after.series &&
+      {
+        ...after.series.standing,
+        tries: after.series.tries,
+        name: after.series.event.metadata.name,
+        dueMs: after.series.dueMs,
+      }
     const label = `${JSON.stringify(standing)} ${tries} ${answer}`
     assert.deepEqual([seen, after.lost], [expected && { ...expected, tries: triesAfter, name, dueMs }, lost], label)
   }
@@ -52,9 +76,27 @@ test('each answer leads where the table says', () => {
 
 test('what is to be written follows from what the server has', () => {
   const lastObservedTime = '1970-01-01T00:00:01.002000Z'
-  assert.deepEqual(writeOf(begin(event, now(0))), { kind: 'create', namespace: 'default', name: 'a.10', body: event, count: 1 })
-  assert.deepEqual(writeOf(series(missing)), { kind: 'create', namespace: 'default', name: 'a.10', body: { ...event, series: { count: 3, lastObservedTime } }, count: 3 })
-  assert.deepEqual(writeOf(series(stored)), { kind: 'patch', namespace: 'default', name: 'a.10', body: { series: { count: 3, lastObservedTime } }, count: 3 })
+  assert.deepEqual(writeOf(begin(event, now(0))), {
+    kind: 'create',
+    namespace: 'default',
+    name: 'a.10',
+    body: event,
+    count: 1,
+  })
+  assert.deepEqual(writeOf(series(missing)), {
+    kind: 'create',
+    namespace: 'default',
+    name: 'a.10',
+    body: { ...event, series: { count: 3, lastObservedTime } },
+    count: 3,
+  })
+  assert.deepEqual(writeOf(series(stored)), {
+    kind: 'patch',
+    namespace: 'default',
+    name: 'a.10',
+    body: { series: { count: 3, lastObservedTime } },
+    count: 3,
+  })
   assert.equal(writeOf(series(written)), undefined)
 })
 
@@ -65,7 +107,11 @@ test('what occurs while a write is under way is not taken for written', () => {
 })
 
 test('a series is finished six minutes after it was last heard of, by the monotonic clock, and not before all is written', () => {
-  assert.deepEqual([isFinished(series(written), 360_001), isFinished(series(written), 360_002), isFinished(series(stored), 999_999)], [false, true, false])
+  assert.deepEqual([
+    isFinished(series(written), 360_001),
+    isFinished(series(written), 360_002),
+    isFinished(series(stored), 999_999),
+  ], [false, true, false])
 })
 
 test('a wall clock that is set back does not take the last time back', () => {

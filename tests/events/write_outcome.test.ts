@@ -3,17 +3,28 @@ import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import { writeOutcome } from '../../lib/events/write_outcome.ts'
 
-const refusal = (code: number, reason = '', details: object = {}): ApiError => new ApiError('Cannot create x: no', { reason, code, details }, { code })
+const refusal = (code: number, reason = '', details: object = {}): ApiError =>
+  new ApiError('Cannot create x: no', { reason, code, details }, { code })
 const terminating = { causes: [{ reason: 'NamespaceTerminating', message: 'going', field: 'metadata.namespace' }] }
 
 /** An error · what it means for a create, and for a patch. */
 const TABLE: readonly (readonly [string, unknown, string, string])[] = [
   ['a name that exists', refusal(409, 'AlreadyExists', { name: 'x' }), 'taken', 'unsent'],
   ['a conflict', refusal(409, 'Conflict', { name: 'x' }), 'unsent', 'unsent'],
-  ['an object or namespace that is gone', refusal(404, 'NotFound', { name: 'x' }), 'refused/refused quietly', 'missing'],
+  [
+    'an object or namespace that is gone',
+    refusal(404, 'NotFound', { name: 'x' }),
+    'refused/refused quietly',
+    'missing',
+  ],
   ['a kind that is not served', refusal(404, 'NotFound'), 'refused/forbidden', 'refused/forbidden'],
   ['a missing right', refusal(403, 'Forbidden'), 'refused/forbidden', 'refused/forbidden'],
-  ['a namespace that is being deleted', refusal(403, 'Forbidden', terminating), 'refused/refused quietly', 'refused/refused quietly'],
+  [
+    'a namespace that is being deleted',
+    refusal(403, 'Forbidden', terminating),
+    'refused/refused quietly',
+    'refused/refused quietly',
+  ],
   ['unknown credentials', refusal(401, 'Unauthorized'), 'unsent', 'unsent'],
   ['too many requests', refusal(429, 'TooManyRequests'), 'unsent', 'unsent'],
   ['a request timeout', refusal(408), 'unknown', 'unknown'],

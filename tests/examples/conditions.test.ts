@@ -7,11 +7,17 @@ import * as z from 'zod'
 import { condition, isTrue, setCondition } from '../../lib/core/conditions.ts'
 
 const Condition = z.object({
-  type: z.string(), status: z.enum(['True', 'False', 'Unknown']), reason: z.string(), message: z.string(),
-  lastTransitionTime: z.iso.datetime(), observedGeneration: z.int().optional(),
+  type: z.string(),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string(),
+  message: z.string(),
+  lastTransitionTime: z.iso.datetime(),
+  observedGeneration: z.int().optional(),
 })
 const Job = defineResource({
-  group: 'test.dev', version: 'v1', kind: 'Job',
+  group: 'test.dev',
+  version: 'v1',
+  kind: 'Job',
   spec: z.object({ fails: z.boolean().default(false), size: z.int32().default(1) }),
   status: z.object({ conditions: z.array(Condition).optional() }),
 })
@@ -43,7 +49,10 @@ test('a condition is written when it changes, keeps its time while it stands, an
   assert.ok(!isTrue(changed!, 'Ready'), 'it was true of the generation before')
   await w.settle()
   const again = condition((await w.client.get(Job, ref))!, 'Ready')
-  assert.deepEqual([again?.observedGeneration, again?.lastTransitionTime], [2, condition(first, 'Ready')!.lastTransitionTime])
+  assert.deepEqual([again?.observedGeneration, again?.lastTransitionTime], [
+    2,
+    condition(first, 'Ready')!.lastTransitionTime,
+  ])
 
   await w.client.edit(Job, ref, (draft) => void (draft.spec.fails = true))
   await w.settle()

@@ -12,7 +12,9 @@ test('what is labelled is copied to the other cluster, kept as it is, and delete
   await w.client.create(ConfigMap, { metadata: ref('b'), data: { n: '1' } })
   await w.settle()
   const there = w.clientOf(west)
-  assert.deepEqual((await there.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data]), [['a', { n: '1' }]])
+  assert.deepEqual((await there.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data]), [['a', {
+    n: '1',
+  }]])
   await there.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
   await w.settle()
   assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })
@@ -21,7 +23,10 @@ test('what is labelled is copied to the other cluster, kept as it is, and delete
   assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
-  assert.deepEqual([await there.get(ConfigMap, ref('a')), await w.client.get(ConfigMap, ref('a'))], [undefined, undefined])
+  assert.deepEqual([await there.get(ConfigMap, ref('a')), await w.client.get(ConfigMap, ref('a'))], [
+    undefined,
+    undefined,
+  ])
 })
 
 test('while the other cluster refuses a deletion, its source stays', async () => {

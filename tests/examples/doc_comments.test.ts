@@ -17,15 +17,26 @@ after(() => rmSync(folder, { recursive: true }))
 const api = await serve(new ApiServer())
 after(() => api.close())
 const kubeconfig = join(folder, 'config')
-writeFileSync(kubeconfig, JSON.stringify({
-  apiVersion: 'v1', kind: 'Config', 'current-context': 'a',
-  contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-  clusters: [{ name: 'a', cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') } }],
-  users: [{ name: 'a', user: { token: api.token } }],
-}))
+writeFileSync(
+  kubeconfig,
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    clusters: [{
+      name: 'a',
+      cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') },
+    }],
+    users: [{ name: 'a', user: { token: api.token } }],
+  }),
+)
 
 /** What an example would do for a minute is done for a moment. */
-const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(60_000)', 'AbortSignal.timeout(300)'], ["from './1_", "from '../../examples/1_"]]
+const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(60_000)', 'AbortSignal.timeout(300)'], [
+  "from './1_",
+  "from '../../examples/1_",
+]]
 
 /** Those that need what is not here. */
 const SKIPPED: Readonly<Record<string, string>> = {

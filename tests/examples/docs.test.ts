@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { Cluster, dynamicResource, operator, type KubeObject, type Log, type Operator, type Resource } from 'kubeloop'
+import { Cluster, dynamicResource, type KubeObject, type Log, type Operator, operator, type Resource } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Event, Secret } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 import { Foo } from '../../examples/1_sample_controller.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { freePort } from '../../lib/runtime/net/free_port.ts'
@@ -73,7 +73,11 @@ test('every block is an operator that runs, has tests, or is run by one of these
   assert.ok(blocks.length >= 15)
   for (const [index, { default: app }] of modules.entries()) {
     if (app) await within(app, async (w) => void await w.settle())
-    else assert.match(blocks[index]!.text, /^test\('|^export async function watch\(|^export const Range = /m, blocks[index]!.name)
+    else {assert.match(
+        blocks[index]!.text,
+        /^test\('|^export async function watch\(|^export const Range = /m,
+        blocks[index]!.name,
+      )}
   }
 })
 
@@ -106,7 +110,10 @@ test('the operator that it begins with makes Deployments of Foos', () =>
 
 test('the one with a finalizer drops what it mirrored with the object', () =>
   within(appOf('example.dev/mirror'), async (w) => {
-    const { metadata } = await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { mirror: 'yes' } }, data: { text: 'x' } })
+    const { metadata } = await w.client.create(ConfigMap, {
+      metadata: { ...ref('a'), labels: { mirror: 'yes' } },
+      data: { text: 'x' },
+    })
     await w.settle()
     assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['example.dev/mirror'])
     await w.client.delete(ConfigMap, metadata)
@@ -115,7 +122,8 @@ test('the one with a finalizer drops what it mirrored with the object', () =>
   }))
 
 /** A kind of the pages, by its name alone. */
-const kindOf = (group: string, kind: string) => dynamicResource({ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' })
+const kindOf = (group: string, kind: string) =>
+  dynamicResource({ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' })
 
 test('the one with conditions sets one', () =>
   within(appOf('conditions.setCondition('), async (w) => {
@@ -140,14 +148,20 @@ test('the one with a schedule says when it ran last, and runs again a day later'
     const Backup = kindOf('example.dev', 'Backup')
     await w.client.create(Backup, { metadata: ref('a'), spec: { schedule: 'daily' } } as never)
     await w.settle()
-    const { spec, status } = (await w.client.get(Backup, ref('a')))! as unknown as { spec: { keep: number }; status: { last?: string } }
+    const { spec, status } = (await w.client.get(Backup, ref('a')))! as unknown as {
+      spec: { keep: number }
+      status: { last?: string }
+    }
     assert.equal(spec.keep, 7)
     assert.ok(status.last)
   }))
 
 test('the one that applies a dependent has it named after the keys of its owner', () =>
   within(appOf("operator({ name: 'tokens' })"), async (w) => {
-    await w.client.create(Secret, { metadata: { ...ref('a'), labels: { public: 'yes' } }, stringData: { y: '1', x: '2' } })
+    await w.client.create(Secret, {
+      metadata: { ...ref('a'), labels: { public: 'yes' } },
+      stringData: { y: '1', x: '2' },
+    })
     await w.settle()
     const map = await w.client.get(ConfigMap, ref('a'))
     assert.deepEqual([map?.data, map?.metadata.ownerReferences?.[0]?.kind], [{ keys: 'x,y' }, 'Secret'])
@@ -165,7 +179,9 @@ test('the one with Events warns of what is broken', async () => {
     await w.client.create(ConfigMap, { metadata: ref('a'), data: { mode: 'broken' } })
     await w.settle()
     await w.advance('10s')
-    assert.deepEqual((await w.client.list(Event, { namespace: 'default' })).map(({ reason, type }) => [reason, type]), [['Broken', 'Warning']])
+    assert.deepEqual((await w.client.list(Event, { namespace: 'default' })).map(({ reason, type }) => [reason, type]), [
+      ['Broken', 'Warning'],
+    ])
   }, log)
   assert.ok(lines.some((line) => line.includes('is broken')))
 })
@@ -176,13 +192,18 @@ test('the definition with a union and a rule is taken by a server', async () => 
   app.controllerFor(Range).reconcile(async () => {})
   await within(app, async (w) => {
     const range = (spec: object) => w.client.create(Range, { metadata: { name: 'a' }, spec } as never)
-    await assert.rejects(range({ limits: { min: 1, max: 2 }, sink: { type: 'merge' } }), /into is required when type is merge/)
+    await assert.rejects(
+      range({ limits: { min: 1, max: 2 }, sink: { type: 'merge' } }),
+      /into is required when type is merge/,
+    )
     await range({ limits: { min: 1, max: 2 }, sink: { type: 'merge', into: 'x' } })
   })
 })
 
 test('the one that assembles its parts hears of Deployments and of their ReplicaSets', async () => {
-  const { watch } = moduleOf('export async function watch(') as unknown as { watch: (cluster: Cluster, seen: (name: string) => void, signal: AbortSignal) => Promise<void> }
+  const { watch } = moduleOf('export async function watch(') as unknown as {
+    watch: (cluster: Cluster, seen: (name: string) => void, signal: AbortSignal) => Promise<void>
+  }
   const transport = new ApiServer().handle
   const admin = new Cluster({ name: 'admin', transport }).client
   const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'a', image: 'a:1' }] } }
@@ -202,7 +223,10 @@ test('the one with all kinds of sources reconciles what its predicates let pass,
     await w.client.create(ConfigMap, { metadata: { ...ref('other'), labels: { app: 'db' } } })
     await w.client.create(ConfigMap, { metadata: { namespace: 'kube-system', name: 'system', labels: { app: 'web' } } })
     await w.settle()
-    const seen = (): string[] => lines.splice(0).flatMap((line) => (line.startsWith('saw ') ? [(JSON.parse(line.slice(line.lastIndexOf(' {'))) as { name: string }).name] : []))
+    const seen = (): string[] =>
+      lines.splice(0).flatMap((
+        line,
+      ) => (line.startsWith('saw ') ? [(JSON.parse(line.slice(line.lastIndexOf(' {'))) as { name: string }).name] : []))
     assert.deepEqual(seen(), ['web'])
     await w.advance('9m')
     assert.deepEqual(seen(), [])
@@ -223,7 +247,10 @@ test('the one with a server and a check of its own serves both', async () => {
     const health = await Promise.race([elected.opened, running.then(() => assert.fail('it ended before it began'))])
     assert.equal(await (await fetch(`http://127.0.0.1:${apiPort}/`)).text(), 'hello')
     // There is no database here.
-    assert.match(await (await fetch(`http://127.0.0.1:${health}/readyz`)).text(), /^\[\+\]caches-synced ok\n\[-\]database failed/)
+    assert.match(
+      await (await fetch(`http://127.0.0.1:${health}/readyz`)).text(),
+      /^\[\+\]caches-synced ok\n\[-\]database failed/,
+    )
   } finally {
     stopping.abort()
     await running
@@ -238,7 +265,10 @@ test('the one with two clusters copies from one to the other, and puts right wha
     await w.client.create(ConfigMap, { metadata: ref('b'), data: { n: '1' } })
     await w.settle()
     const there = w.clientOf(west!)
-    assert.deepEqual([(await there.get(ConfigMap, ref('a')))?.data, await there.get(ConfigMap, ref('b'))], [{ n: '1' }, undefined])
+    assert.deepEqual([(await there.get(ConfigMap, ref('a')))?.data, await there.get(ConfigMap, ref('b'))], [
+      { n: '1' },
+      undefined,
+    ])
     await there.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
     await w.settle()
     assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })

@@ -18,6 +18,15 @@ test('the examples are numbered, at most 60 lines long, and begin with a sentenc
 })
 
 test('every example has a test that runs it', () => {
-  const tests = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.ts')).map((name) => readFileSync(join(import.meta.dirname, name), 'utf8'))
-  for (const name of EXAMPLES) assert.ok(tests.some((text) => text.includes(`from '../../examples/${name}'`) || text.includes(`import '../../examples/${name}'`)), name)
+  const tests = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.ts')).map((name) =>
+    readFileSync(join(import.meta.dirname, name), 'utf8')
+  )
+  for (const name of EXAMPLES) {
+    assert.ok(
+      tests.some((text) =>
+        text.includes(`from '../../examples/${name}'`) || text.includes(`import '../../examples/${name}'`)
+      ),
+      name,
+    )
+  }
 })

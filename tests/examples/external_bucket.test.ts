@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dynamicResource, type ObjectOf } from 'kubeloop'
 import { Secret } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 import { Bucket, buckets } from '../../examples/3_external_bucket.ts'
 import { MemoryCloud } from './memory_cloud.ts'
 
@@ -24,7 +24,11 @@ async function bucket(spec: { keep?: boolean } = {}, { withLogin = true } = {}) 
 
 async function events({ client }: World): Promise<string[]> {
   const found = await client.list(dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' }))
-  return found.map((event) => ['type', 'reason', 'note', 'reportingController'].map((field) => String((event as unknown as Record<string, unknown>)[field])).join(' | '))
+  return found.map((event) =>
+    ['type', 'reason', 'note', 'reportingController'].map((field) =>
+      String((event as unknown as Record<string, unknown>)[field])
+    ).join(' | ')
+  )
 }
 
 test('a bucket is created with the credentials, looked at until it is ready, and then its address is there', async () => {
@@ -86,7 +90,7 @@ test('a bucket that is deleted stays until the cloud has let it go', async () =>
   await w.client.delete(Bucket, ref)
   await w.settle()
   cloud.calls.length = 0
-  await w.advance('1s')      // after the failure
+  await w.advance('1s') // after the failure
   await w.advance('4999ms')
   assert.deepEqual([cloud.calls, cloud.buckets.size], [['destroy'], 1])
   assert.ok((await now())?.metadata.deletionTimestamp)

@@ -6,7 +6,8 @@ import app, { Claim, Pool } from '../../examples/4_pools_and_claims.ts'
 test('claims are bound in the order of their age, as far as their pool goes, and move up when one is deleted', async () => {
   await using w = await world(app)
   const claim = (name: string) => ({ namespace: 'default', name })
-  const bound = async (): Promise<unknown[]> => (await w.client.list(Claim)).map(({ metadata, status }) => [metadata.name, status?.bound, status?.message])
+  const bound = async (): Promise<unknown[]> =>
+    (await w.client.list(Claim)).map(({ metadata, status }) => [metadata.name, status?.bound, status?.message])
   await w.client.create(Claim, { metadata: claim('first'), spec: { pool: 'p' } })
   await w.settle()
   assert.deepEqual(await bound(), [['first', false, 'Pool "p" does not exist']])

@@ -41,7 +41,14 @@ test('a Foo has its Deployment, owned by it', async () => {
   const deployment = await w.client.get(Deployment, owned)
   assert.equal(deployment?.spec?.replicas, 1)
   assert.deepEqual(deployment?.metadata.ownerReferences, [
-    { apiVersion: 'samplecontroller.k8s.io/v1alpha1', kind: 'Foo', name: 'example', uid: created.metadata.uid, controller: true, blockOwnerDeletion: true },
+    {
+      apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+      kind: 'Foo',
+      name: 'example',
+      uid: created.metadata.uid,
+      controller: true,
+      blockOwnerDeletion: true,
+    },
   ])
   await w.stop()
 })
@@ -122,7 +129,10 @@ test('of two replicas one works, and the other one when that has ended', async (
   assert.deepEqual([works(first!), works(second!)], [true, false])
   assert.deepEqual(failures(second!), [], 'it does not try and fail at the fence')
   const lease = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
-  const spec = (await first!.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as { holderIdentity: string; leaseTransitions: number }
+  const spec = (await first!.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as {
+    holderIdentity: string
+    leaseTransitions: number
+  }
   assert.match(spec.holderIdentity, /^replica-0_[0-9a-f-]{36}$/)
   assert.equal(spec.leaseTransitions, 0)
   await first!.stop()

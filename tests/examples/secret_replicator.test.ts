@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Namespace, Secret } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 import { failures, replicas, works } from '../operator/starting.ts'
 import app from '../../examples/2_secret_replicator.ts'
 
@@ -13,7 +13,8 @@ async function replicating(to: string, namespaces: readonly string[]): Promise<W
   const w = await world(app, { objects: ['vault', ...namespaces].map(namespace) })
   await w.client.create(Secret, {
     metadata: { ...source, labels: { 'replicator.dev/role': 'source' }, annotations: { 'replicator.dev/to': to } },
-    type: 'kubernetes.io/tls', data: { 'tls.crt': btoa('one'), 'tls.key': btoa('two') },
+    type: 'kubernetes.io/tls',
+    data: { 'tls.crt': btoa('one'), 'tls.key': btoa('two') },
   })
   await w.settle()
   return w
@@ -49,7 +50,11 @@ test('copies follow their source, and where it is to go', async () => {
 
 test('a copy that is changed or deleted is put right', async () => {
   const w = await replicating('team-a', ['team-a'])
-  await w.client.edit(Secret, { namespace: 'team-a', name: 'tls' }, (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('mine') }))
+  await w.client.edit(
+    Secret,
+    { namespace: 'team-a', name: 'tls' },
+    (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('mine') }),
+  )
   await w.settle()
   assert.deepEqual(await copies(w), ['team-a=one'])
   await w.client.delete(Secret, { namespace: 'team-a', name: 'tls' })
@@ -79,7 +84,12 @@ test('one of two replicas does it, and Secrets that are none of ours are not tou
   await client.create(Namespace, { metadata: { name: 'team-a' } })
   await client.create(Secret, { metadata: { namespace: 'default', name: 'mine' }, data: {} })
   await client.create(Secret, {
-    metadata: { namespace: 'default', name: 'tls', labels: { 'replicator.dev/role': 'source' }, annotations: { 'replicator.dev/to': 'team-a' } },
+    metadata: {
+      namespace: 'default',
+      name: 'tls',
+      labels: { 'replicator.dev/role': 'source' },
+      annotations: { 'replicator.dev/to': 'team-a' },
+    },
     data: { 'tls.crt': btoa('one') },
   })
   await clock.advance(1000)

@@ -85,7 +85,8 @@ volumeattributesclasses storage.k8s.io/v1 false VolumeAttributesClass
 
 test('they are the kinds that a server serves, with its plurals and scopes', () => {
   const ours = Object.values(kinds).map(({ group, version, kind, plural, scope }) =>
-    `${plural} ${group ? `${group}/` : ''}${version} ${scope === 'Namespaced'} ${kind}`)
+    `${plural} ${group ? `${group}/` : ''}${version} ${scope === 'Namespaced'} ${kind}`
+  )
   assert.deepEqual(ours.sort(), SERVED.trim().split('\n').sort())
 })
 
@@ -100,8 +101,16 @@ test('fields have their wire names', () => {
   const models = readFileSync(new URL('../../lib/kinds/models.ts', import.meta.url), 'utf8')
   assert.deepEqual(models.match(/readonly '?_\w+/g) ?? [], [])
   assert.deepEqual(models.match(/readonly x_kubernetes\w+/g) ?? [], [])
-  for (const name of ['from?: readonly V1NetworkPolicyPeer[]', "'x-kubernetes-validations'?:", "'$ref'?:", 'default?: unknown',
-    'enum?: readonly unknown[]', 'continue?:']) {
+  for (
+    const name of [
+      'from?: readonly V1NetworkPolicyPeer[]',
+      "'x-kubernetes-validations'?:",
+      "'$ref'?:",
+      'default?: unknown',
+      'enum?: readonly unknown[]',
+      'continue?:',
+    ]
+  ) {
     // ListMeta, which has the last one, belongs to lists: no kind reaches it.
     assert.equal(models.includes(`readonly ${name}`), name !== 'continue?:', name)
   }
@@ -110,15 +119,25 @@ test('fields have their wire names', () => {
 test('values are wire values, and required fields are required', () => {
   const pod: Partial<ObjectOf<typeof kinds.Pod>> = {}
   const started: string | undefined = pod.status?.startTime
-  const lease: Desired<typeof kinds.Lease> = { metadata: { name: 'x' }, spec: { renewTime: '2020-01-01T00:00:00.000000Z' } }
-  const port: Desired<typeof kinds.Service> = { metadata: {}, spec: { ports: [{ targetPort: 'http' }, { targetPort: 80 }] } }
+  const lease: Desired<typeof kinds.Lease> = {
+    metadata: { name: 'x' },
+    spec: { renewTime: '2020-01-01T00:00:00.000000Z' },
+  }
+  const port: Desired<typeof kinds.Service> = {
+    metadata: {},
+    spec: { ports: [{ targetPort: 'http' }, { targetPort: 80 }] },
+  }
   // @ts-expect-error an instant is no Date
   const wrong: Desired<typeof kinds.Lease> = { metadata: {}, spec: { renewTime: new Date(0) } }
   // @ts-expect-error a container that was read has a name
   const unnamed: NonNullable<ObjectOf<typeof kinds.Pod>['spec']>['containers'][number] = {}
   // @ts-expect-error status is not written
   const status: Desired<typeof kinds.Pod> = { metadata: {}, status: {} }
-  assert.deepEqual([started, lease.spec?.renewTime, port.spec?.ports?.length], [undefined, '2020-01-01T00:00:00.000000Z', 2])
+  assert.deepEqual([started, lease.spec?.renewTime, port.spec?.ports?.length], [
+    undefined,
+    '2020-01-01T00:00:00.000000Z',
+    2,
+  ])
   assert.ok(wrong && unnamed && status)
 })
 

@@ -6,12 +6,18 @@ import type { Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import type { LogFields } from '../../lib/observe/log.ts'
-import { LeaderElector, type ElectionOptions, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
+import { type ElectionOptions, LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
 import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
 import type { Host } from './host.ts'
-import { recorder, type Recorder } from '../client/transports.ts'
+import { type Recorder, recorder } from '../client/transports.ts'
 
-export const LEASE: Resource<KubeObject> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
+export const LEASE: Resource<KubeObject> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  scope: 'Namespaced',
+}
 export const TARGET = { resource: LEASE, namespace: 'default', name: 'lock' }
 export const PATH = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 
@@ -36,17 +42,36 @@ export interface Candidate {
   crash?: () => void
 }
 
-export function candidate(server: Transport, clock: Clock, identity: string, over: Partial<LeaderElectorOptions> = {}): Candidate {
+export function candidate(
+  server: Transport,
+  clock: Clock,
+  identity: string,
+  over: Partial<LeaderElectorOptions> = {},
+): Candidate {
   const network = recorder(server)
   const lines: string[] = []
-  const log = Object.fromEntries(['debug', 'info', 'warn', 'error'].map((level) =>
-    [level, (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`)])) as unknown as LeaderElectorOptions['log']
+  const log = Object.fromEntries(
+    ['debug', 'info', 'warn', 'error'].map((
+      level,
+    ) => [level, (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`)]),
+  ) as unknown as LeaderElectorOptions['log']
   const elector = new LeaderElector({
-    api: new Api({ transport: network.transport }), lease: 'lock', namespace: 'default', identity, timings: DEFAULT_TIMINGS, clock, log, random: () => 0, ...over,
+    api: new Api({ transport: network.transport }),
+    lease: 'lock',
+    namespace: 'default',
+    identity,
+    timings: DEFAULT_TIMINGS,
+    clock,
+    log,
+    random: () => 0,
+    ...over,
   })
   const stopping = new AbortController()
   const self: Candidate = {
-    elector, network, lines, stopping,
+    elector,
+    network,
+    lines,
+    stopping,
     leads: 0,
     outcome: undefined,
     lead: undefined,

@@ -7,9 +7,9 @@ import type { Fence } from '../../lib/core/fence.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { candidate, type Candidate } from './candidates.ts'
+import { type Candidate, candidate } from './candidates.ts'
 import { Host } from './host.ts'
-import { isWatch, through, WEATHERS, type Weather } from './weather.ts'
+import { isWatch, through, type Weather, WEATHERS } from './weather.ts'
 
 const FAULTS_END_MS = 90_000
 const SLOWEST = 0.85
@@ -26,23 +26,41 @@ type Happening =
   | { readonly kind: 'set'; readonly byMs: number }
 
 const some = fc.oneof(fc.integer({ min: 100, max: 4000 }), fc.integer({ min: 4000, max: 40_000 }))
-const happening = (sleeps: boolean): fc.Arbitrary<Happening> => fc.oneof(
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('suspend' as const), forMs: some, asleep: fc.constant(sleeps) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), forMs: some }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('stop' as const), forMs: some }) },
-  // A clock that is set back and a machine that sleeps at once cannot be told from nothing at all.
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('set' as const), byMs: sleeps ? fc.integer({ min: 0, max: 8000 }) : fc.integer({ min: -60_000, max: 8000 }) }) },
+const happening = (sleeps: boolean): fc.Arbitrary<Happening> =>
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('suspend' as const), forMs: some, asleep: fc.constant(sleeps) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), forMs: some }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('stop' as const), forMs: some }) },
+    // A clock that is set back and a machine that sleeps at once cannot be told from nothing at all.
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant('set' as const),
+        byMs: sleeps ? fc.integer({ min: 0, max: 8000 }) : fc.integer({ min: -60_000, max: 8000 }),
+      }),
+    },
+  )
+const machine = fc.boolean().chain((sleeps) =>
+  fc.record({
+    rate: fc.double({ min: SLOWEST, max: FASTEST, noNaN: true }),
+    aheadMs: fc.integer({ min: -1e9, max: 1e9 }),
+    startsMs: fc.integer({ min: 0, max: 20_000 }),
+    jitter: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    writesEveryMs: fc.integer({ min: 50, max: 900 }),
+    weather: fc.array(fc.constantFrom<Weather>('fair', 'fair', 'fair', 'fair', ...WEATHERS), {
+      minLength: 3,
+      maxLength: 25,
+    }),
+    happenings: fc.array(fc.tuple(fc.integer({ min: 0, max: FAULTS_END_MS }), happening(sleeps)), { maxLength: 4 }),
+  })
 )
-const machine = fc.boolean().chain((sleeps) => fc.record({
-  rate: fc.double({ min: SLOWEST, max: FASTEST, noNaN: true }),
-  aheadMs: fc.integer({ min: -1e9, max: 1e9 }),
-  startsMs: fc.integer({ min: 0, max: 20_000 }),
-  jitter: fc.double({ min: 0, max: 0.999, noNaN: true }),
-  writesEveryMs: fc.integer({ min: 50, max: 900 }),
-  weather: fc.array(fc.constantFrom<Weather>('fair', 'fair', 'fair', 'fair', ...WEATHERS), { minLength: 3, maxLength: 25 }),
-  happenings: fc.array(fc.tuple(fc.integer({ min: 0, max: FAULTS_END_MS }), happening(sleeps)), { maxLength: 4 }),
-}))
-const input = fc.record({ machines: fc.array(machine, { minLength: 2, maxLength: 5 }), slowMs: fc.integer({ min: 100, max: 25_000 }) })
+const input = fc.record({
+  machines: fc.array(machine, { minLength: 2, maxLength: 5 }),
+  slowMs: fc.integer({ min: 100, max: 25_000 }),
+})
 type Input = typeof input extends fc.Arbitrary<infer T> ? T : never
 
 /** What came of one run. */
@@ -157,9 +175,12 @@ function counting(inner: Transport): { transport: Transport; transitions: string
       if (request.method === 'GET' || response.status >= 300 || isWatch(request)) return response
       const text = await response.body.text()
       const { spec } = JSON.parse(text) as { spec: LeaseRecord }
-      const isNewHolder = Boolean(spec.holderIdentity) && request.method === 'PUT' && spec.holderIdentity !== before.holderIdentity
+      const isNewHolder = Boolean(spec.holderIdentity) && request.method === 'PUT' &&
+        spec.holderIdentity !== before.holderIdentity
       const expected = (before.leaseTransitions ?? 0) + (isNewHolder ? 1 : 0)
-      if (spec.leaseTransitions !== expected) transitions.push(`${spec.leaseTransitions} instead of ${expected} for "${spec.holderIdentity}"`)
+      if (spec.leaseTransitions !== expected) {
+        transitions.push(`${spec.leaseTransitions} instead of ${expected} for "${spec.holderIdentity}"`)
+      }
       before = spec
       return { ...response, body: { ...response.body, text: () => Promise.resolve(text) } }
     },
@@ -171,20 +192,32 @@ test('no write begins in a term when a later one has begun, and when faults end 
   const { durationMs, retryPeriodMs, renewDeadlineMs } = DEFAULT_TIMINGS
   // The lease has to expire on the slowest clock; a request that hangs, and a pause, may lie before and after that.
   const boundMs = (durationMs + renewDeadlineMs / 2 + retryPeriodMs * 2.2) / SLOWEST + 1000
-  await fc.assert(fc.asyncProperty(input, async (world) => {
-    const { terms, writes, stale, healedMs, transitions } = await play(world)
-    assert.deepEqual(stale, [])
-    assert.deepEqual(transitions, [])
-    assert.ok(healedMs !== undefined && healedMs <= boundMs, `nobody leads ${healedMs ?? 60_000} ms after the last fault`)
-    total.terms += terms
-    total.writes += writes
-    if (terms > 1) total.changed++
-  }), { seed: 11, numRuns: 150, endOnFailure: true })
+  await fc.assert(
+    fc.asyncProperty(input, async (world) => {
+      const { terms, writes, stale, healedMs, transitions } = await play(world)
+      assert.deepEqual(stale, [])
+      assert.deepEqual(transitions, [])
+      assert.ok(
+        healedMs !== undefined && healedMs <= boundMs,
+        `nobody leads ${healedMs ?? 60_000} ms after the last fault`,
+      )
+      total.terms += terms
+      total.writes += writes
+      if (terms > 1) total.changed++
+    }),
+    { seed: 11, numRuns: 150, endOnFailure: true },
+  )
   const { terms, writes, changed } = total
-  assert.ok(terms > 300 && changed > 75 && writes > 15_000, `only ${terms} terms, ${writes} writes, ${changed} runs with a change of leader: the property says little`)
+  assert.ok(
+    terms > 300 && changed > 75 && writes > 15_000,
+    `only ${terms} terms, ${writes} writes, ${changed} runs with a change of leader: the property says little`,
+  )
 })
 
 test('without the fence, writes begin in terms that are over: the property can tell', async () => {
-  const outcome = await fc.check(fc.asyncProperty(input, async (world) => (await play(world, { honours: false })).stale.length === 0), { seed: 11, numRuns: 100, endOnFailure: true })
+  const outcome = await fc.check(
+    fc.asyncProperty(input, async (world) => (await play(world, { honours: false })).stale.length === 0),
+    { seed: 11, numRuns: 100, endOnFailure: true },
+  )
   assert.equal(outcome.failed, true)
 })

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import {
-  INITIAL_FOLLOWER_STATE, isRefused, needsNewVersion, nextTryMs, step, type FollowerInput, type FollowerState,
+  type FollowerInput,
+  type FollowerState,
+  INITIAL_FOLLOWER_STATE,
+  isRefused,
+  needsNewVersion,
+  nextTryMs,
+  step,
 } from '../../lib/leader/follower_state.ts'
 import { DEFAULT_TIMINGS, type Observation } from '../../lib/leader/lease_state.ts'
 
@@ -20,7 +26,7 @@ const tried = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000 }) // a
 const lostRace = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000, lostRace: true })
 const watched = after(tried, { kind: 'opening' }, { kind: 'opened' })
 
-test('the next try comes with the next question, the record\'s end, or what the watch tells', () => {
+test("the next try comes with the next question, the record's end, or what the watch tells", () => {
   const rows: readonly (readonly [string, FollowerState, Observation | undefined, number])[] = [
     ['at the beginning: at once', INITIAL_FOLLOWER_STATE, undefined, -Infinity],
     ['without a watch it is asked', tried, held, 5200],
@@ -31,12 +37,37 @@ test('the next try comes with the next question, the record\'s end, or what the 
     ['a record that was free at the last try says nothing', watched, free, 5200],
     ['no record', watched, undefined, 5200],
     ['released: after the jitter', after(watched, { kind: 'told', nowMs: 9000, free: true }), free, 9125],
-    ['released, told twice: from the first', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9100, free: true }), free, 9125],
-    ['released, and taken by another meanwhile', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9010, free: false }), { ...held, sinceMs: 9010 }, 24_135],
+    [
+      'released, told twice: from the first',
+      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9100, free: true }),
+      free,
+      9125,
+    ],
+    [
+      'released, and taken by another meanwhile',
+      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9010, free: false }),
+      { ...held, sinceMs: 9010 },
+      24_135,
+    ],
     ['a race was lost: soon', lostRace, undefined, 2125],
-    ['and the next one too: not at once', after(lostRace, { kind: 'tried', nowMs: 3000, lostRace: true }), undefined, 6200],
-    ['released, tried, and lost', after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }), free, 12_400],
-    ['the watch has broken: asked again', after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 7000, error: broken }), held, 12_200],
+    [
+      'and the next one too: not at once',
+      after(lostRace, { kind: 'tried', nowMs: 3000, lostRace: true }),
+      undefined,
+      6200,
+    ],
+    [
+      'released, tried, and lost',
+      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }),
+      free,
+      12_400,
+    ],
+    [
+      'the watch has broken: asked again',
+      after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 7000, error: broken }),
+      held,
+      12_200,
+    ],
     ['it is ours, for the answer to our write was lost: asked, whatever the watch does', watched, ours, 5200],
     ['ours, without a watch', tried, ours, 5200],
     ['ours, told after the time of the next question: at once', watched, { ...ours, sinceMs: 9000 }, 5200],
@@ -49,8 +80,15 @@ test('a watch that lasted is opened again at once; one that did not, later and l
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400 })), 9000)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400, error: broken })), 9000)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4399 })), 9000 + 1250)
-  assert.equal(again(after(tried, { kind: 'opening' }, { kind: 'ended', nowMs: 9000, lastedMs: 6000, error: broken })), 9000 + 1250, 'never open')
-  assert.equal(again(after(tried, { kind: 'opening' }, { kind: 'ended', nowMs: 9000, lastedMs: 1, error: refused })), 9000 + 600_000)
+  assert.equal(
+    again(after(tried, { kind: 'opening' }, { kind: 'ended', nowMs: 9000, lastedMs: 6000, error: broken })),
+    9000 + 1250,
+    'never open',
+  )
+  assert.equal(
+    again(after(tried, { kind: 'opening' }, { kind: 'ended', nowMs: 9000, lastedMs: 1, error: refused })),
+    9000 + 600_000,
+  )
   let state = tried
   const pauses: number[] = []
   for (let failure = 0; failure < 9; failure++) {
@@ -58,17 +96,31 @@ test('a watch that lasted is opened again at once; one that did not, later and l
     pauses.push(again(state))
   }
   assert.deepEqual(pauses, [1250, 2500, 5000, 10_000, 20_000, 40_000, 75_000, 75_000, 75_000])
-  const healthy = after(state, { kind: 'opening' }, { kind: 'opened' }, { kind: 'ended', nowMs: 0, lastedMs: 60_000, error: broken })
-  assert.equal(again(after(healthy, { kind: 'opening' }, { kind: 'ended', nowMs: 0, lastedMs: 0, error: broken })), 1250, 'a watch that lasted ends a series')
+  const healthy = after(state, { kind: 'opening' }, { kind: 'opened' }, {
+    kind: 'ended',
+    nowMs: 0,
+    lastedMs: 60_000,
+    error: broken,
+  })
+  assert.equal(
+    again(after(healthy, { kind: 'opening' }, { kind: 'ended', nowMs: 0, lastedMs: 0, error: broken })),
+    1250,
+    'a watch that lasted ends a series',
+  )
 })
 
 test('where to begin is asked anew after what may have been missed, and not after a connection that broke', () => {
   const rows: readonly (readonly [unknown, boolean])[] = [
-    [undefined, false], [broken, false], [refused, false],
+    [undefined, false],
+    [broken, false],
+    [refused, false],
     [new ApiError('gone', { reason: 'Expired' }, { code: 410 }), true],
     [new ApiError('timeout', { reason: 'Timeout' }, { code: 504 }), true],
     [new SyntaxError('not JSON'), true],
   ]
   for (const [error, expected] of rows) assert.equal(needsNewVersion(error), expected, String(error))
-  assert.deepEqual([refused, broken, new ApiError('', {}, { code: 401 }), new ApiError('', {}, { code: 405 })].map(isRefused), [true, false, false, true])
+  assert.deepEqual(
+    [refused, broken, new ApiError('', {}, { code: 401 }), new ApiError('', {}, { code: 405 })].map(isRefused),
+    [true, false, false, true],
+  )
 })

@@ -7,7 +7,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { refusal, silence } from '../client/transports.ts'
-import { candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET, type Candidate } from './candidates.ts'
+import { type Candidate, candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET } from './candidates.ts'
 import { isWatch, through } from './weather.ts'
 
 const WATCH = `GET ${PATH}`
@@ -20,7 +20,11 @@ function setup(): { clock: FakeClock; server: Transport } {
 }
 
 /** A leader, and a follower that has seen it. */
-async function pair(server: Transport, clock: FakeClock, over: Parameters<typeof candidate>[3] = {}): Promise<{ a: Candidate; b: Candidate }> {
+async function pair(
+  server: Transport,
+  clock: FakeClock,
+  over: Parameters<typeof candidate>[3] = {},
+): Promise<{ a: Candidate; b: Candidate }> {
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b', over)
   a.start()
@@ -41,7 +45,7 @@ test('while its watch is open a follower asks nothing', async () => {
   assert.deepEqual([b.network.take(), b.leads], [[], 0])
 })
 
-test('who lost the race for a new lease looks at once who won, for the winner\'s time counts from there', async () => {
+test("who lost the race for a new lease looks at once who won, for the winner's time counts from there", async () => {
   const { clock, server } = setup()
   const racing = ['a', 'b'].map((identity) => candidate(server, clock, identity, { random: () => 0.999 }))
   for (const each of racing) each.start()
@@ -98,7 +102,12 @@ test('a leader that dies is followed as soon as its lease has expired, counted f
 
 /** A network on which the answers to the first `times` updates are lost, after the server has carried them out. */
 function losing(times: number): NonNullable<Candidate['network']['intercept']> {
-  return (request, next) => (request.method === 'PUT' && times-- > 0 ? through('answer lost', request, next, new FakeClock(), 0) : next(request))
+  return (
+    request,
+    next,
+  ) => (request.method === 'PUT' && times-- > 0
+    ? through('answer lost', request, next, new FakeClock(), 0)
+    : next(request))
 }
 
 test('the answer to the winning write is lost: the follower asks again within a pause, not when its own record expires', async () => {
@@ -106,11 +115,18 @@ test('the answer to the winning write is lost: the follower asks again within a 
     const { clock, server } = setup()
     const { a, b } = await pair(server, clock, { random: () => 0.999 })
     const lose = losing(1)
-    b.network.intercept = (request, next) => (isWatch(request) && !watches ? Promise.resolve(refusal(403, 'Forbidden')) : lose(request, next))
+    b.network.intercept = (
+      request,
+      next,
+    ) => (isWatch(request) && !watches ? Promise.resolve(refusal(403, 'Forbidden')) : lose(request, next))
     await clock.advance(100)
     a.network.intercept = silence
     await clock.advance(15_250)
-    assert.deepEqual([await holderOn(server), b.leads, b.elector.isLeader], ['b', 0, false], 'it does not lead by a write that was not answered')
+    assert.deepEqual(
+      [await holderOn(server), b.leads, b.elector.isLeader],
+      ['b', 0, false],
+      'it does not lead by a write that was not answered',
+    )
     await clock.advance(4400)
     const { spec } = await leaseOn(server)
     assert.deepEqual([b.leads, b.elector.isLeader, spec.leaseTransitions], [1, true, 1], `watches: ${watches}`)
@@ -171,7 +187,7 @@ test('an elector that lost its lease by answers that never came has it back with
   assert.deepEqual([a.leads, a.elector.isLeader, b.leads], [2, true, 0])
 })
 
-test('who annotates the Lease does not keep a dead leader\'s alive, though the watch tells of it', async () => {
+test("who annotates the Lease does not keep a dead leader's alive, though the watch tells of it", async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   a.network.intercept = silence
@@ -187,7 +203,10 @@ test('a follower that may not watch is told what it misses, asks as client-go do
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
-  b.network.intercept = (request, next) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden', {}, 'leases is forbidden')) : next(request))
+  b.network.intercept = (
+    request,
+    next,
+  ) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden', {}, 'leases is forbidden')) : next(request))
   a.start()
   await clock.advance(1)
   b.start()
@@ -196,7 +215,10 @@ test('a follower that may not watch is told what it misses, asks as client-go do
   assert.equal(taken.filter((each) => each === GET).length, 331)
   assert.equal(taken.filter((each) => each === WATCH).length, 2) // at once, and after ten minutes
   const told = b.lines.filter((line) => line.includes('verb watch'))
-  assert.match(told[0]!, /^info Cannot watch .*leases is forbidden \(with the verb watch on leases, handover is prompt\); asking every 2 s to 4\.4 s instead$/)
+  assert.match(
+    told[0]!,
+    /^info Cannot watch .*leases is forbidden \(with the verb watch on leases, handover is prompt\); asking every 2 s to 4\.4 s instead$/,
+  )
   assert.equal(told.length, 2)
   a.stop()
   await clock.advance(2000)
@@ -207,7 +229,10 @@ test('a watch that breaks at once each time costs few requests, and the question
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
-  b.network.intercept = (request, next) => (isWatch(request) ? Promise.reject(new NetworkError('broke', { phase: 'response' })) : next(request))
+  b.network.intercept = (
+    request,
+    next,
+  ) => (isWatch(request) ? Promise.reject(new NetworkError('broke', { phase: 'response' })) : next(request))
   a.start()
   await clock.advance(1)
   b.start()
@@ -223,7 +248,10 @@ test('a watch that breaks is opened again where it stopped, and tells of what ha
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
   let watches = 0
-  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? through('slow there', request, next, clock, 5500) : next(request))
+  b.network.intercept = (
+    request,
+    next,
+  ) => (isWatch(request) && watches++ === 0 ? through('slow there', request, next, clock, 5500) : next(request))
   a.start()
   await clock.advance(1)
   b.start()
@@ -240,7 +268,10 @@ test('a watch that is deaf is found out when the record seems to expire, and rep
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
   let watches = 0
-  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? through('answer lost', request, next, clock, 0) : next(request))
+  b.network.intercept = (
+    request,
+    next,
+  ) => (isWatch(request) && watches++ === 0 ? through('answer lost', request, next, clock, 0) : next(request))
   a.start()
   await clock.advance(1)
   b.start()
@@ -260,7 +291,10 @@ test('a version that the server has forgotten is asked for anew', async () => {
   let watches = 0
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
-  b.network.intercept = (request, next) => (isWatch(request) && watches++ === 0 ? Promise.resolve(refusal(410, 'Expired')) : next(request))
+  b.network.intercept = (
+    request,
+    next,
+  ) => (isWatch(request) && watches++ === 0 ? Promise.resolve(refusal(410, 'Expired')) : next(request))
   a.start()
   await clock.advance(1)
   b.start()
@@ -273,7 +307,10 @@ test('of many followers that wake at once one leads, and the others go on follow
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1)
-  const many = Array.from({ length: 20 }, (_, index) => candidate(server, clock, `f${index}`, { random: () => index / 20 }))
+  const many = Array.from(
+    { length: 20 },
+    (_, index) => candidate(server, clock, `f${index}`, { random: () => index / 20 }),
+  )
   for (const each of many) each.start()
   await clock.advance(10_000)
   for (const each of many) each.network.take()
@@ -302,7 +339,10 @@ test('many followers without jitter: losing the race is no reason to try again a
 
 test('a follower that is told to stop leaves no watch, no timer and no listener', async () => {
   const { clock, server } = setup()
-  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, { metadata: { name: 'lock' }, spec: { holderIdentity: 'x', leaseDurationSeconds: 3600 } }, {})
+  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, {
+    metadata: { name: 'lock' },
+    spec: { holderIdentity: 'x', leaseDurationSeconds: 3600 },
+  }, {})
   const b = candidate(server, clock, 'b')
   let open = 0
   b.network.intercept = async (request, next) => {
@@ -353,7 +393,10 @@ test('a watch that is deaf to its signal does not keep the winner from leading',
   c.network.intercept = async (request, next) => {
     if (!isWatch(request)) return await next(request)
     const response = await next(request)
-    return { ...response, body: { ...response.body, [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) } }
+    return {
+      ...response,
+      body: { ...response.body, [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) },
+    }
   }
   c.start()
   await clock.advance(5000)

@@ -18,10 +18,19 @@ function setup(): { clock: FakeClock; server: Transport } {
 }
 
 async function createLease(server: Transport, spec: object, metadata: object = {}): Promise<void> {
-  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, { metadata: { name: 'lock', ...metadata }, spec }, {})
+  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, {
+    metadata: { name: 'lock', ...metadata },
+    spec,
+  }, {})
 }
 
-const held = { holderIdentity: 'other', leaseDurationSeconds: 15, acquireTime: START, renewTime: START, leaseTransitions: 3 }
+const held = {
+  holderIdentity: 'other',
+  leaseDurationSeconds: 15,
+  acquireTime: START,
+  renewTime: START,
+  leaseTransitions: 3,
+}
 
 test('without a Lease it is created in our name, in the form that client-go writes', async () => {
   const { clock, server } = setup()
@@ -29,7 +38,13 @@ test('without a Lease it is created in our name, in the form that client-go writ
   a.start()
   await clock.advance(0)
   assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `POST ${PATH}`])
-  assert.deepEqual((await leaseOn(server)).spec, { holderIdentity: 'a', leaseDurationSeconds: 15, acquireTime: START, renewTime: START, leaseTransitions: 0 })
+  assert.deepEqual((await leaseOn(server)).spec, {
+    holderIdentity: 'a',
+    leaseDurationSeconds: 15,
+    acquireTime: START,
+    renewTime: START,
+    leaseTransitions: 0,
+  })
   assert.deepEqual([a.leads, a.elector.isLeader, a.outcome], [1, true, undefined])
 })
 
@@ -43,7 +58,13 @@ test('renewing is one PUT each period and no GET; acquireTime and transitions st
     await clock.advance(2000)
     assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
   }
-  assert.deepEqual((await leaseOn(server)).spec, { holderIdentity: 'a', leaseDurationSeconds: 15, acquireTime: START, renewTime: '2026-01-01T00:00:40.000000Z', leaseTransitions: 0 })
+  assert.deepEqual((await leaseOn(server)).spec, {
+    holderIdentity: 'a',
+    leaseDurationSeconds: 15,
+    acquireTime: START,
+    renewTime: '2026-01-01T00:00:40.000000Z',
+    leaseTransitions: 0,
+  })
   assert.equal(a.leads, 1)
 })
 
@@ -56,7 +77,12 @@ test('labels, annotations and unknown fields of the Lease survive a takeover and
   a.stop()
   await clock.advance(0)
   const { metadata, spec } = await leaseOn(server)
-  assert.deepEqual([metadata.labels, metadata.annotations, spec.leaseTransitions, await holderOn(server)], [{ app: 'x' }, { note: 'keep' }, 4, ''])
+  assert.deepEqual([metadata.labels, metadata.annotations, spec.leaseTransitions, await holderOn(server)], [
+    { app: 'x' },
+    { note: 'keep' },
+    4,
+    '',
+  ])
 })
 
 test('a Lease of another is taken when it did not change for its own duration since it was first seen, however old it looks', async () => {
@@ -66,13 +92,21 @@ test('a Lease of another is taken when it did not change for its own duration si
   a.start()
   await clock.advance(29_999)
   assert.deepEqual([a.leads, a.elector.isLeader], [0, false])
-  assert.deepEqual(a.lines.filter((line) => line.includes('Waiting')), ['info Waiting for the lease "default/lock", which "other" holds'])
+  assert.deepEqual(a.lines.filter((line) => line.includes('Waiting')), [
+    'info Waiting for the lease "default/lock", which "other" holds',
+  ])
   await clock.advance(1)
   assert.equal(a.leads, 1)
-  assert.deepEqual((await leaseOn(server)).spec, { holderIdentity: 'a', leaseDurationSeconds: 15, acquireTime: '2026-01-01T00:00:30.000000Z', renewTime: '2026-01-01T00:00:30.000000Z', leaseTransitions: 4 })
+  assert.deepEqual((await leaseOn(server)).spec, {
+    holderIdentity: 'a',
+    leaseDurationSeconds: 15,
+    acquireTime: '2026-01-01T00:00:30.000000Z',
+    renewTime: '2026-01-01T00:00:30.000000Z',
+    leaseTransitions: 4,
+  })
 })
 
-test('who annotates the Lease does not keep a dead leader\'s alive', async () => {
+test("who annotates the Lease does not keep a dead leader's alive", async () => {
   const { clock, server } = setup()
   await createLease(server, held)
   const a = candidate(server, clock, 'a')
@@ -89,7 +123,10 @@ test('followers that may not watch wait between one and 2.2 periods between trie
   await createLease(server, { ...held, leaseDurationSeconds: 3600 })
   for (const [random, ms] of [[0, 2000], [0.5, 3200], [0.999, 4397.6]] as const) {
     const a = candidate(server, clock, 'a', { random: () => random })
-    a.network.intercept = (request, next) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+    a.network.intercept = (
+      request,
+      next,
+    ) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
     a.start()
     await clock.advance(0)
     assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `GET ${PATH}`])
@@ -127,7 +164,7 @@ test('a Lease that was deleted is made anew by its leader', async () => {
   assert.deepEqual([a.elector.isLeader, a.leads, await holderOn(server)], [true, 1, 'a'])
 })
 
-test('a leader that finds another in its place ends at once, and leaves the other\'s lease alone', async () => {
+test("a leader that finds another in its place ends at once, and leaves the other's lease alone", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -153,14 +190,19 @@ test('a leader that cannot renew ends at the deadline, counted from when its las
   assert.deepEqual([a.outcome, a.elector.isLeader], [undefined, true])
   await clock.advance(1)
   assert.ok(a.outcome !== undefined && a.outcome !== 'resolved' && a.outcome instanceof LeadershipLost)
-  assert.match(a.outcome.message, /^Cannot renew lease "default\/lock" for 10 s: Cannot update Lease "default\/lock": etcd is away$/)
+  assert.match(
+    a.outcome.message,
+    /^Cannot renew lease "default\/lock" for 10 s: Cannot update Lease "default\/lock": etcd is away$/,
+  )
   assert.ok(a.outcome.cause instanceof Error)
   assert.deepEqual([a.elector.isLeader, clock.pending], [false, 0])
 })
 
 test('the pause between tries does not reach beyond the deadline', async () => {
   const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', { timings: { durationMs: 11_000, renewDeadlineMs: 10_000, retryPeriodMs: 8000 } })
+  const a = candidate(server, clock, 'a', {
+    timings: { durationMs: 11_000, renewDeadlineMs: 10_000, retryPeriodMs: 8000 },
+  })
   a.start()
   await clock.advance(0)
   a.network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
@@ -199,7 +241,10 @@ test('a renewal that hangs is given up in time for another try', async () => {
   assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
   await clock.advance(60_000)
   assert.deepEqual([a.elector.isLeader, a.leads, a.outcome], [true, 1, undefined])
-  assert.match(a.lines.join('\n'), /warn Cannot renew lease "default\/lock": the server did not answer within 5 s; trying again/)
+  assert.match(
+    a.lines.join('\n'),
+    /warn Cannot renew lease "default\/lock": the server did not answer within 5 s; trying again/,
+  )
 })
 
 test('a transport that is deaf to its signal cannot hold up the end of a term, nor revive it by a late answer', async () => {
@@ -217,7 +262,11 @@ test('a transport that is deaf to its signal cannot hold up the end of a term, n
 test('a machine that was suspended has lost its term, though its monotonic clock stood still', async () => {
   const { clock, server } = setup()
   let asleepMs = 0
-  const own: Clock = { now: () => clock.now() + asleepMs, monotonic: () => clock.monotonic(), after: (ms, fn) => clock.after(ms, fn) }
+  const own: Clock = {
+    now: () => clock.now() + asleepMs,
+    monotonic: () => clock.monotonic(),
+    after: (ms, fn) => clock.after(ms, fn),
+  }
   const a = candidate(server, own, 'a')
   a.start()
   await clock.advance(1000)
@@ -243,7 +292,11 @@ test('a create whose answer is lost is found to be ours at the next try', async 
   await clock.advance(0)
   assert.deepEqual([a.leads, lost], [0, 1])
   await clock.advance(2000)
-  assert.deepEqual([a.leads, (await leaseOn(server)).spec.leaseTransitions, (await leaseOn(server)).spec.acquireTime], [1, 0, START])
+  assert.deepEqual([a.leads, (await leaseOn(server)).spec.leaseTransitions, (await leaseOn(server)).spec.acquireTime], [
+    1,
+    0,
+    START,
+  ])
 })
 
 test('a renewal whose answer is lost is found to be ours at the next try', async () => {
@@ -263,16 +316,26 @@ test('a renewal whose answer is lost is found to be ours at the next try', async
 test('a lost race is ordinary; a refusal is a warning, and is tried again', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
-  const refusals = [refusal(409, 'AlreadyExists'), refusal(409, 'Conflict'), refusal(403, 'Forbidden', {}, 'leases is forbidden')]
-  a.network.intercept = (request, next) => (request.method === 'POST' && refusals.length > 0 ? Promise.resolve(refusals.shift()!) : next(request))
+  const refusals = [
+    refusal(409, 'AlreadyExists'),
+    refusal(409, 'Conflict'),
+    refusal(403, 'Forbidden', {}, 'leases is forbidden'),
+  ]
+  a.network.intercept = (
+    request,
+    next,
+  ) => (request.method === 'POST' && refusals.length > 0 ? Promise.resolve(refusals.shift()!) : next(request))
   a.start()
   await clock.advance(6000)
   assert.equal(a.leads, 1)
-  assert.deepEqual(a.lines.filter((line) => line.includes('Cannot')).map((line) => line.replace(/ Cannot create [^:]*: /, ' ')), [
-    'debug Cannot acquire lease "default/lock": refused: AlreadyExists; trying again',
-    'debug Cannot acquire lease "default/lock": refused: Conflict; trying again',
-    'warn Cannot acquire lease "default/lock": leases is forbidden; trying again',
-  ])
+  assert.deepEqual(
+    a.lines.filter((line) => line.includes('Cannot')).map((line) => line.replace(/ Cannot create [^:]*: /, ' ')),
+    [
+      'debug Cannot acquire lease "default/lock": refused: AlreadyExists; trying again',
+      'debug Cannot acquire lease "default/lock": refused: Conflict; trying again',
+      'warn Cannot acquire lease "default/lock": leases is forbidden; trying again',
+    ],
+  )
 })
 
 test('when told to stop, the leader gives the lease back, and the next one has it within a try', async () => {
@@ -286,9 +349,16 @@ test('when told to stop, the leader gives the lease back, and the next one has i
   a.network.take()
   a.stop()
   await clock.advance(0)
-  assert.deepEqual([a.outcome, a.elector.isLeader, a.network.take()], ['resolved', false, [`GET ${PATH}/lock`, `PUT ${PATH}/lock`]])
+  assert.deepEqual([a.outcome, a.elector.isLeader, a.network.take()], ['resolved', false, [
+    `GET ${PATH}/lock`,
+    `PUT ${PATH}/lock`,
+  ]])
   assert.deepEqual((bodyOf(a.network.requests.at(-1)) as { spec: unknown }).spec, {
-    holderIdentity: '', leaseDurationSeconds: 1, acquireTime: '2026-01-01T00:00:05.001000Z', renewTime: '2026-01-01T00:00:05.001000Z', leaseTransitions: 0,
+    holderIdentity: '',
+    leaseDurationSeconds: 1,
+    acquireTime: '2026-01-01T00:00:05.001000Z',
+    renewTime: '2026-01-01T00:00:05.001000Z',
+    leaseTransitions: 0,
   })
   assert.equal(b.leads, 0)
   await clock.advance(4400)
@@ -310,7 +380,7 @@ test('a leader that dies is followed when its lease has expired, and not before'
   assert.deepEqual([b.leads, a.outcome instanceof LeadershipLost], [1, true])
 })
 
-test('what is released is decided by the record that is fetched: a new leader\'s lease is not blanked', async () => {
+test("what is released is decided by the record that is fetched: a new leader's lease is not blanked", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -347,7 +417,10 @@ test('a release that gets no answer ends at the renew deadline, with a warning',
   assert.equal(a.outcome, undefined)
   await clock.advance(1)
   assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
-  assert.match(a.lines.at(-1)!, /^warn Cannot release lease "default\/lock": the server did not answer within 10 s; others wait for its end$/)
+  assert.match(
+    a.lines.at(-1)!,
+    /^warn Cannot release lease "default\/lock": the server did not answer within 10 s; others wait for its end$/,
+  )
 })
 
 test('a release of a Lease that is gone has nothing to do', async () => {
@@ -481,7 +554,10 @@ test('an elector runs once at a time, and can run again', async () => {
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(0)
-  await assert.rejects(a.elector.start(new AbortController().signal, () => {}), /^Error: Cannot start the elector of lease "default\/lock": it runs already$/)
+  await assert.rejects(
+    a.elector.start(new AbortController().signal, () => {}),
+    /^Error: Cannot start the elector of lease "default\/lock": it runs already$/,
+  )
   a.stop()
   await clock.advance(0)
   const again = new AbortController()
@@ -509,19 +585,27 @@ test('an elector leaves no timer behind, and no listener for each of its tries',
 test('names that are missing and timings that cannot work are refused before anything is sent', () => {
   const { clock, server } = setup()
   for (const name of ['lease', 'namespace', 'identity'] as const) {
-    assert.throws(() => candidate(server, clock, 'a', { [name]: '' }), new RegExp(`^TypeError: Cannot elect a leader: ${name} is empty$`))
+    assert.throws(
+      () => candidate(server, clock, 'a', { [name]: '' }),
+      new RegExp(`^TypeError: Cannot elect a leader: ${name} is empty$`),
+    )
   }
-  assert.throws(() => candidate(server, clock, 'a', { timings: { durationMs: 1, renewDeadlineMs: 1, retryPeriodMs: 1 } }), RangeError)
+  assert.throws(
+    () => candidate(server, clock, 'a', { timings: { durationMs: 1, renewDeadlineMs: 1, retryPeriodMs: 1 } }),
+    RangeError,
+  )
 })
 
-test('what is sent is valid for the server\'s own types: whole seconds and six decimals', async () => {
+test("what is sent is valid for the server's own types: whole seconds and six decimals", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a', { timings: { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 500 } })
   a.start()
   await clock.advance(500)
   a.stop()
   await clock.advance(0)
-  const specs = a.network.requests.filter(({ body }) => body).map((request) => (bodyOf(request) as { spec: Record<string, unknown> }).spec)
+  const specs = a.network.requests.filter(({ body }) => body).map((request) =>
+    (bodyOf(request) as { spec: Record<string, unknown> }).spec
+  )
   assert.equal(specs.length, 3)
   for (const { leaseDurationSeconds, acquireTime, renewTime } of specs) {
     assert.ok(Number.isInteger(leaseDurationSeconds))
@@ -551,18 +635,27 @@ function countListeners(signal: AbortSignal): () => number {
 test('what Deno does not permit ends the election instead of being tried for ever', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
-  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', { phase: 'connect', code: 'NotCapable' })
+  const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
+    phase: 'connect',
+    code: 'NotCapable',
+  })
   a.network.intercept = () => Promise.reject(cause)
   a.start()
   await clock.advance(0)
   assert.ok(a.outcome instanceof Error)
-  assert.equal(a.outcome.message, 'Cannot acquire lease "default/lock": Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1')
+  assert.equal(
+    a.outcome.message,
+    'Cannot acquire lease "default/lock": Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1',
+  )
   assert.deepEqual([a.leads, a.lines], [0, []])
 })
 
-const FORBIDDEN = 'leases is forbidden: User "u" cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"'
-const LACKS = 'its role lacks { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "watch"] }'
-const SAID = `Cannot acquire lease "default/lock": Cannot get Lease "default/lock": ${FORBIDDEN}; ${LACKS}; trying again`
+const FORBIDDEN =
+  'leases is forbidden: User "u" cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "default"'
+const LACKS =
+  'its role lacks { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "watch"] }'
+const SAID =
+  `Cannot acquire lease "default/lock": Cannot get Lease "default/lock": ${FORBIDDEN}; ${LACKS}; trying again`
 
 test('a role without the rule for leases is said once, with the rule, until it was right in between', async () => {
   const { clock, server } = setup()
@@ -587,7 +680,10 @@ test('a role without the rule for leases is said once, with the rule, until it w
     await clock.advance(6000)
     const lines = warned()
     assert.equal(lines.length, 1, lines.join('\n'))
-    assert.match(lines[0]!, /^warn Cannot renew lease "default\/lock": .*; its role lacks \{ .* verbs: \["get", "create", "update", "watch"\] \}; trying again$/)
+    assert.match(
+      lines[0]!,
+      /^warn Cannot renew lease "default\/lock": .*; its role lacks \{ .* verbs: \["get", "create", "update", "watch"\] \}; trying again$/,
+    )
     a.network.intercept = undefined
     await clock.advance(4000)
   }
@@ -599,7 +695,11 @@ test('the lease may be checked before the election, which does not say the same 
   const a = candidate(server, clock, 'a')
   const never = new AbortController().signal
   await a.elector.check(never)
-  assert.deepEqual([a.network.take(), a.lines.splice(0)], [[`GET ${PATH}/lock`], []], 'a lease that is missing is no refusal')
+  assert.deepEqual(
+    [a.network.take(), a.lines.splice(0)],
+    [[`GET ${PATH}/lock`], []],
+    'a lease that is missing is no refusal',
+  )
   a.network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
   await a.elector.check(never)
   a.start()

@@ -12,15 +12,26 @@ function setup(): { clock: FakeClock; host: Host; fence: LeaseFence } {
   const clock = new FakeClock()
   const host = new Host(clock)
   const fence = new LeaseFence({
-    clock: host, timings: DEFAULT_TIMINGS, title: 'lease "default/lock"', expired: () => new LeadershipLost('the time is over'),
+    clock: host,
+    timings: DEFAULT_TIMINGS,
+    title: 'lease "default/lock"',
+    expired: () => new LeadershipLost('the time is over'),
   })
   return { clock, host, fence }
 }
 
 test('before the lease is won nobody is let through, and nothing is aborted', async () => {
   const { clock, fence } = setup()
-  assert.throws(() => fence.check(), /^Error: Cannot write in the name of the lease "default\/lock": it is not ours yet$/)
-  assert.deepEqual([fence.stands(), fence.signal.aborted, fence.renewedAgoMs, clock.pending], [false, false, undefined, 0])
+  assert.throws(
+    () => fence.check(),
+    /^Error: Cannot write in the name of the lease "default\/lock": it is not ours yet$/,
+  )
+  assert.deepEqual([fence.stands(), fence.signal.aborted, fence.renewedAgoMs, clock.pending], [
+    false,
+    false,
+    undefined,
+    0,
+  ])
 })
 
 test('it stands until the deadline after the last renewal was sent; a timer lets it fall, with what it throws from then on', async () => {

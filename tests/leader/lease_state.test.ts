@@ -3,14 +3,29 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { microTime } from '../../lib/core/micro_time.ts'
 import {
-  checkTimings, claim, DEFAULT_TIMINGS, leftMs, mayTake, observe, patienceMs, released,
-  type LeaseRecord, type Moment, type Observation,
+  checkTimings,
+  claim,
+  DEFAULT_TIMINGS,
+  type LeaseRecord,
+  leftMs,
+  mayTake,
+  type Moment,
+  type Observation,
+  observe,
+  patienceMs,
+  released,
 } from '../../lib/leader/lease_state.ts'
 
 const WALL = Date.UTC(2026, 0, 1)
 const NOW = '2026-01-01T00:00:00.000000Z'
 const EARLIER = '2025-12-31T00:00:00.123456Z'
-const held: LeaseRecord = { holderIdentity: 'b', leaseDurationSeconds: 15, acquireTime: EARLIER, renewTime: EARLIER, leaseTransitions: 4 }
+const held: LeaseRecord = {
+  holderIdentity: 'b',
+  leaseDurationSeconds: 15,
+  acquireTime: EARLIER,
+  renewTime: EARLIER,
+  leaseTransitions: 4,
+}
 
 test('timings with which two could lead, or nobody, are refused', () => {
   checkTimings(DEFAULT_TIMINGS)
@@ -29,12 +44,20 @@ test('timings with which two could lead, or nobody, are refused', () => {
     [Infinity, 10_000, 2000, /duration is Infinity/],
   ]
   for (const [durationMs, renewDeadlineMs, retryPeriodMs, message] of table) {
-    assert.throws(() => checkTimings({ durationMs, renewDeadlineMs, retryPeriodMs }), (error: Error) => error instanceof RangeError && message.test(error.message), message.source)
+    assert.throws(
+      () => checkTimings({ durationMs, renewDeadlineMs, retryPeriodMs }),
+      (error: Error) => error instanceof RangeError && message.test(error.message),
+      message.source,
+    )
   }
 })
 
 test('an instant has exactly six decimals', () => {
-  assert.deepEqual([microTime(WALL), microTime(WALL + 1), microTime(WALL + 120)], [NOW, '2026-01-01T00:00:00.001000Z', '2026-01-01T00:00:00.120000Z'])
+  assert.deepEqual([microTime(WALL), microTime(WALL + 1), microTime(WALL + 120)], [
+    NOW,
+    '2026-01-01T00:00:00.001000Z',
+    '2026-01-01T00:00:00.120000Z',
+  ])
 })
 
 test('a claim writes us in as client-go does: transitions count takeovers, and renewing keeps the time of acquisition', () => {
@@ -43,11 +66,17 @@ test('a claim writes us in as client-go does: transitions count takeovers, and r
     ['no lease', undefined, { ...ours, acquireTime: NOW, leaseTransitions: 0 }],
     ['a lease without a spec', {}, { ...ours, acquireTime: NOW, leaseTransitions: 1 }],
     ["another's", held, { ...ours, acquireTime: NOW, leaseTransitions: 5 }],
-    ['released', { ...held, holderIdentity: '', leaseDurationSeconds: 1 }, { ...ours, acquireTime: NOW, leaseTransitions: 5 }],
+    ['released', { ...held, holderIdentity: '', leaseDurationSeconds: 1 }, {
+      ...ours,
+      acquireTime: NOW,
+      leaseTransitions: 5,
+    }],
     ['ours', { ...held, holderIdentity: 'a' }, { ...ours, acquireTime: EARLIER, leaseTransitions: 4 }],
     ['ours without a time', { holderIdentity: 'a' }, { ...ours, acquireTime: NOW, leaseTransitions: 0 }],
   ]
-  for (const [what, current, expected] of rows) assert.deepEqual(claim(current, 'a', WALL, DEFAULT_TIMINGS), expected, what)
+  for (const [what, current, expected] of rows) {
+    assert.deepEqual(claim(current, 'a', WALL, DEFAULT_TIMINGS), expected, what)
+  }
 })
 
 test('fields of the record that we do not know survive', () => {
@@ -58,10 +87,16 @@ test('fields of the record that we do not know survive', () => {
 })
 
 test('a released record has no holder, lasts a second, and keeps its transitions', () => {
-  assert.deepEqual(released(held, WALL), { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: NOW, renewTime: NOW, leaseTransitions: 4 })
+  assert.deepEqual(released(held, WALL), {
+    holderIdentity: '',
+    leaseDurationSeconds: 1,
+    acquireTime: NOW,
+    renewTime: NOW,
+    leaseTransitions: 4,
+  })
 })
 
-test('the lease may be taken when it is ours, nobody\'s, or has not changed for as long as it says itself', () => {
+test("the lease may be taken when it is ours, nobody's, or has not changed for as long as it says itself", () => {
   const rows: readonly (readonly [string, LeaseRecord, number, boolean])[] = [
     ['ours', { ...held, holderIdentity: 'a' }, 0, true],
     ["nobody's", { ...held, holderIdentity: '' }, 0, true],
@@ -74,7 +109,9 @@ test('the lease may be taken when it is ours, nobody\'s, or has not changed for 
     ['however old its renewTime looks', { ...held, renewTime: '1999-01-01T00:00:00.000000Z' }, 0, false],
     ['however new its renewTime looks', { ...held, renewTime: '2099-01-01T00:00:00.000000Z' }, 15_000, true],
   ]
-  for (const [what, record, waitedMs, expected] of rows) assert.equal(mayTake({ record, sinceMs: 1000 }, 'a', 1000 + waitedMs), expected, what)
+  for (const [what, record, waitedMs, expected] of rows) {
+    assert.equal(mayTake({ record, sinceMs: 1000 }, 'a', 1000 + waitedMs), expected, what)
+  }
 })
 
 test('the time of a record counts from when it was first seen; only another record starts it anew', () => {
@@ -86,7 +123,8 @@ test('the time of a record counts from when it was first seen; only another reco
 
 test('a leader believes in itself until the deadline after its last write was sent, by whichever clock moved further', () => {
   const sent: Moment = { monotonicMs: 500, wallMs: WALL }
-  const left = (monotonic: number, wall: number): number => leftMs(sent, { monotonicMs: 500 + monotonic, wallMs: WALL + wall }, DEFAULT_TIMINGS)
+  const left = (monotonic: number, wall: number): number =>
+    leftMs(sent, { monotonicMs: 500 + monotonic, wallMs: WALL + wall }, DEFAULT_TIMINGS)
   assert.equal(left(0, 0), 10_000)
   assert.equal(left(4000, 4000), 6000)
   assert.equal(left(100, 12_000), -2000) // suspended: the monotonic clock stood still
@@ -94,7 +132,10 @@ test('a leader believes in itself until the deadline after its last write was se
 })
 
 test('one try may take half the deadline, and never more than the deadline', () => {
-  assert.deepEqual([10_000, 3000, 1500, 900].map((renewDeadlineMs) => patienceMs({ ...DEFAULT_TIMINGS, renewDeadlineMs })), [5000, 1500, 1000, 900])
+  assert.deepEqual(
+    [10_000, 3000, 1500, 900].map((renewDeadlineMs) => patienceMs({ ...DEFAULT_TIMINGS, renewDeadlineMs })),
+    [5000, 1500, 1000, 900],
+  )
 })
 
 /**
@@ -179,12 +220,22 @@ class Candidate {
     const call = ++this.#call
     if (this.#renewed && !this.believes) this.#renewed = undefined
     if (this.#renewed) return this.#write(call, network)
-    this.#send(call, network, () => ({ record: this.#model.record, version: this.#model.version }), ({ record, version }) => {
-      this.#version = version
-      if (record) this.#observed = observe(this.#observed, record, this.#moment().monotonicMs)
-      else this.#observed = undefined
-      if (!this.#observed || mayTake(this.#observed, this.#identity, this.#moment().monotonicMs)) this.#write(call, network)
-    })
+    this.#send(
+      call,
+      network,
+      () => ({ record: this.#model.record, version: this.#model.version }),
+      ({ record, version }) => {
+        this.#version = version
+        if (record) this.#observed = observe(this.#observed, record, this.#moment().monotonicMs)
+        else this.#observed = undefined
+        if (!this.#observed || mayTake(this.#observed, this.#identity, this.#moment().monotonicMs)) {
+          this.#write(
+            call,
+            network,
+          )
+        }
+      },
+    )
   }
 
   #write(call: number, network: Network): void {
@@ -228,14 +279,24 @@ const delay = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 500 }), fc.inte
 const run = fc.record({
   // Deadline and duration leave room for a factor of 1.5 between the fastest and the slowest clock.
   rates: fc.array(fc.double({ min: 0.82, max: 1.22, noNaN: true }), { minLength: 2, maxLength: 5 }),
-  steps: fc.array(fc.record({
-    index: fc.nat(4),
-    pass: fc.oneof(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 3000, max: 20_000 })),
-    network: fc.record({ there: delay, back: delay, lost: fc.constantFrom<Network['lost']>('neither', 'neither', 'neither', 'request', 'answer') }),
-  }), { minLength: 5, maxLength: 60 }),
+  steps: fc.array(
+    fc.record({
+      index: fc.nat(4),
+      pass: fc.oneof(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 3000, max: 20_000 })),
+      network: fc.record({
+        there: delay,
+        back: delay,
+        lost: fc.constantFrom<Network['lost']>('neither', 'neither', 'neither', 'request', 'answer'),
+      }),
+    }),
+    { minLength: 5, maxLength: 60 },
+  ),
 })
 
-function play({ rates, steps }: { rates: readonly number[]; steps: readonly { index: number; pass: number; network: Network }[] }, believeFrom: 'sent' | 'answered'): Model {
+function play(
+  { rates, steps }: { rates: readonly number[]; steps: readonly { index: number; pass: number; network: Network }[] },
+  believeFrom: 'sent' | 'answered',
+): Model {
   const model = new Model(rates, believeFrom)
   for (const { index, pass, network } of steps) {
     model.step(index, network)
@@ -248,13 +309,19 @@ function play({ rates, steps }: { rates: readonly number[]; steps: readonly { in
 test('no two candidates believe to lead at once, whatever the network does and however clocks are skewed', () => {
   let terms = 0
   let changes = 0
-  fc.assert(fc.property(run, (input) => {
-    const model = play(input, 'sent')
-    terms += model.terms
-    changes += model.terms > 1 ? 1 : 0
-    assert.ok(model.most <= 1, `${model.most} believe to lead`)
-  }), { seed: 7, numRuns: 2000 })
-  assert.ok(terms > 2000 && changes > 200, `only ${terms} terms, ${changes} runs with a change of leader: the property says little`)
+  fc.assert(
+    fc.property(run, (input) => {
+      const model = play(input, 'sent')
+      terms += model.terms
+      changes += model.terms > 1 ? 1 : 0
+      assert.ok(model.most <= 1, `${model.most} believe to lead`)
+    }),
+    { seed: 7, numRuns: 2000 },
+  )
+  assert.ok(
+    terms > 2000 && changes > 200,
+    `only ${terms} terms, ${changes} runs with a change of leader: the property says little`,
+  )
 })
 
 test('counting from the answer instead of from when it was sent, two would lead: the model can tell', () => {

@@ -10,13 +10,15 @@ import type { AnyResource } from '../../lib/core/resource.ts'
 import { LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
 import type { LeaseTimings } from '../../lib/leader/lease_state.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { httpTransport, type ClosableTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest, type Envtest } from '../../lib/testing/envtest.ts'
-import { recorder, silence, type Recorder } from '../client/transports.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Recorder, recorder, silence } from '../client/transports.ts'
 import { LEASE, type LeaseObject } from './candidates.ts'
 import { isWatch } from './weather.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
 const TIMINGS: LeaseTimings = { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 500 }
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
 const ROLE: AnyResource = { ...RBAC, kind: 'Role', plural: 'roles', scope: 'Namespaced' }
@@ -54,7 +56,11 @@ interface Campaign {
   stop(): void
 }
 
-function campaign(lease: string, identity: string, over: Partial<LeaderElectorOptions> & { config?: ClusterConfig } = {}): Campaign {
+function campaign(
+  lease: string,
+  identity: string,
+  over: Partial<LeaderElectorOptions> & { config?: ClusterConfig } = {},
+): Campaign {
   const { config = envtest.config, ...options } = over
   const network = recorder(connect(config))
   const lines: string[] = []
@@ -64,8 +70,14 @@ function campaign(lease: string, identity: string, over: Partial<LeaderElectorOp
     if (message.startsWith('Waiting')) follows.open()
   }
   const elector = new LeaderElector({
-    api: new Api({ transport: network.transport }), lease, namespace: 'default', identity, timings: TIMINGS, clock: systemClock,
-    log: { ...silentLog, info, warn: (message) => void lines.push(message) }, ...options,
+    api: new Api({ transport: network.transport }),
+    lease,
+    namespace: 'default',
+    identity,
+    timings: TIMINGS,
+    clock: systemClock,
+    log: { ...silentLog, info, warn: (message) => void lines.push(message) },
+    ...options,
   })
   const stopping = new AbortController()
   const ended = elector.start(stopping.signal, () => led.open(systemClock.monotonic()))
@@ -77,47 +89,71 @@ async function leaseOf(name: string): Promise<LeaseObject> {
   return (await admin.get({ resource: LEASE, namespace: 'default', name })) as LeaseObject
 }
 
-test('a term on a real API server: what is written is taken, kept and given back as client-go would', { skip }, async () => {
-  const renewed = new Latch()
-  const a = campaign('life', 'a', { labels: { app: 'x' } })
-  await a.led
-  a.elector.fence.check()
-  let puts = 0
-  a.network.intercept = async (request, next) => {
-    const answer = await next(request)
-    if (request.method === 'PUT' && ++puts === 2) renewed.open()
-    return answer
-  }
-  const first = await leaseOf('life')
-  await renewed.opened
-  const later = await leaseOf('life')
-  for (const time of [later.spec.acquireTime, later.spec.renewTime]) assert.match(time!, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
-  const { renewTime, ...rest } = later.spec
-  const { renewTime: before, ...same } = first.spec
-  assert.ok(renewTime! > before!)
-  assert.deepEqual(rest, same)
-  assert.deepEqual([rest.holderIdentity, rest.leaseDurationSeconds, rest.leaseTransitions, later.metadata.labels], ['a', 3, 0, { app: 'x' }])
-  a.stop()
-  await a.ended
-  const { spec } = await leaseOf('life')
-  assert.deepEqual([spec.holderIdentity ?? '', spec.leaseDurationSeconds, spec.leaseTransitions], ['', 1, 0])
-  assert.throws(() => a.elector.fence.check(), LeadershipLost)
-})
+test(
+  'a term on a real API server: what is written is taken, kept and given back as client-go would',
+  { skip },
+  async () => {
+    const renewed = new Latch()
+    const a = campaign('life', 'a', { labels: { app: 'x' } })
+    await a.led
+    a.elector.fence.check()
+    let puts = 0
+    a.network.intercept = async (request, next) => {
+      const answer = await next(request)
+      if (request.method === 'PUT' && ++puts === 2) renewed.open()
+      return answer
+    }
+    const first = await leaseOf('life')
+    await renewed.opened
+    const later = await leaseOf('life')
+    for (const time of [later.spec.acquireTime, later.spec.renewTime]) {
+      assert.match(
+        time!,
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/,
+      )
+    }
+    const { renewTime, ...rest } = later.spec
+    const { renewTime: before, ...same } = first.spec
+    assert.ok(renewTime! > before!)
+    assert.deepEqual(rest, same)
+    assert.deepEqual([rest.holderIdentity, rest.leaseDurationSeconds, rest.leaseTransitions, later.metadata.labels], [
+      'a',
+      3,
+      0,
+      { app: 'x' },
+    ])
+    a.stop()
+    await a.ended
+    const { spec } = await leaseOf('life')
+    assert.deepEqual([spec.holderIdentity ?? '', spec.leaseDurationSeconds, spec.leaseTransitions], ['', 1, 0])
+    assert.throws(() => a.elector.fence.check(), LeadershipLost)
+  },
+)
 
-test('a Lease as a candidate of client-go releases it is taken at once, and one that it holds is not', { skip }, async () => {
-  const times = { acquireTime: '2026-01-01T00:00:00.123456Z', renewTime: '2026-01-01T00:00:00.654321Z' }
-  const target = { resource: LEASE, namespace: 'default' }
-  await admin.create(target, { metadata: { name: 'released' }, spec: { leaseDurationSeconds: 1, leaseTransitions: 4, ...times } }, {})
-  await admin.create(target, { metadata: { name: 'held' }, spec: { holderIdentity: 'go', leaseDurationSeconds: 3600, leaseTransitions: 4, ...times } }, {})
-  const [a, b] = [campaign('released', 'a'), campaign('held', 'b')]
-  await Promise.all([a.led, b.follows])
-  assert.equal((await leaseOf('released')).spec.leaseTransitions, 5)
-  for (const each of [a, b]) {
-    each.stop()
-    await each.ended
-  }
-  assert.equal((await leaseOf('held')).spec.holderIdentity, 'go')
-})
+test(
+  'a Lease as a candidate of client-go releases it is taken at once, and one that it holds is not',
+  { skip },
+  async () => {
+    const times = { acquireTime: '2026-01-01T00:00:00.123456Z', renewTime: '2026-01-01T00:00:00.654321Z' }
+    const target = { resource: LEASE, namespace: 'default' }
+    await admin.create(target, {
+      metadata: { name: 'released' },
+      spec: { leaseDurationSeconds: 1, leaseTransitions: 4, ...times },
+    }, {})
+    await admin.create(target, {
+      metadata: { name: 'held' },
+      spec: { holderIdentity: 'go', leaseDurationSeconds: 3600, leaseTransitions: 4, ...times },
+    }, {})
+    const [a, b] = [campaign('released', 'a'), campaign('held', 'b')]
+    await Promise.all([a.led, b.follows])
+    assert.equal((await leaseOf('released')).spec.leaseTransitions, 5)
+    for (const each of [a, b]) {
+      each.stop()
+      await each.ended
+    }
+    assert.equal((await leaseOf('held')).spec.holderIdentity, 'go')
+  },
+)
 
 test('a release is followed within a second, by a watch, and by one follower alone', { skip }, async () => {
   const a = campaign('release', 'a')
@@ -138,49 +174,57 @@ test('a release is followed within a second, by a watch, and by one follower alo
   assert.equal((await leaseOf('release')).spec.leaseTransitions! >= 1, true)
 })
 
-test('a winner that does not get its answer leads soon all the same, and is not followed by another', { skip }, async () => {
-  const timings = { ...TIMINGS, durationMs: 60_000 }
-  const a = campaign('lost-answer', 'a', { timings })
-  await a.led
-  const [b, c] = ['b', 'c'].map((identity) => campaign('lost-answer', identity, { timings }))
-  let lost = 0
-  for (const { network } of [b!, c!]) {
-    network.intercept = async (request, next) => {
-      const answer = await next(request)
-      if (request.method !== 'PUT' || answer.status !== 200 || lost++ > 0) return answer
-      await answer.body.text()
-      throw new NetworkError('the answer was lost', { phase: 'response' })
+test(
+  'a winner that does not get its answer leads soon all the same, and is not followed by another',
+  { skip },
+  async () => {
+    const timings = { ...TIMINGS, durationMs: 60_000 }
+    const a = campaign('lost-answer', 'a', { timings })
+    await a.led
+    const [b, c] = ['b', 'c'].map((identity) => campaign('lost-answer', identity, { timings }))
+    let lost = 0
+    for (const { network } of [b!, c!]) {
+      network.intercept = async (request, next) => {
+        const answer = await next(request)
+        if (request.method !== 'PUT' || answer.status !== 200 || lost++ > 0) return answer
+        await answer.body.text()
+        throw new NetworkError('the answer was lost', { phase: 'response' })
+      }
     }
-  }
-  await Promise.all([b!.follows, c!.follows])
-  a.stop()
-  await a.ended
-  const releasedMs = systemClock.monotonic()
-  const tookMs = (await Promise.race([b!.led, c!.led])) - releasedMs
-  assert.ok(tookMs <= 1000 + 2.2 * TIMINGS.retryPeriodMs + 1000, `it took ${tookMs} ms`)
-  assert.ok(lost >= 2)
-  assert.equal([b!, c!].filter(({ elector }) => elector.isLeader).length, 1)
-  assert.equal((await leaseOf('lost-answer')).spec.leaseTransitions, 1)
-  for (const each of [b!, c!]) each.stop()
-  await Promise.all([b!.ended, c!.ended])
-})
+    await Promise.all([b!.follows, c!.follows])
+    a.stop()
+    await a.ended
+    const releasedMs = systemClock.monotonic()
+    const tookMs = (await Promise.race([b!.led, c!.led])) - releasedMs
+    assert.ok(tookMs <= 1000 + 2.2 * TIMINGS.retryPeriodMs + 1000, `it took ${tookMs} ms`)
+    assert.ok(lost >= 2)
+    assert.equal([b!, c!].filter(({ elector }) => elector.isLeader).length, 1)
+    assert.equal((await leaseOf('lost-answer')).spec.leaseTransitions, 1)
+    for (const each of [b!, c!]) each.stop()
+    await Promise.all([b!.ended, c!.ended])
+  },
+)
 
-test('a leader that is cut off is followed within the lease and a second, and knows before that it has lost', { skip }, async () => {
-  const a = campaign('crash', 'a')
-  await a.led
-  const b = campaign('crash', 'b')
-  await b.follows
-  a.network.intercept = silence
-  const cutMs = systemClock.monotonic()
-  await assert.rejects(a.ended, LeadershipLost)
-  const lostMs = systemClock.monotonic()
-  assert.throws(() => a.elector.fence.check(), LeadershipLost)
-  const ledMs = await b.led
-  assert.ok(lostMs < ledMs, 'it led on while the other began')
-  assert.ok(ledMs - cutMs <= TIMINGS.durationMs + 1000, `it took ${ledMs - cutMs} ms`)
-  b.stop()
-  await b.ended
-})
+test(
+  'a leader that is cut off is followed within the lease and a second, and knows before that it has lost',
+  { skip },
+  async () => {
+    const a = campaign('crash', 'a')
+    await a.led
+    const b = campaign('crash', 'b')
+    await b.follows
+    a.network.intercept = silence
+    const cutMs = systemClock.monotonic()
+    await assert.rejects(a.ended, LeadershipLost)
+    const lostMs = systemClock.monotonic()
+    assert.throws(() => a.elector.fence.check(), LeadershipLost)
+    const ledMs = await b.led
+    assert.ok(lostMs < ledMs, 'it led on while the other began')
+    assert.ok(ledMs - cutMs <= TIMINGS.durationMs + 1000, `it took ${ledMs - cutMs} ms`)
+    b.stop()
+    await b.ended
+  },
+)
 
 test('a candidate that may not watch says so and asks instead', { skip }, async () => {
   const config = await envtest.addUser('blind')
@@ -206,7 +250,12 @@ test('a candidate that may not watch says so and asks instead', { skip }, async 
   const releasedMs = systemClock.monotonic()
   const ledMs = await b.led
   assert.ok(ledMs - releasedMs <= TIMINGS.retryPeriodMs * 2.2 + 1000, `it took ${ledMs - releasedMs} ms`)
-  assert.ok(b.lines.some((line) => /cannot watch resource "leases".*with the verb watch on leases, handover is prompt/.test(line)), b.lines.join('\n'))
+  assert.ok(
+    b.lines.some((line) =>
+      /cannot watch resource "leases".*with the verb watch on leases, handover is prompt/.test(line)
+    ),
+    b.lines.join('\n'),
+  )
   assert.equal(b.network.requests.filter(isWatch).length, 1)
   b.stop()
   await b.ended

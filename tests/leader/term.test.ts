@@ -12,7 +12,7 @@ import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { candidate, type Candidate, holderOn, leaseOn, meddle } from './candidates.ts'
+import { type Candidate, candidate, holderOn, leaseOn, meddle } from './candidates.ts'
 import { Host } from './host.ts'
 
 const NAME = { name: 'lock' }
@@ -47,7 +47,10 @@ test('the fence that is taken before the start is that of the first term; the ne
   a.stop()
   await clock.advance(0)
   assert.equal(first.signal.aborted, true)
-  assert.throws(() => first.check(), /^LeadershipLost: Cannot write in the name of the lease "default\/lock": its term has ended$/)
+  assert.throws(
+    () => first.check(),
+    /^LeadershipLost: Cannot write in the name of the lease "default\/lock": its term has ended$/,
+  )
   const again = new AbortController()
   const running = a.elector.start(again.signal, (fence) => void (given = fence))
   await clock.advance(0)
@@ -73,20 +76,29 @@ test('a fence of a start that never led falls with it', async () => {
   assert.throws(() => b.elector.fence.check(), LeadershipLost)
 })
 
-test('writes of the leader\'s clients end with its term, those of others and its own requests do not', async () => {
+test("writes of the leader's clients end with its term, those of others and its own requests do not", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const network = recorder(server)
   const api = new Api({ transport: network.transport })
   const leaders = api.fenced(a.elector.fence)
-  await assert.rejects(leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}), /it is not ours yet$/)
+  await assert.rejects(
+    leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}),
+    /it is not ours yet$/,
+  )
   a.start()
   await clock.advance(0)
   await leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {})
   network.intercept = silence
   const open = leaders.patch(MAP, 'merge', {}, {})
-  a.network.intercept = (request, next) => (request.method === 'PUT' ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
-  const refused = assert.rejects(open, /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: .*refused: InternalError$/)
+  a.network.intercept = (
+    request,
+    next,
+  ) => (request.method === 'PUT' ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  const refused = assert.rejects(
+    open,
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: .*refused: InternalError$/,
+  )
   await clock.advance(10_000)
   await refused
   network.intercept = undefined
@@ -131,13 +143,21 @@ test('a lease is kept when a write in its name is under way, or ended without an
       request.beforeSend?.()
       return how === 'open' ? silence(request) : how === 'answered' ? next(request) : Promise.reject(new Error('reset'))
     }
-    const writing = api.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}).catch((error: unknown) => error)
+    const writing = api.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}).catch((error: unknown) =>
+      error
+    )
     await clock.advance(how === 'lost long ago' ? 5000 : 1)
     a.stop()
     await clock.advance(0)
     await writing
     assert.deepEqual([a.outcome, await holderOn(server)], ['resolved', keeps ? 'a' : ''], how)
-    assert.equal(a.lines.some((line) => line.startsWith('warn Keeping the lease "default/lock" until it expires: a write in its name')), keeps, how)
+    assert.equal(
+      a.lines.some((line) =>
+        line.startsWith('warn Keeping the lease "default/lock" until it expires: a write in its name')
+      ),
+      keeps,
+      how,
+    )
   }
 })
 
@@ -147,10 +167,14 @@ test('labels are laid over those of the Lease, when it is made and at each renew
   a.start()
   await clock.advance(0)
   assert.deepEqual((await leaseOn(server)).metadata.labels, { app: 'x' })
-  await meddle(server, { metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] } })
+  await meddle(server, {
+    metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] },
+  })
   await clock.advance(2000)
   const { labels, annotations, finalizers } = (await leaseOn(server)).metadata
-  assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep' }, ['example.dev/keep']])
+  assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep' }, [
+    'example.dev/keep',
+  ]])
 })
 
 test('fields of coordinated election stay as they are found', async () => {
@@ -176,9 +200,16 @@ test('callbacks hear of every change of holder and of each term, one after the o
     if (what === 'stopped') throw new Error('oh no')
   }
   const onNewLeader = (identity: string): Promise<void> => note(`leader "${identity}"`)()
-  const a = candidate(server, clock, 'a', { callbacks: { onNewLeader, onStartedLeading: note('started'), onStoppedLeading: note('stopped') } })
+  const a = candidate(server, clock, 'a', {
+    callbacks: { onNewLeader, onStartedLeading: note('started'), onStoppedLeading: note('stopped') },
+  })
   const seen: string[] = []
-  const b = candidate(server, clock, 'b', { callbacks: { onNewLeader: (identity) => void seen.push(identity), onStoppedLeading: () => assert.fail('it never led') } })
+  const b = candidate(server, clock, 'b', {
+    callbacks: {
+      onNewLeader: (identity) => void seen.push(identity),
+      onStoppedLeading: () => assert.fail('it never led'),
+    },
+  })
   a.start()
   await clock.advance(1)
   b.start()
@@ -221,7 +252,10 @@ test('healthy is who does not lead, and who leads and renewed within the lease a
   await clock.advance(20_000)
   host.resume()
   a.elector.checkHealthy(5000)
-  assert.throws(() => a.elector.checkHealthy(4999), /^Error: Cannot vouch for the lease "default\/lock": we lead, and have not renewed it for 20 s$/)
+  assert.throws(
+    () => a.elector.checkHealthy(4999),
+    /^Error: Cannot vouch for the lease "default\/lock": we lead, and have not renewed it for 20 s$/,
+  )
   await clock.advance(0)
   assert.ok(a.outcome instanceof LeadershipLost)
   a.elector.checkHealthy()
@@ -265,7 +299,10 @@ test('an event loop that stands still is told with how long; one that stood stil
   await clock.advance(14_000)
   host.resume()
   await clock.advance(0)
-  assert.match(String(a.outcome), /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 12 s$/)
+  assert.match(
+    String(a.outcome),
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 12 s$/,
+  )
 })
 
 test('an event loop that is held by what begins to lead is measured from the start of leading, and the lease is renewed at once after it', async () => {
@@ -294,7 +331,10 @@ test('an event loop that is held by what begins to lead is measured from the sta
   b.start()
   await clock.advance(5000)
   assert.equal(b.leads, 1)
-  assert.match(String(b.outcome), /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 11 s$/)
+  assert.match(
+    String(b.outcome),
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 11 s$/,
+  )
 })
 
 test('a little late is not worth a line', async () => {

@@ -1,6 +1,6 @@
 /** What a network does to the requests of one candidate, one after the other. */
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
-import { sleep, type Clock } from '../../lib/async/clock.ts'
+import { type Clock, sleep } from '../../lib/async/clock.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { refusal } from '../client/transports.ts'
 
@@ -8,7 +8,13 @@ export const WEATHERS = ['fair', 'slow there', 'slow back', 'request lost', 'ans
 export type Weather = (typeof WEATHERS)[number]
 
 /** `next` is asked as it is in such a weather. A watch that is slow is one that breaks off then; one that is lost tells nothing. */
-export async function through(kind: Weather, request: Parameters<Transport>[0], next: Transport, clock: Clock, slowMs: number): Promise<HttpResponse> {
+export async function through(
+  kind: Weather,
+  request: Parameters<Transport>[0],
+  next: Transport,
+  clock: Clock,
+  slowMs: number,
+): Promise<HttpResponse> {
   const { signal } = request
   if (isWatch(request)) return await watchThrough(kind, request, next, clock, slowMs)
   switch (kind) {
@@ -17,40 +23,58 @@ export async function through(kind: Weather, request: Parameters<Transport>[0], 
       return await next(request)
     case 'slow there':
       // On its way for long: the server carries it out even when the caller has given it up.
-      return await orAbort(sleep(clock, slowMs).then(() => next({ ...request, signal: undefined, beforeSend: undefined })), signal)
+      return await orAbort(
+        sleep(clock, slowMs).then(() => next({ ...request, signal: undefined, beforeSend: undefined })),
+        signal,
+      )
     case 'slow back': {
       const answer = next(request)
       await sleep(clock, slowMs, signal)
       return await answer
     }
-    case 'request lost': throw new NetworkError('the request was lost', { phase: 'response' })
+    case 'request lost':
+      throw new NetworkError('the request was lost', { phase: 'response' })
     case 'answer lost':
       await next(request)
       throw new NetworkError('the answer was lost', { phase: 'response' })
-    case 'refused': return refusal(500, 'InternalError')
-    case 'hangs': return await orAbort(new Promise(() => {}), signal)
+    case 'refused':
+      return refusal(500, 'InternalError')
+    case 'hangs':
+      return await orAbort(new Promise(() => {}), signal)
   }
 }
 
-async function watchThrough(kind: Weather, request: Parameters<Transport>[0], next: Transport, clock: Clock, slowMs: number): Promise<HttpResponse> {
+async function watchThrough(
+  kind: Weather,
+  request: Parameters<Transport>[0],
+  next: Transport,
+  clock: Clock,
+  slowMs: number,
+): Promise<HttpResponse> {
   switch (kind) {
-    case 'fair': return await next(request)
-    case 'refused': return refusal(403, 'Forbidden')
-    case 'request lost': throw new NetworkError('the request was lost', { phase: 'response' })
-    case 'hangs': return await orAbort(new Promise(() => {}), request.signal)
-    case 'answer lost': return withBody(await next(request), async function* (body, end) {
-      body.cancel()
-      await orAbort(new Promise(() => {}), end)
-    }, request.signal)
+    case 'fair':
+      return await next(request)
+    case 'refused':
+      return refusal(403, 'Forbidden')
+    case 'request lost':
+      throw new NetworkError('the request was lost', { phase: 'response' })
+    case 'hangs':
+      return await orAbort(new Promise(() => {}), request.signal)
+    case 'answer lost':
+      return withBody(await next(request), async function* (body, end) {
+        body.cancel()
+        await orAbort(new Promise(() => {}), end)
+      }, request.signal)
     case 'slow there':
-    case 'slow back': return withBody(await next(request), async function* (body) {
-      const breaksAtMs = clock.monotonic() + slowMs
-      for await (const chunk of body) {
-        if (kind === 'slow back') await sleep(clock, 100, request.signal)
-        if (clock.monotonic() >= breaksAtMs) throw new NetworkError('the connection broke', { phase: 'body' })
-        yield chunk
-      }
-    }, request.signal)
+    case 'slow back':
+      return withBody(await next(request), async function* (body) {
+        const breaksAtMs = clock.monotonic() + slowMs
+        for await (const chunk of body) {
+          if (kind === 'slow back') await sleep(clock, 100, request.signal)
+          if (clock.monotonic() >= breaksAtMs) throw new NetworkError('the connection broke', { phase: 'body' })
+          yield chunk
+        }
+      }, request.signal)
   }
 }
 
@@ -60,7 +84,10 @@ function withBody(
   signal: AbortSignal | undefined,
 ): HttpResponse {
   const { body } = response
-  return { ...response, body: { text: () => body.text(), cancel: () => body.cancel(), [Symbol.asyncIterator]: () => pass(body, signal) } }
+  return {
+    ...response,
+    body: { text: () => body.text(), cancel: () => body.cancel(), [Symbol.asyncIterator]: () => pass(body, signal) },
+  }
 }
 
 export function isWatch({ path }: { readonly path: string }): boolean {

@@ -13,10 +13,31 @@ test('a number is a port on loopback; a colon and a port is all interfaces, as i
 })
 
 test('what is no address is refused, with what would be one', () => {
-  for (const address of ['', '8080', 'localhost', '::1:8080', '[::1]', 'localhost:', 'localhost:http', 'a b:80', 'http://a:80', ':-1']) {
-    assert.throws(() => parseAddress(address), /^TypeError: Cannot listen on ".*": write a port as a number, ":8080" for all interfaces/, address)
+  for (
+    const address of [
+      '',
+      '8080',
+      'localhost',
+      '::1:8080',
+      '[::1]',
+      'localhost:',
+      'localhost:http',
+      'a b:80',
+      'http://a:80',
+      ':-1',
+    ]
+  ) {
+    assert.throws(
+      () => parseAddress(address),
+      /^TypeError: Cannot listen on ".*": write a port as a number, ":8080" for all interfaces/,
+      address,
+    )
   }
   for (const address of [-1, 1.5, 65_536, NaN, ':65536', 'a:99999']) {
-    assert.throws(() => parseAddress(address), /^TypeError: Cannot listen on .*: a port is a whole number from 0 to 65535$/, String(address))
+    assert.throws(
+      () => parseAddress(address),
+      /^TypeError: Cannot listen on .*: a port is a whole number from 0 to 65535$/,
+      String(address),
+    )
   }
 })

@@ -13,7 +13,7 @@ import { HealthServer } from '../../lib/manager/servers/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { answer, bodyOf, recorder, refusal, silence, type Recorder } from '../client/transports.ts'
+import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { recordingLog, watchOutcome } from './parts.ts'
 
@@ -32,7 +32,14 @@ function setup(options: Partial<ClusterOptions> = {}, clock = new FakeClock()): 
   const server = new ApiServer({ clock })
   const network = recorder(server.handle)
   const lines: string[] = []
-  const cluster = new Cluster({ name: 'test', transport: network.transport, clock, log: recordingLog(lines), random: () => 0, ...options })
+  const cluster = new Cluster({
+    name: 'test',
+    transport: network.transport,
+    clock,
+    log: recordingLog(lines),
+    random: () => 0,
+    ...options,
+  })
   return { clock, server, network, lines, cluster }
 }
 
@@ -64,14 +71,17 @@ test('it reads from the cache what that has, by index too, and all else from the
   assert.deepEqual(network.take(), [])
   await cluster.client.live.get(ConfigMap, { namespace: 'default', name: 'a' })
   await cluster.client.get(Secret, { namespace: 'default', name: 'a' })
-  assert.deepEqual(network.take(), ['GET /api/v1/namespaces/default/configmaps/a', 'GET /api/v1/namespaces/default/secrets/a'])
+  assert.deepEqual(network.take(), [
+    'GET /api/v1/namespaces/default/configmaps/a',
+    'GET /api/v1/namespaces/default/secrets/a',
+  ])
   assert.equal((await cluster.kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }))?.plural, 'deployments')
   stop.abort()
   await clock.advance(0)
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
 })
 
-test('what the server puts off is sent again by the cluster\'s clock and chance, and what it warns of is told once', async () => {
+test("what the server puts off is sent again by the cluster's clock and chance, and what it warns of is told once", async () => {
   for (const [random, waitMs] of [[0, 2000], [0.5, 2100]] as const) {
     const { clock, cluster, network, lines } = setup({ random: () => random })
     const times: number[] = []
@@ -85,7 +95,10 @@ test('what the server puts off is sent again by the cluster\'s clock and chance,
     await listed
     await cluster.client.list(ConfigMap)
     assert.deepEqual(times, [0, waitMs, waitMs])
-    assert.deepEqual(lines, ['debug The server is busy, the request is sent again later', 'warn The API server warns: v1 is old'])
+    assert.deepEqual(lines, [
+      'debug The server is busy, the request is sent again later',
+      'warn The API server warns: v1 is old',
+    ])
   }
 })
 
@@ -105,7 +118,9 @@ test('what was written is read at once, though the watch is late', async () => {
 
 test('its recorder has a patience, a log and a meter of its own, and its instance is the name where none is given', async () => {
   const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }
-  for (const [random, pauses, instance] of [[0, [0, 3000, 5000], undefined], [0.8, [0, 3000, 5400], 'pod-1']] as const) {
+  for (
+    const [random, pauses, instance] of [[0, [0, 3000, 5000], undefined], [0.8, [0, 3000, 5400], 'pod-1']] as const
+  ) {
     const meter = memoryMeter()
     const { clock, cluster, network, lines } = setup({ random: () => random, meter, instance })
     const [times, told]: [number[], unknown[]] = [[], []]
@@ -113,14 +128,23 @@ test('its recorder has a patience, a log and a meter of its own, and its instanc
       times.push(clock.monotonic())
       told.push((bodyOf(request) as { reportingInstance: string }).reportingInstance)
       const busy = refusal(429, 'TooManyRequests')
-      return Promise.resolve(times.length === 1 ? { ...busy, headers: { 'retry-after': '3' } } : times.length === 2 ? busy : refusal(403, 'Forbidden'))
+      return Promise.resolve(
+        times.length === 1
+          ? { ...busy, headers: { 'retry-after': '3' } }
+          : times.length === 2
+          ? busy
+          : refusal(403, 'Forbidden'),
+      )
     }
     const stop = new AbortController()
     const running = watchOutcome(cluster.recorder.start(stop.signal))
     cluster.recorder.normal(about, 'Told', 'hello')
     await clock.advance(8000)
     assert.deepEqual([times, [...new Set(told)]], [pauses, [instance ?? 'test']])
-    assert.ok(!lines.some((line) => line.includes('the request is sent again later')), 'a request of its own is not put off within itself')
+    assert.ok(
+      !lines.some((line) => line.includes('the request is sent again later')),
+      'a request of its own is not put off within itself',
+    )
     assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'forbidden' }), 1)
     assert.equal(meter.value('rest_client_requests_total', { code: '403', host: 'in-memory', method: 'POST' }), 1)
     assert.ok(lines.some((line) => line.startsWith('warn ') && line.includes('events')), lines.join())
@@ -133,8 +157,13 @@ test('its recorder has a patience, a log and a meter of its own, and its instanc
 test('what is sent over a connection of its own says by whom', async () => {
   const agents: (string | null)[] = []
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, maxBodyBytes: 1000, onError: () => {},
-    fetch: (request) => (agents.push(request.headers.get('user-agent')), Response.json({ kind: 'List', metadata: {}, items: [] })),
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: 1000,
+    onError: () => {},
+    fetch: (
+      request,
+    ) => (agents.push(request.headers.get('user-agent')), Response.json({ kind: 'List', metadata: {}, items: [] })),
   })
   const cluster = new Cluster({ name: 'my-operator', config: { server: `http://127.0.0.1:${server.port}` } })
   await cluster.client.list(ConfigMap)
@@ -153,12 +182,18 @@ test('requests are counted, with the host that they go to', async () => {
 })
 
 test('a cluster needs somewhere to be; what it opened it closes', () => {
-  assert.throws(() => new Cluster({ name: 'a' }), /^TypeError: Cannot make a cluster: it needs a config or a transport$/)
+  assert.throws(
+    () => new Cluster({ name: 'a' }),
+    /^TypeError: Cannot make a cluster: it needs a config or a transport$/,
+  )
   assert.throws(() => new Cluster({ name: 'a', config: { server: 'nowhere' } }), ConfigError)
   const cluster = new Cluster({ name: 'a', config: { server: 'http://127.0.0.1:1' } })
   cluster.close()
   cluster.close()
-  return assert.rejects(cluster.client.get(ConfigMap, { namespace: 'default', name: 'a' }), /it was closed by this process/)
+  return assert.rejects(
+    cluster.client.get(ConfigMap, { namespace: 'default', name: 'a' }),
+    /it was closed by this process/,
+  )
 })
 
 /** Notes what of the caches was there when it began. */
@@ -166,7 +201,9 @@ function looking(name: string, clusters: readonly Cluster[], seen: string[], ove
   return {
     name,
     async start(signal) {
-      for (const [at, cluster] of clusters.entries()) seen.push(`${name}: ${at} ${cluster.cache.unsynced().length === 0 ? 'synced' : 'unsynced'}`)
+      for (const [at, cluster] of clusters.entries()) {
+        seen.push(`${name}: ${at} ${cluster.cache.unsynced().length === 0 ? 'synced' : 'unsynced'}`)
+      }
       await aborted(signal)
     },
     ...over,
@@ -188,7 +225,10 @@ test('the caches of every cluster are in sync before anything else begins; a con
   manager.add(looking('leader', clusters, seen))
   manager.add(async function copier() {
     for (const { metadata, data } of await one.cluster.client.list(ConfigMap)) {
-      await two.cluster.client.apply(ConfigMap, { metadata: { namespace: metadata.namespace ?? '', name: metadata.name }, data })
+      await two.cluster.client.apply(ConfigMap, {
+        metadata: { namespace: metadata.namespace ?? '', name: metadata.name },
+        data,
+      })
     }
   })
   // The second one's answer takes its time.
@@ -239,12 +279,18 @@ test('a kind that is refused is waited for loudly, then ends the start with an e
   assert.deepEqual([running.outcome, seen], [undefined, []])
   const notes = lines.filter((line) => line.startsWith('warn Still waiting'))
   assert.equal(notes.length, 4) // after 10, 20, 40 and 80 s
-  assert.match(notes[0]!, /^warn Still waiting for the cache of cluster in-memory: secrets \(.*user "secret" cannot list\)$/)
+  assert.match(
+    notes[0]!,
+    /^warn Still waiting for the cache of cluster in-memory: secrets \(.*user "secret" cannot list\)$/,
+  )
   assert.equal(lines.filter((line) => line.startsWith('warn Cannot list secrets')).length, 1, 'the cache says it, too')
   const readyz = await health.fetch(new Request('http://localhost/readyz/caches-synced'))
   assert.deepEqual([readyz.status, await readyz.text()], [500, 'internal server error: not synced: secrets\n'])
   await clock.advance(1000)
-  assert.match((running.outcome as Error).message, /^Cannot sync the cache of cluster in-memory within 2 m: secrets \(.*user "secret" cannot list\)$/)
+  assert.match(
+    (running.outcome as Error).message,
+    /^Cannot sync the cache of cluster in-memory within 2 m: secrets \(.*user "secret" cannot list\)$/,
+  )
   assert.deepEqual([seen, clock.pending], [[], 0])
 })
 
@@ -275,11 +321,13 @@ class FiniteClock extends FakeClock {
 
 test('each kind may take as long as is said of it, and what is late is named without what is not', async () => {
   const limits: Record<string, number | undefined> = { ConfigMap: Infinity, Secret: 200_000 }
-  for (const [kinds, endMs, text] of [
-    [[ConfigMap, Secret, SERVICE], 120_000, /within 2 m: services \(Cannot list services: [^;]*refused\)$/],
-    [[ConfigMap, Secret], 200_000, /within 3\.3 m: secrets \(Cannot list secrets: [^;]*refused\)$/],
-    [[ConfigMap], Infinity, undefined],
-  ] as const) {
+  for (
+    const [kinds, endMs, text] of [
+      [[ConfigMap, Secret, SERVICE], 120_000, /within 2 m: services \(Cannot list services: [^;]*refused\)$/],
+      [[ConfigMap, Secret], 200_000, /within 3\.3 m: secrets \(Cannot list secrets: [^;]*refused\)$/],
+      [[ConfigMap], Infinity, undefined],
+    ] as const
+  ) {
     const { clock, cluster, network } = setup({ syncTimeoutMs: ({ kind }) => limits[kind] }, new FiniteClock())
     network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, 'refused'))
     for (const kind of kinds) cluster.cache.declare(kind)

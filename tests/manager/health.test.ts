@@ -20,7 +20,9 @@ function setup(): Setup {
   const clock = new FakeClock(), lines: string[] = []
   const health = new HealthServer({ clock, log: recordingLog(lines) })
   return {
-    health, clock, lines,
+    health,
+    clock,
+    lines,
     async get(path) {
       const response = await health.fetch(new Request(`http://localhost${path}`))
       return `${response.status} ${await response.text()}`
@@ -46,7 +48,10 @@ test('a check that fails is 500, always with every line, and never with the reas
   health.addLiveness('well', ping)
   health.addLiveness('at once', fails('the password is 1234'))
   health.addLiveness('later', () => Promise.reject(new Error('the password is 1234')))
-  assert.equal(await get('/healthz'), '500 [-]at once failed: reason withheld\n[-]later failed: reason withheld\n[+]well ok\nhealthz check failed\n')
+  assert.equal(
+    await get('/healthz'),
+    '500 [-]at once failed: reason withheld\n[-]later failed: reason withheld\n[+]well ok\nhealthz check failed\n',
+  )
   assert.equal(await get('/readyz'), '200 ok') // the two have nothing to do with each other
 })
 
@@ -76,7 +81,9 @@ test('a check has a path of its own, which says why it fails', async () => {
   assert.equal(await get('/readyz/well'), '200 ok')
   assert.equal(await get('/readyz/ill'), '500 internal server error: no route\n')
   assert.equal(await get('/readyz/a/b%20c'), '200 ok')
-  for (const path of ['/readyz/none', '/healthz/well', '/', '/readyzz', '/readyz/%zz']) assert.match(await get(path), /^404 /, path)
+  for (const path of ['/readyz/none', '/healthz/well', '/', '/readyzz', '/readyz/%zz']) {
+    assert.match(await get(path), /^404 /, path)
+  }
 })
 
 test('without a check there is one, ping', async () => {
@@ -91,7 +98,10 @@ test('answers are plain text, and nothing to be sniffed at', async () => {
   health.addReadiness('ill', fails('no'))
   for (const path of ['/healthz', '/readyz', '/readyz/ill', '/none']) {
     const { headers } = await health.fetch(new Request(`http://localhost${path}`))
-    assert.deepEqual([headers.get('content-type'), headers.get('x-content-type-options')], ['text/plain; charset=utf-8', 'nosniff'])
+    assert.deepEqual([headers.get('content-type'), headers.get('x-content-type-options')], [
+      'text/plain; charset=utf-8',
+      'nosniff',
+    ])
   }
 })
 
@@ -114,7 +124,8 @@ test('a check whose caller has gone is aborted, and says nothing about what it c
   let isHanging = false
   const seen: AbortSignal[] = []
   health.addReadiness('a', (signal) => (seen.push(signal), isHanging ? new Promise(() => {}) : undefined))
-  const ask = async (signal?: AbortSignal): Promise<number> => (await health.fetch(new Request('http://localhost/readyz', signal ? { signal } : {}))).status
+  const ask = async (signal?: AbortSignal): Promise<number> =>
+    (await health.fetch(new Request('http://localhost/readyz', signal ? { signal } : {}))).status
   assert.equal(await ask(), 200)
   isHanging = true
   const gone = new AbortController()
@@ -138,7 +149,11 @@ test('a check whose caller has gone is aborted, and says nothing about what it c
   await other
   isHanging = false
   assert.equal(await ask(), 200)
-  assert.deepEqual(lines.slice(1), ['info The check "a" of /readyz is well again'], 'what had failed is still known to have')
+  assert.deepEqual(
+    lines.slice(1),
+    ['info The check "a" of /readyz is well again'],
+    'what had failed is still known to have',
+  )
 })
 
 test('a failure is told to the log when it is new, with its causes, and its end too', async () => {
@@ -155,7 +170,10 @@ test('a failure is told to the log when it is new, with its causes, and its end 
   failure = undefined
   await get('/readyz')
   await get('/readyz')
-  assert.deepEqual(lines.slice(1), ['warn The check "a" of /readyz fails: something else', 'info The check "a" of /readyz is well again'])
+  assert.deepEqual(lines.slice(1), [
+    'warn The check "a" of /readyz fails: something else',
+    'info The check "a" of /readyz is well again',
+  ])
 })
 
 test('nothing is left of a check on the signal of its request, nor a timer', async () => {
@@ -172,17 +190,26 @@ test('a name is given once, and before the start', async () => {
   const { health } = setup()
   health.addLiveness('a', ping)
   health.addReadiness('a', ping)
-  assert.throws(() => health.addLiveness('a', ping), /^Error: Cannot add the check "a" to \/healthz: there is one of that name$/)
+  assert.throws(
+    () => health.addLiveness('a', ping),
+    /^Error: Cannot add the check "a" to \/healthz: there is one of that name$/,
+  )
   assert.throws(() => health.addLiveness('', ping), /^TypeError: Cannot add a check to \/healthz: it has no name$/)
   const stop = AbortSignal.abort()
   const ended = health.start(stop)
-  assert.throws(() => health.addReadiness('b', ping), /^Error: Cannot add the check "b" to \/readyz: the server was started already$/)
+  assert.throws(
+    () => health.addReadiness('b', ping),
+    /^Error: Cannot add the check "b" to \/readyz: the server was started already$/,
+  )
   await ended
 })
 
 test('caches are synced when every first list is in and nothing is refused; the names are told, the reasons kept for the log', () => {
-  const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) =>
-    ({ title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`, isSynced, failure })
+  const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) => ({
+    title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`,
+    isSynced,
+    failure,
+  })
   const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
   const forbidden = new ApiError('Cannot list bars: user "secret" may not', { reason: 'Forbidden' }, { code: 403 })
   const broken = new NetworkError('reset', { phase: 'body' })
@@ -196,18 +223,31 @@ test('caches are synced when every first list is in and nothing is refused; the 
   }
   assert.equal(check(cache(informer('foos', true)), cache()), undefined)
   assert.equal(check(cache(informer('foos', true, broken))), undefined) // it mends itself, and what there is is served
-  for (const [reason, code, isIll] of [['Forbidden', 403, true], ['Unauthorized', 401, true], ['NotFound', 404, true], ['InternalError', 500, false]] as const) {
+  for (
+    const [reason, code, isIll] of [['Forbidden', 403, true], ['Unauthorized', 401, true], ['NotFound', 404, true], [
+      'InternalError',
+      500,
+      false,
+    ]] as const
+  ) {
     const refused = check(cache(informer('foos', true, new ApiError('Cannot watch foos', { reason }, { code }))))
     assert.equal(refused instanceof Error, isIll, reason)
   }
-  const error = check(cache(informer('foos', true), informer('bars', false, forbidden, 'a')), cache(informer('bazes', false), informer('quxes', true, forbidden))) as Error
+  const error = check(
+    cache(informer('foos', true), informer('bars', false, forbidden, 'a')),
+    cache(informer('bazes', false), informer('quxes', true, forbidden)),
+  ) as Error
   assert.equal(error.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
   assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)
 })
 
 test('the leader is healthy as long as its elector says so', () => {
   let ill = false
-  const check = leaderHealthy({ checkHealthy: () => { if (ill) throw new Error('not renewed') } })
+  const check = leaderHealthy({
+    checkHealthy: () => {
+      if (ill) throw new Error('not renewed')
+    },
+  })
   const never = new AbortController().signal
   assert.equal(check(never), undefined)
   ill = true

@@ -11,8 +11,8 @@ import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { silence } from '../client/transports.ts'
-import { candidate, holderOn, meddle, type Candidate } from '../leader/candidates.ts'
-import { part, PLACES, recordingLog, STARTS, STOPS, watchOutcome, type Part, type Place } from './parts.ts'
+import { type Candidate, candidate, holderOn, meddle } from '../leader/candidates.ts'
+import { type Part, part, type Place, PLACES, recordingLog, STARTS, STOPS, watchOutcome } from './parts.ts'
 
 interface Setup {
   readonly clock: FakeClock
@@ -30,7 +30,11 @@ function setup(options: Partial<ManagerOptions> = {}, clock = new FakeClock()): 
   const manager = new Manager({ clock, log: recordingLog(lines), ...options })
   const stop = new AbortController()
   return {
-    clock, manager, told, lines, stop,
+    clock,
+    manager,
+    told,
+    lines,
+    stop,
     add: (place, name, options) => {
       const made = Object.assign(part(name, told, options), PLACES[place])
       manager.add(made)
@@ -50,7 +54,17 @@ function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: A
 const messageOf = (outcome: unknown): string => (outcome as Error).message
 
 test('every step says when it starts and when it stops', () => {
-  assert.deepEqual(START_ORDER, ['servers', 'webhooks', 'recorder', 'caches', 'others', 'warmup', 'election', 'preparation', 'leader'])
+  assert.deepEqual(START_ORDER, [
+    'servers',
+    'webhooks',
+    'recorder',
+    'caches',
+    'others',
+    'warmup',
+    'election',
+    'preparation',
+    'leader',
+  ])
   assert.deepEqual(STOP_ORDER, ['others', 'leader', 'caches', 'webhooks', 'servers', 'election', 'recorder'])
   assert.deepEqual(STEPS.map(({ start }) => start).toSorted(), [1, 2, 3, 4, 5, 6, 7, 8, 9])
   assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 0, 1, 2, 3, 4, 5, 6, 7])
@@ -119,7 +133,17 @@ test('a part that fails stops the others in order, and its error is what the sta
   failing.end(error)
   await clock.advance(0)
   assert.equal(running.outcome, error)
-  assert.deepEqual(told, ['+cache', '+failing', '+leader', '.failing', '-failing', '-leader', '.leader', '-cache', '.cache'])
+  assert.deepEqual(told, [
+    '+cache',
+    '+failing',
+    '+leader',
+    '.failing',
+    '-failing',
+    '-leader',
+    '.leader',
+    '-cache',
+    '.cache',
+  ])
   assert.deepEqual(lines, [])
 })
 
@@ -212,7 +236,10 @@ test('what does not end within the grace period is named, after its writes were 
   assert.deepEqual([running.outcome, manager.abandon.aborted], [undefined, false])
   await clock.advance(1)
   await lastTurns(clock)
-  assert.match(messageOf(running.outcome), /^Cannot stop the group "leader" in time: the grace period of 5 s is over; still running: "stuck"$/)
+  assert.match(
+    messageOf(running.outcome),
+    /^Cannot stop the group "leader" in time: the grace period of 5 s is over; still running: "stuck"$/,
+  )
   assert.equal(manager.abandon.aborted, true)
   assert.deepEqual(told, ['+server', '+stuck', '-stuck', '-server', '.server'])
 })
@@ -284,7 +311,9 @@ test('a grace period of Infinity waits for ever', async () => {
 })
 
 test('a grace period that is none is refused', () => {
-  for (const graceMs of [-1, NaN]) assert.throws(() => setup({ graceMs }), /^RangeError: Cannot make a manager: graceMs is/)
+  for (const graceMs of [-1, NaN]) {
+    assert.throws(() => setup({ graceMs }), /^RangeError: Cannot make a manager: graceMs is/)
+  }
 })
 
 test('a manager starts once', async () => {
@@ -309,7 +338,7 @@ test('parts are added at any time until the stop, and then to no phase', async (
   stuck.end()
 })
 
-test('without an election, elected opens when the leader\'s parts are ready', async () => {
+test("without an election, elected opens when the leader's parts are ready", async () => {
   const { add, start, manager, clock } = setup()
   const leader = add('leader', 'leader', { unready: true })
   const elected = watchOutcome(manager.elected)
@@ -321,7 +350,7 @@ test('without an election, elected opens when the leader\'s parts are ready', as
   assert.equal(elected.outcome, 'resolved')
 })
 
-test('the leader\'s parts wait for the lease; elected opens when they are ready', async () => {
+test("the leader's parts wait for the lease; elected opens when they are ready", async () => {
   const { add, start, manager, clock, told, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -373,7 +402,7 @@ test('a lease that could not be given up safely is left to expire', async () => 
   assert.equal(clock.pending, 0)
 })
 
-test('a manager that never led starts no leader\'s part, and stops its campaign before it drains', async () => {
+test("a manager that never led starts no leader's part, and stops its campaign before it drains", async () => {
   const { add, start, stop, clock, told, server, candidate: own } = withElector({ graceMs: Infinity })
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -424,7 +453,11 @@ test('a lost lease ends the manager at once, without waiting, and what runs on c
   assert.equal(manager.abandon.aborted, true)
   assert.equal(await holderOn(server.handle), 'thief')
   assert.match(lines.join('\n'), /still running: "stuck"/)
-  assert.equal(lines[0], 'error Cannot renew lease "default/lock": "thief" holds it now', 'why comes before what it did')
+  assert.equal(
+    lines[0],
+    'error Cannot renew lease "default/lock": "thief" holds it now',
+    'why comes before what it did',
+  )
 })
 
 test('a lease that is lost while parts drain ends the grace period', async () => {
@@ -442,7 +475,7 @@ test('a lease that is lost while parts drain ends the grace period', async () =>
   assert.deepEqual([manager.abandon.aborted, clock.pending], [true, 0])
 })
 
-test('a stop while the leader\'s parts become ready is no failure', async () => {
+test("a stop while the leader's parts become ready is no failure", async () => {
   const { add, start, stop, clock, server } = withElector()
   add('leader', 'leader', { unready: true })
   const running = start()
@@ -452,7 +485,7 @@ test('a stop while the leader\'s parts become ready is no failure', async () => 
   assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
 })
 
-test('a leader\'s part that cannot become ready stops the manager and gives the lease back', async () => {
+test("a leader's part that cannot become ready stops the manager and gives the lease back", async () => {
   const { add, start, clock, server } = withElector()
   const leader = add('leader', 'leader', { unready: true })
   const running = start()
@@ -468,8 +501,12 @@ test('a manager leaves nothing behind on the signal it was started with', async 
   const failing = add('others', 'failing')
   let listeners = 0
   const { addEventListener, removeEventListener } = stop.signal
-  stop.signal.addEventListener = ((...args: Parameters<typeof addEventListener>) => (listeners++, addEventListener.apply(stop.signal, args))) as typeof addEventListener
-  stop.signal.removeEventListener = ((...args: Parameters<typeof removeEventListener>) => (listeners--, removeEventListener.apply(stop.signal, args))) as typeof removeEventListener
+  stop.signal.addEventListener = ((
+    ...args: Parameters<typeof addEventListener>
+  ) => (listeners++, addEventListener.apply(stop.signal, args))) as typeof addEventListener
+  stop.signal.removeEventListener = ((
+    ...args: Parameters<typeof removeEventListener>
+  ) => (listeners--, removeEventListener.apply(stop.signal, args))) as typeof removeEventListener
   start()
   await clock.advance(0)
   assert.equal(listeners, 1)
@@ -478,7 +515,7 @@ test('a manager leaves nothing behind on the signal it was started with', async 
   assert.deepEqual([listeners, manager.abandon.aborted], [0, false])
 })
 
-test('a plain function is the leader\'s work', async () => {
+test("a plain function is the leader's work", async () => {
   const { start, manager, clock, stop, told, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -499,7 +536,11 @@ test('a plain function is the leader\'s work', async () => {
 })
 
 /** Says `~name` when its warm-up begins and `!name` when that ends. */
-function warming(name: string, told: string[], options: Parameters<typeof part>[2] & { warmth?: Promise<void> } = {}): Part {
+function warming(
+  name: string,
+  told: string[],
+  options: Parameters<typeof part>[2] & { warmth?: Promise<void> } = {},
+): Part {
   return Object.assign(part(name, told, options), {
     async warmup(signal: AbortSignal) {
       told.push(`~${name}`)
@@ -588,7 +629,7 @@ test('the recorder stops last, when the lease is given back', async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-test('a second manager for the same lease is not elected, and none of its leader\'s parts runs', async () => {
+test("a second manager for the same lease is not elected, and none of its leader's parts runs", async () => {
   const first = withElector()
   const two = candidate(first.server.handle, first.clock, 'b')
   const second = setup({ elector: two.elector }, first.clock)
@@ -599,7 +640,12 @@ test('a second manager for the same lease is not elected, and none of its leader
   await first.clock.advance(0)
   second.start()
   await first.clock.advance(60_000)
-  assert.deepEqual([second.told, elected.outcome, second.manager.isElected, first.manager.isElected], [['+other'], undefined, false, true])
+  assert.deepEqual([second.told, elected.outcome, second.manager.isElected, first.manager.isElected], [
+    ['+other'],
+    undefined,
+    false,
+    true,
+  ])
 })
 
 test('the fence lets nobody through before the lease is won, stands while it lasts, and falls when it is lost', async () => {
@@ -739,6 +785,9 @@ test('a preparation that does not end within the grace period keeps the lease fr
   await clock.advance(0)
   stop.abort()
   await clock.advance(6000)
-  assert.match(messageOf(running.outcome), /Cannot stop the group "preparation" in time: .*still running: "preparation"/)
+  assert.match(
+    messageOf(running.outcome),
+    /Cannot stop the group "preparation" in time: .*still running: "preparation"/,
+  )
   assert.equal(await holderOn(server.handle), 'a')
 })

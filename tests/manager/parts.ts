@@ -1,7 +1,7 @@
 /** Runnables that do as a test says, and a log that remembers. */
 import type { Runnable } from '../../lib/core/runnable.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { START_ORDER, STOP_ORDER, type Phase, type Step } from '../../lib/manager/start_order.ts'
+import { type Phase, START_ORDER, type Step, STOP_ORDER } from '../../lib/manager/start_order.ts'
 import type { Log, LogLevel } from '../../lib/observe/log.ts'
 
 export interface Part extends Runnable {

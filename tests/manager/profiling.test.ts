@@ -4,8 +4,11 @@ import { Latch } from '../../lib/async/latch.ts'
 import { profilingHandler } from '../../lib/manager/servers/profiling.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
-const ask = (handler: ReturnType<typeof profilingHandler>, path: string, signal: AbortSignal | null = null): Promise<Response> =>
-  Promise.resolve(handler(new Request(`http://localhost/debug/pprof/${path}`, { signal })))
+const ask = (
+  handler: ReturnType<typeof profilingHandler>,
+  path: string,
+  signal: AbortSignal | null = null,
+): Promise<Response> => Promise.resolve(handler(new Request(`http://localhost/debug/pprof/${path}`, { signal })))
 
 /** A profiler begins in its own time: a clock that says when it is asked for a timer. */
 class AskedClock extends FakeClock {
@@ -34,8 +37,15 @@ test('a CPU profile is recorded for as long as it is asked for; one at a time', 
   assert.equal(response, undefined)
   await clock.advance(1)
   await profile
-  assert.deepEqual([response!.status, response!.headers.get('content-disposition')], [200, 'attachment; filename="kubeloop.cpuprofile"'])
-  const { nodes, startTime, endTime } = (await response!.json()) as { nodes: unknown[]; startTime: number; endTime: number }
+  assert.deepEqual([response!.status, response!.headers.get('content-disposition')], [
+    200,
+    'attachment; filename="kubeloop.cpuprofile"',
+  ])
+  const { nodes, startTime, endTime } = (await response!.json()) as {
+    nodes: unknown[]
+    startTime: number
+    endTime: number
+  }
   assert.ok(nodes.length > 0 && endTime >= startTime)
   assert.equal((await ask(handler, 'profile?seconds=0')).status, 400)
 })
@@ -69,7 +79,9 @@ test('a heap snapshot is streamed', async () => {
 
 test('times that are none are refused, and so is all else', async () => {
   const handler = profilingHandler()
-  for (const seconds of ['0', '-1', 'x', '301', 'Infinity']) assert.equal((await ask(handler, `profile?seconds=${seconds}`)).status, 400, seconds)
+  for (const seconds of ['0', '-1', 'x', '301', 'Infinity']) {
+    assert.equal((await ask(handler, `profile?seconds=${seconds}`)).status, 400, seconds)
+  }
   assert.equal((await ask(handler, 'trace')).status, 404)
   assert.equal((await ask(handler, '')).status, 200)
 })

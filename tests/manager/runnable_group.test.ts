@@ -54,7 +54,11 @@ test('the start settles when the slowest is ready', async () => {
 })
 
 test('the start rejects when one cannot become ready, even if it says so by throwing at once', async () => {
-  for (const ready of [() => Promise.reject(new Error('no')), () => { throw new Error('no') }]) {
+  for (
+    const ready of [() => Promise.reject(new Error('no')), () => {
+      throw new Error('no')
+    }]
+  ) {
     const { group: others } = group()
     others.add(part('hanging', [], { unready: true }))
     others.add({ name: 'broken', start: () => Promise.resolve(), ready })
@@ -115,7 +119,11 @@ test('a stop tells all, and waits for the last', async () => {
   await others.start(never)
   const stopped = watchOutcome(others.stopAndWait(never))
   await nextTurn()
-  assert.deepEqual([told, stopped.outcome, others.running], [['+quick', '+slow', '-quick', '-slow', '.quick'], undefined, 1])
+  assert.deepEqual([told, stopped.outcome, others.running], [
+    ['+quick', '+slow', '-quick', '-slow', '.quick'],
+    undefined,
+    1,
+  ])
   slow.end()
   await nextTurn()
   assert.deepEqual([stopped.outcome, others.running], ['resolved', 0])
@@ -130,7 +138,10 @@ test('a stop that takes too long names who is left', async () => {
   await nextTurn()
   deadline.abort(new Error('the grace period of 1 s is over'))
   await nextTurn()
-  assert.match((stopped.outcome as Error).message, /^Cannot stop the group "others" in time: the grace period of 1 s is over; still running: "a", "c"$/)
+  assert.match(
+    (stopped.outcome as Error).message,
+    /^Cannot stop the group "others" in time: the grace period of 1 s is over; still running: "a", "c"$/,
+  )
 })
 
 test('where nothing runs, a deadline that has passed is no failure', async () => {
@@ -151,12 +162,15 @@ test('a group that never started runs nothing when it is stopped, and takes noth
   const { group: others } = group()
   others.add(part('a', told))
   await others.stopAndWait(never)
-  assert.throws(() => others.add(part('b', told)), /^ManagerStopping: Cannot add "b" to the group "others": it is stopping$/)
+  assert.throws(
+    () => others.add(part('b', told)),
+    /^ManagerStopping: Cannot add "b" to the group "others": it is stopping$/,
+  )
   await nextTurn()
   assert.deepEqual(told, [])
 })
 
-test('readiness hears of the stop by the group\'s signal, not by that of the start', async () => {
+test("readiness hears of the stop by the group's signal, not by that of the start", async () => {
   const { group: others } = group()
   let heard: AbortSignal | undefined
   others.add({ name: 'a', start: () => Promise.resolve(), ready: async (signal) => void (heard = signal) })
@@ -170,7 +184,12 @@ test('each failure is told with its runnable, thrown at once or later; ending we
   const { group: others, failures } = group()
   const late = part('late', [])
   const well = part('well', [])
-  others.add({ name: 'at once', start: () => { throw new Error('1') } })
+  others.add({
+    name: 'at once',
+    start: () => {
+      throw new Error('1')
+    },
+  })
   others.add(late)
   others.add(well)
   await others.start(never)
@@ -185,13 +204,20 @@ test('being told to stop is no failure, in whatever way a runnable says so; anot
     ['the reason', (signal) => signal.reason],
     ['an AbortError of its own', () => new DOMException('aborted', 'AbortError')],
     ['an error because of the reason', (signal) => new Error('Cannot list', { cause: signal.reason })],
-    ['an error because of an AbortError', () => new Error('Cannot list', { cause: new DOMException('aborted', 'AbortError') })],
+    [
+      'an error because of an AbortError',
+      () => new Error('Cannot list', { cause: new DOMException('aborted', 'AbortError') }),
+    ],
     ['a failure', () => new Error('disk full')],
     ['a timeout', () => new DOMException('too late', 'TimeoutError')],
   ]
   const { group: others, failures } = group()
   for (const [name, way] of ways) {
-    others.add({ name, start: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(way(signal) as Error))) })
+    others.add({
+      name,
+      start: (signal) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(way(signal) as Error))),
+    })
   }
   await others.start(never)
   await others.stopAndWait(never)
@@ -222,11 +248,16 @@ test('a function is a runnable called by its name', async () => {
     signal = given
     throw new Error('no')
   })
-  others.add(async () => { throw new Error('nor') })
+  others.add(async () => {
+    throw new Error('nor')
+  })
   await others.start(never)
   await nextTurn()
   assert.equal(signal?.aborted, false)
-  assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['count', 'no'], ['anonymous', 'nor']])
+  assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['count', 'no'], [
+    'anonymous',
+    'nor',
+  ]])
 })
 
 test('what is added after the start and cannot become ready has failed', async () => {
@@ -235,7 +266,11 @@ test('what is added after the start and cannot become ready has failed', async (
   others.add({ name: 'late', start: () => Promise.resolve(), ready: () => Promise.reject(new Error('no')) })
   await nextTurn()
   assert.deepEqual(failures.map(([name]) => name), ['late'])
-  others.add({ name: 'waiting', start: () => Promise.resolve(), ready: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) })
+  others.add({
+    name: 'waiting',
+    start: () => Promise.resolve(),
+    ready: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  })
   await others.stopAndWait(never)
   await nextTurn()
   assert.equal(failures.length, 1) // being stopped is no failure of readiness
@@ -247,11 +282,15 @@ test('a second stop is the first one, also from within', async () => {
   const slow = part('slow', told, { lingers: true })
   others.add(slow)
   let within: Promise<void> | undefined
-  others.add((signal) => new Promise((resolve) => signal.addEventListener('abort', () => {
-    within = others.stopAndWait(never)
-    assert.throws(() => others.add(part('too late', told)), ManagerStopping)
-    resolve()
-  })))
+  others.add((signal) =>
+    new Promise((resolve) =>
+      signal.addEventListener('abort', () => {
+        within = others.stopAndWait(never)
+        assert.throws(() => others.add(part('too late', told)), ManagerStopping)
+        resolve()
+      })
+    )
+  )
   await others.start(never)
   const stop = others.stopAndWait(never)
   assert.equal(others.stopAndWait(AbortSignal.abort()), stop)
@@ -287,7 +326,11 @@ test('each is launched a turn of the event loop after the one before, none after
   failing.parts[0]!.becomeReady(new Error('mine'))
   for (let i = 0; i < 5; i++) await nextTurn()
   assert.deepEqual(names(), ['+a', '-a', '.a', '+a', '+a'])
-  assert.deepEqual([stopped.started.outcome, String(aborted.started.outcome), String(failing.started.outcome)], ['resolved', 'Error: enough', 'Error: mine'])
+  assert.deepEqual([stopped.started.outcome, String(aborted.started.outcome), String(failing.started.outcome)], [
+    'resolved',
+    'Error: enough',
+    'Error: mine',
+  ])
   for (const { others } of [all, aborted, failing]) await others.stopAndWait(never)
 })
 

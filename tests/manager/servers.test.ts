@@ -8,7 +8,7 @@ import { Manager } from '../../lib/manager/manager.ts'
 import { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
 import { profilingServer } from '../../lib/manager/servers/profiling_server.ts'
 import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
-import { silentLog, type Log } from '../../lib/observe/log.ts'
+import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
@@ -19,9 +19,11 @@ function managing(log: Log = silentLog): { manager: Manager; stop: AbortControll
   return { manager: new Manager({ clock: systemClock, log }), stop: new AbortController() }
 }
 
-const hello = (over: Partial<ServerOptions> = {}): Server => new Server({ name: 'hello', fetch: () => new Response('hello'), ...over })
+const hello = (over: Partial<ServerOptions> = {}): Server =>
+  new Server({ name: 'hello', fetch: () => new Response('hello'), ...over })
 
-const text = async (port: number | undefined, path = '/'): Promise<string> => await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+const text = async (port: number | undefined, path = '/'): Promise<string> =>
+  await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
 
 test('servers listen from the start of a manager to its end, on loopback', async () => {
   const lines: string[] = []
@@ -50,13 +52,26 @@ test('a port that is in use rejects the start of the manager before anything els
   const stop = new AbortController()
   const running = first.start(stop.signal)
   await first.ready(stop.signal)
-  for (const make of [(address: number) => hello({ address }), (address: number) => new HealthServer({ address }), (address: number) => new MetricsServer({ address, registry })]) {
+  for (
+    const make of [
+      (address: number) => hello({ address }),
+      (address: number) => new HealthServer({ address }),
+      (address: number) => new MetricsServer({ address, registry }),
+    ]
+  ) {
     const told: string[] = []
     const { manager, stop: never } = managing()
     const second = make(first.port!)
     manager.add(second)
-    for (const place of ['webhooks', 'caches', 'others', 'leader'] as const) manager.add(Object.assign(part(place, told), PLACES[place]))
-    await assert.rejects(manager.start(never.signal), new RegExp(`^Error: Cannot start the server "${second.name}": Cannot listen on 127.0.0.1:${first.port}: the address is in use`))
+    for (const place of ['webhooks', 'caches', 'others', 'leader'] as const) {
+      manager.add(Object.assign(part(place, told), PLACES[place]))
+    }
+    await assert.rejects(
+      manager.start(never.signal),
+      new RegExp(
+        `^Error: Cannot start the server "${second.name}": Cannot listen on 127.0.0.1:${first.port}: the address is in use`,
+      ),
+    )
     assert.deepEqual(told, [])
   }
   stop.abort()
@@ -105,7 +120,7 @@ test('a request that does not end is aborted after the shutdown timeout', async 
   assert.ok((await open) instanceof Error)
 })
 
-test('by default a request has 10 s after the stop, by the server\'s clock', async () => {
+test("by default a request has 10 s after the stop, by the server's clock", async () => {
   const asked = new Latch<AbortSignal>()
   const timed = new Latch<number>()
   const clock = new class extends FakeClock {
@@ -133,7 +148,10 @@ test('by default a request has 10 s after the stop, by the server\'s clock', asy
 test('a body that is longer than the server takes is refused before its handler hears of it', async () => {
   const lengths: number[] = []
   const stop = new AbortController()
-  const server = hello({ maxBodyBytes: 10, fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')) })
+  const server = hello({
+    maxBodyBytes: 10,
+    fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')),
+  })
   const running = server.start(stop.signal)
   await server.ready(stop.signal)
   const codes: number[] = []
@@ -153,7 +171,11 @@ test('a server of the leader listens when the leader begins, others before', asy
   const [everywhere, leaders] = [hello({ name: 'everywhere' }), hello({ name: 'leaders', everyReplica: false })]
   assert.deepEqual([everywhere.everyReplica, leaders.everyReplica], [true, false])
   const seen: unknown[] = []
-  manager.add({ name: 'other', everyReplica: true, start: async () => void seen.push(everywhere.port !== undefined, leaders.port) })
+  manager.add({
+    name: 'other',
+    everyReplica: true,
+    start: async () => void seen.push(everywhere.port !== undefined, leaders.port),
+  })
   for (const each of [everywhere, leaders]) manager.add(each)
   const stop = new AbortController()
   const running = manager.start(stop.signal)
@@ -180,6 +202,9 @@ test('a server starts once, and its readiness fails with its start', async () =>
   await assert.rejects(server.start(new AbortController().signal), /^Error: Cannot start the server "hello": /)
   await nextTurn()
   assert.match((ready.outcome as Error).message, /^Cannot start the server "hello": /)
-  await assert.rejects(server.start(new AbortController().signal), /^Error: Cannot start the server "hello": it was started already$/)
+  await assert.rejects(
+    server.start(new AbortController().signal),
+    /^Error: Cannot start the server "hello": it was started already$/,
+  )
   assert.throws(() => hello({ address: 'nowhere' }), /^TypeError: Cannot listen on "nowhere"/)
 })

@@ -1,16 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { levelOf, LOG_LEVELS, rarely, safeLog, silentLog, withFields, type Log, type LogFields } from '../../lib/observe/log.ts'
+import {
+  levelOf,
+  type Log,
+  LOG_LEVELS,
+  type LogFields,
+  rarely,
+  safeLog,
+  silentLog,
+  withFields,
+} from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
   const lines: [string, string, LogFields | undefined][] = []
-  const log = Object.fromEntries(LOG_LEVELS.map((level) => [level, (message: string, fields?: LogFields) => lines.push([level, message, fields])])) as unknown as Log
+  const log = Object.fromEntries(
+    LOG_LEVELS.map((level) => [level, (message: string, fields?: LogFields) => lines.push([level, message, fields])]),
+  ) as unknown as Log
   const inner = withFields(withFields(log, { a: 1, b: 1 }), { b: 2 })
   for (const level of LOG_LEVELS) inner[level]('hi', { c: 3 })
   inner.info('bare')
   inner.info('own', { a: 9 })
-  assert.deepEqual(lines, [...LOG_LEVELS.map((level) => [level, 'hi', { a: 1, b: 2, c: 3 }]), ['info', 'bare', { a: 1, b: 2 }], ['info', 'own', { a: 9, b: 2 }]])
+  assert.deepEqual(lines, [...LOG_LEVELS.map((level) => [level, 'hi', { a: 1, b: 2, c: 3 }]), ['info', 'bare', {
+    a: 1,
+    b: 2,
+  }], ['info', 'own', { a: 9, b: 2 }]])
 })
 
 test('the silent log says nothing and fails on nothing', () => {
@@ -57,10 +71,18 @@ test('a safe log neither throws nor rejects, whatever the log does; its first fa
 test('a safe log writes what it is given, as the log’s own methods, with nothing added', async () => {
   class Own {
     readonly lines: unknown[][] = []
-    debug(...line: unknown[]): void { this.lines.push(['debug', ...line]) }
-    info(...line: unknown[]): void { this.lines.push(['info', ...line]) }
-    warn(...line: unknown[]): void { this.lines.push(['warn', ...line]) }
-    error(...line: unknown[]): void { this.lines.push(['error', ...line]) }
+    debug(...line: unknown[]): void {
+      this.lines.push(['debug', ...line])
+    }
+    info(...line: unknown[]): void {
+      this.lines.push(['info', ...line])
+    }
+    warn(...line: unknown[]): void {
+      this.lines.push(['warn', ...line])
+    }
+    error(...line: unknown[]): void {
+      this.lines.push(['error', ...line])
+    }
   }
   const own = new Own()
   const written = await onStandardError(() => {
@@ -78,10 +100,15 @@ test('what fails again and again is reported ever more rarely', () => {
   const reported: [string, LogFields | undefined][] = []
   const report = rarely({ ...silentLog, error: (message, fields) => void reported.push([message, fields]) }, 'It broke')
   for (let i = 1; i <= 1000; i++) report(i)
-  assert.deepEqual(reported, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((i) => [`It broke: ${i} (failure ${i})`, { error: i }]))
+  assert.deepEqual(
+    reported,
+    [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((i) => [`It broke: ${i} (failure ${i})`, { error: i }]),
+  )
 })
 
 test('a level is known in any case, and nothing else is one', () => {
-  for (const level of LOG_LEVELS) for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
+  for (const level of LOG_LEVELS) {
+    for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
+  }
   for (const text of ['', 'verbose', 'inf', 'warning', 'info debug']) assert.equal(levelOf(text), undefined)
 })

@@ -4,10 +4,19 @@ import * as prom from 'prom-client'
 import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
 import { prometheusMeter } from '../../lib/observe/prometheus.ts'
 
-const TOTAL: MetricDefinition<'controller' | 'result'> = { name: 'a_total', help: 'How many.', labels: ['controller', 'result'] }
+const TOTAL: MetricDefinition<'controller' | 'result'> = {
+  name: 'a_total',
+  help: 'How many.',
+  labels: ['controller', 'result'],
+}
 const DEPTH: MetricDefinition<'name'> = { name: 'depth', help: 'How deep.', labels: ['name'] }
 const PLAIN: MetricDefinition = { name: 'plain', help: 'Without labels.', labels: [] }
-const SECONDS: HistogramDefinition<'name'> = { name: 'seconds', help: 'How long.', labels: ['name'], buckets: [0.005, 1, 10] }
+const SECONDS: HistogramDefinition<'name'> = {
+  name: 'seconds',
+  help: 'How long.',
+  labels: ['name'],
+  buckets: [0.005, 1, 10],
+}
 
 test('what is measured is in the answer of the registry, as prom-client itself would say it', async () => {
   const registry = new prom.Registry(), own = new prom.Registry()
@@ -24,7 +33,12 @@ test('what is measured is in the answer of the registry, as prom-client itself w
   const histogram = meter.histogram(SECONDS).with({ name: 'q' })
   for (const value of [0.001, 0.005, 0.5, 10, 11]) histogram.observe(value)
 
-  const theirs = { counter: new prom.Counter({ ...labelled(TOTAL), registers: [own] }), gauge: new prom.Gauge({ ...labelled(DEPTH), registers: [own] }), plain: new prom.Gauge({ ...labelled(PLAIN), registers: [own] }), histogram: new prom.Histogram({ ...labelled(SECONDS), buckets: [...SECONDS.buckets], registers: [own] }) }
+  const theirs = {
+    counter: new prom.Counter({ ...labelled(TOTAL), registers: [own] }),
+    gauge: new prom.Gauge({ ...labelled(DEPTH), registers: [own] }),
+    plain: new prom.Gauge({ ...labelled(PLAIN), registers: [own] }),
+    histogram: new prom.Histogram({ ...labelled(SECONDS), buckets: [...SECONDS.buckets], registers: [own] }),
+  }
   theirs.counter.inc({ controller: 'foo', result: 'success' }, 3)
   theirs.counter.inc({ controller: 'fo"o', result: 'error' }, 0)
   theirs.gauge.set({ name: 'q' }, 4)
@@ -34,7 +48,9 @@ test('what is measured is in the answer of the registry, as prom-client itself w
   assert.match(await registry.metrics(), /seconds_bucket\{le="\+Inf",name="q"\} 5/)
   // Exemplars are null where there are none, which says nothing.
   const json = async (of: prom.Registry): Promise<unknown> =>
-    JSON.parse(JSON.stringify(await of.getMetricsAsJSON(), (name, value: unknown) => (name === 'exemplar' ? undefined : value)))
+    JSON.parse(
+      JSON.stringify(await of.getMetricsAsJSON(), (name, value: unknown) => (name === 'exemplar' ? undefined : value)),
+    )
   assert.deepEqual(await json(registry), await json(own))
   assert.equal(meter.registry, registry)
 })
@@ -44,11 +60,20 @@ function labelled({ name, help, labels }: MetricDefinition): { name: string; hel
 }
 
 test('a registry of the OpenMetrics kind is answered in its own way', async () => {
-  const registry = new (prom.Registry as new (contentType: string) => prom.Registry)(prom.Registry.OPENMETRICS_CONTENT_TYPE)
+  const registry = new (prom.Registry as new (contentType: string) => prom.Registry)(
+    prom.Registry.OPENMETRICS_CONTENT_TYPE,
+  )
   const meter = await prometheusMeter(registry)
   meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }).inc()
-  for (let round = 0; round < 2; round++) assert.match(await registry.metrics(), /# TYPE a counter\na_total\{controller="foo",result="success"\} 1\n/)
-  assert.equal(await prometheusMeter(registry).then((again) => again.counter(TOTAL).with({ controller: 'foo', result: 'success' })), meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }))
+  for (let round = 0; round < 2; round++) {
+    assert.match(await registry.metrics(), /# TYPE a counter\na_total\{controller="foo",result="success"\} 1\n/)
+  }
+  assert.equal(
+    await prometheusMeter(registry).then((again) =>
+      again.counter(TOTAL).with({ controller: 'foo', result: 'success' })
+    ),
+    meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }),
+  )
 })
 
 test('a series is one, however often it is asked for, and goes when it is removed', async () => {
@@ -62,9 +87,15 @@ test('a series is one, however often it is asked for, and goes when it is remove
   series.remove({ name: 'a' })
   assert.equal((await registry.metrics()).includes('depth{name="a"}'), false)
   for (const labels of [{}, { nam: 'a' }, { name: 'a', other: 'b' }]) {
-    assert.throws(() => series.with(labels as { name: string }), /^TypeError: Cannot measure depth by ".*": its labels are "name"$/)
+    assert.throws(
+      () => series.with(labels as { name: string }),
+      /^TypeError: Cannot measure depth by ".*": its labels are "name"$/,
+    )
   }
-  assert.throws(() => meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc(-1), /^RangeError: Cannot count by -1/)
+  assert.throws(
+    () => meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc(-1),
+    /^RangeError: Cannot count by -1/,
+  )
 })
 
 test('a second meter on a registry goes on with the metrics of the first, and the type stays what it is', async () => {
@@ -77,7 +108,7 @@ test('a second meter on a registry goes on with the metrics of the first, and th
   assert.throws(() => second.counter(DEPTH), /^TypeError: Cannot measure depth as a counter: it is a gauge already$/)
 })
 
-test('a metric of the user\'s that has one of our names is used as it is', async () => {
+test("a metric of the user's that has one of our names is used as it is", async () => {
   const registry = new prom.Registry()
   const theirs = new prom.Counter({ ...labelled(TOTAL), help: 'My own.', registers: [registry] })
   theirs.inc({ controller: 'foo', result: 'success' }, 5)

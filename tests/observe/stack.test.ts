@@ -22,21 +22,38 @@ test('only frames of the user are left, as places', () => {
 test('what a compiler refuses has a place, too', () => {
   const bun = { message: 'Unexpected ;', position: { file: '/w/dep.ts', line: 1, column: 26 } }
   assert.equal(placeOfError(bun), '/w/dep.ts:1:26')
-  const node = { message: 'Expression expected', stack: '/w/dep.ts:1\nexport const v = ;\n   ^\n\nSyntaxError: Expression expected\n    at x (node:internal/a:1:1)' }
+  const node = {
+    message: 'Expression expected',
+    stack: '/w/dep.ts:1\nexport const v = ;\n   ^\n\nSyntaxError: Expression expected\n    at x (node:internal/a:1:1)',
+  }
   assert.equal(placeOfError(node), '/w/dep.ts:1')
   assert.equal(placeOfError({ stack: 'file:///w/dep.ts:7\nconst\n^\nSyntaxError: no' }), '/w/dep.ts:7')
   assert.equal(placeOfError({ message: 'x', position: null, stack: 'Error: x\n    at /w/a.ts:1:1' }), '/w/a.ts:1:1')
 })
 
 test('what is no error has no place', () => {
-  for (const thrown of [undefined, null, 'text', 7, {}, { stack: 'Error: x' }]) assert.equal(placeOfError(thrown), undefined)
+  for (const thrown of [undefined, null, 'text', 7, {}, { stack: 'Error: x' }]) {
+    assert.equal(placeOfError(thrown), undefined)
+  }
 })
 
 test('several mistakes of a compiler are errors by themselves, other errors that hold errors are not', () => {
-  const mistake = (line: number): object => ({ message: 'Unexpected ]', position: { file: '/w/a.ts', line, column: 2 } })
+  const mistake = (line: number): object => ({
+    message: 'Unexpected ]',
+    position: { file: '/w/a.ts', line, column: 2 },
+  })
   const both = new AggregateError([mistake(1), mistake(2)], '2 errors building "/w/a.ts"')
   assert.deepEqual(compileErrors(both).map(placeOfError), ['/w/a.ts:1:2', '/w/a.ts:2:2'])
-  for (const error of [new AggregateError([new Error('a')]), new AggregateError([]), new AggregateError([mistake(1), null]), new Error('x'), null, 'text']) {
+  for (
+    const error of [
+      new AggregateError([new Error('a')]),
+      new AggregateError([]),
+      new AggregateError([mistake(1), null]),
+      new Error('x'),
+      null,
+      'text',
+    ]
+  ) {
     assert.deepEqual(compileErrors(error), [error])
   }
 })

@@ -1,7 +1,7 @@
 /** What an operator's caches keep: by default, of a kind, and by namespace. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator, type Operator } from 'kubeloop'
+import { type Operator, operator } from 'kubeloop'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 
@@ -9,10 +9,21 @@ const ref = (name: string, namespace = 'default') => ({ namespace, name })
 const nowhere = { server: 'https://127.0.0.1:1' }
 
 /** What a reconcile of any ConfigMap sees of ConfigMaps and Secrets, in the operator's own cluster and in west. */
-async function seen(app: Operator, west?: { name: string }): Promise<{ maps: string[]; secrets: string[]; far: string[]; runs: string[]; data: unknown }> {
-  const found = { maps: [] as string[], secrets: [] as string[], far: [] as string[], runs: [] as string[], data: undefined as unknown }
+async function seen(
+  app: Operator,
+  west?: { name: string },
+): Promise<{ maps: string[]; secrets: string[]; far: string[]; runs: string[]; data: unknown }> {
+  const found = {
+    maps: [] as string[],
+    secrets: [] as string[],
+    far: [] as string[],
+    runs: [] as string[],
+    data: undefined as unknown,
+  }
   const namesOf = (objects: readonly { metadata: { namespace?: string; name: string } }[]): string[] =>
-    objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).filter((each) => !each.endsWith('kube-root-ca.crt')).toSorted()
+    objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).filter((each) =>
+      !each.endsWith('kube-root-ca.crt')
+    ).toSorted()
   app.controllerFor(ConfigMap).owns(Secret).reconcile(async (map, { client, clientOf }) => {
     found.runs.push(map.metadata.name)
     found.maps = namesOf(await client.list(ConfigMap))
@@ -21,7 +32,11 @@ async function seen(app: Operator, west?: { name: string }): Promise<{ maps: str
     found.data = (await client.get(ConfigMap, ref('kept', 'prod')))?.data
   })
   const w = await world(app)
-  for (const name of ['prod', 'tools']) for (const client of [w.client, ...(west ? [w.clientOf(west)] : [])]) await client.create(Namespace, { metadata: { name } })
+  for (const name of ['prod', 'tools']) {
+    for (const client of [w.client, ...(west ? [w.clientOf(west)] : [])]) {
+      await client.create(Namespace, { metadata: { name } })
+    }
+  }
   for (const namespace of ['kube-system', 'prod', 'tools']) {
     for (const [name, labels] of [['kept', { keep: 'yes' }], ['other', { keep: 'no' }]] as const) {
       await w.client.create(Secret, { metadata: { ...ref(name, namespace), labels } })
@@ -40,7 +55,10 @@ async function seen(app: Operator, west?: { name: string }): Promise<{ maps: str
 }
 
 test('what is said of all kinds counts for each that is watched, in every cluster', async () => {
-  const app = operator({ name: 'x', cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data } })
+  const app = operator({
+    name: 'x',
+    cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data },
+  })
   const west = app.cluster('west', nowhere)
   app.cache(Secret, { cluster: west })
   const kept = ['kube-system/kept', 'prod/kept', 'tools/kept']
@@ -48,7 +66,10 @@ test('what is said of all kinds counts for each that is watched, in every cluste
 })
 
 test('what is said of a kind goes before it, each option by itself', async () => {
-  const app = operator({ name: 'x', cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data } })
+  const app = operator({
+    name: 'x',
+    cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data },
+  })
   app.cache(ConfigMap, { strip: () => {} }).cache(Secret, { labels: 'keep=no' })
   const { maps, secrets, data } = await seen(app)
   assert.deepEqual([maps, secrets, data], [
@@ -86,21 +107,36 @@ function refused(declare: () => unknown, why: RegExp): void {
 
 test('contradictions are refused where they are declared, with the place', () => {
   const app = operator({ name: 'x' })
-  refused(() => app.cache(Namespace, { namespaces: ['a'] }), /Cannot cache namespaces in namespaces: it is cluster-scoped/)
+  refused(
+    () => app.cache(Namespace, { namespaces: ['a'] }),
+    /Cannot cache namespaces in namespaces: it is cluster-scoped/,
+  )
   refused(() => app.cache(Secret, { namespaces: { '': {}, '*': {} } }), /both are all other namespaces/)
   refused(() => app.cache(Secret, { labels: 'a in b' }), /a in b/)
   refused(() => app.cache(Secret, { namespaces: { a: { labels: 'a in b' } } }), /a in b/)
   app.cache(Secret, { labels: 'a' })
-  refused(() => app.cache(Secret, { labels: 'b' }), /Cannot cache secrets twice: it was declared with labels "a" \(.*cache\.test\.ts:\d+:\d+\), now with labels "b"; declare it once/)
-  refused(() => operator({ name: 'x', namespaces: ['a'], cache: { namespaces: ['b'] } }), /two lists of namespaces: give namespaces or cache\.namespaces/)
-  refused(() => operator({ name: 'x', cache: { namespaces: { 'a/b': {} } } }), /Cannot cache all kinds in the namespace "a\/b"/)
+  refused(
+    () => app.cache(Secret, { labels: 'b' }),
+    /Cannot cache secrets twice: it was declared with labels "a" \(.*cache\.test\.ts:\d+:\d+\), now with labels "b"; declare it once/,
+  )
+  refused(
+    () => operator({ name: 'x', namespaces: ['a'], cache: { namespaces: ['b'] } }),
+    /two lists of namespaces: give namespaces or cache\.namespaces/,
+  )
+  refused(
+    () => operator({ name: 'x', cache: { namespaces: { 'a/b': {} } } }),
+    /Cannot cache all kinds in the namespace "a\/b"/,
+  )
   refused(() => operator({ name: 'x', cache: { labels: '=' } }), /=/)
 })
 
 test('a kind may be declared twice in the same way, and in another way in another cluster', () => {
   const app = operator({ name: 'x', namespaces: ['a'], cache: { labels: 'x' } })
   const west = app.cluster('west', nowhere)
-  app.cache(Secret, { labels: 'a' }).cache(Secret, { labels: 'a' }).cache(Secret).cache(Secret, { labels: 'b', cluster: west })
+  app.cache(Secret, { labels: 'a' }).cache(Secret, { labels: 'a' }).cache(Secret).cache(Secret, {
+    labels: 'b',
+    cluster: west,
+  })
   refused(() => app.cache(Secret, { labels: 'c', cluster: west }), /declared with labels "b"/)
   assert.equal(app.description.caches.length, 4, 'what is refused is not declared')
 })

@@ -9,7 +9,7 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Cluster, type Client } from 'kubeloop'
+import { type Client, Cluster } from 'kubeloop'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 
@@ -45,7 +45,10 @@ async function running(use: (operator: Running) => Promise<void>): Promise<void>
       async work(map) {
         await client.create(ConfigMap, { metadata: { namespace: 'default', name: map } })
         for (;;) {
-          const next = await Promise.race([seen.next(), ended.then((code) => assert.fail(`the operator ended with ${code}`))])
+          const next = await Promise.race([
+            seen.next(),
+            ended.then((code) => assert.fail(`the operator ended with ${code}`)),
+          ])
           if (next.done) assert.fail('the watch ended')
           if (next.value.object?.metadata.name === `seen-${map}`) return
         }
@@ -73,10 +76,18 @@ async function running(use: (operator: Running) => Promise<void>): Promise<void>
 function kubeconfig(folder: string, { url, ca, token }: ServedApi): string {
   const path = join(folder, 'config')
   const name = 'test'
-  writeFileSync(path, JSON.stringify({
-    apiVersion: 'v1', kind: 'Config', 'current-context': name, contexts: [{ name, context: { cluster: name, user: name } }],
-    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }], users: [{ name, user: { token } }],
-  }), { mode: 0o600 })
+  writeFileSync(
+    path,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': name,
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+      users: [{ name, user: { token } }],
+    }),
+    { mode: 0o600 },
+  )
   return path
 }
 

@@ -1,7 +1,7 @@
 /** An operator with several clusters. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, operator, predicates, type Operator, type WorkContext } from 'kubeloop'
+import { defineResource, type Operator, operator, predicates, type WorkContext } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
@@ -14,7 +14,9 @@ test('a controller watches one cluster and writes to another', async () => {
   const app = operator({ name: 'copier' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) })
-    .reconcile(async (map, { clientOf }) => void (await clientOf(west).apply(ConfigMap, { metadata: ref(map.metadata.name), data: map.data })))
+    .reconcile(async (map, { clientOf }) =>
+      void (await clientOf(west).apply(ConfigMap, { metadata: ref(map.metadata.name), data: map.data }))
+    )
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels }, data: { n: '1' } })
   await w.settle()
@@ -30,7 +32,10 @@ test('a kind may be watched in another cluster, and a controller may live there'
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { name: 'here', when: predicates.matchesLabels(labels) })
-    .watches(ConfigMap, ({ metadata }) => [ref(`because of ${metadata.name}`)], { cluster: west, when: predicates.matchesLabels(labels) })
+    .watches(ConfigMap, ({ metadata }) => [ref(`because of ${metadata.name}`)], {
+      cluster: west,
+      when: predicates.matchesLabels(labels),
+    })
     .reconcileKey(async ({ name }) => void runs.push(`here ${name}`))
   app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: predicates.matchesLabels(labels) })
     .reconcile(async (map, { client }) => {
@@ -41,7 +46,7 @@ test('a kind may be watched in another cluster, and a controller may live there'
   await w.clientOf(west).create(ConfigMap, { metadata: { ...ref('far'), labels } })
   await w.settle()
   assert.deepEqual(runs.toSorted(), ['here because of far', 'there far'])
-  assert.ok(await w.client.get(ConfigMap, ref('told')), 'the client is that of the operator\'s own cluster')
+  assert.ok(await w.client.get(ConfigMap, ref('told')), "the client is that of the operator's own cluster")
   await w.stop()
 })
 
@@ -55,7 +60,10 @@ test('our kinds are installed in the cluster where they are watched', async () =
   await w.clientOf(west).create(Thing, { metadata: ref('a'), spec: {} })
   await w.settle()
   assert.deepEqual(runs, ['a'])
-  await assert.rejects(w.client.create(Thing, { metadata: ref('a'), spec: {} }), /it does not serve this kind|could not find the requested resource/)
+  await assert.rejects(
+    w.client.create(Thing, { metadata: ref('a'), spec: {} }),
+    /it does not serve this kind|could not find the requested resource/,
+  )
   await w.stop()
 })
 
@@ -73,14 +81,22 @@ test('a cluster that is found only at the start says what is wrong with it', asy
   const app = operator({ name: 'x' })
   app.cluster('west', () => Promise.reject(new Error('no such context')))
   app.controllerFor(ConfigMap).reconcile(async () => {})
-  await assert.rejects(app.start(new AbortController().signal, { cluster: nowhere }), /Cannot find the cluster "west": no such context/)
+  await assert.rejects(
+    app.start(new AbortController().signal, { cluster: nowhere }),
+    /Cannot find the cluster "west": no such context/,
+  )
 })
 
 /** How work comes to its clients, in each of the places that have some. */
 const PLACES: Readonly<Record<string, (app: Operator, work: (context: WorkContext) => void) => void>> = {
-  reconcile: (app, work) => app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) }).reconcile(async (_, context) => work(context)),
+  reconcile: (app, work) =>
+    app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) }).reconcile(async (_, context) =>
+      work(context)
+    ),
   map: (app, work) =>
-    app.controllerFor(Secret).watches(ConfigMap, (_, context) => (work(context), []), { when: predicates.matchesLabels(labels) }).reconcile(async () => {}),
+    app.controllerFor(Secret).watches(ConfigMap, (_, context) => (work(context), []), {
+      when: predicates.matchesLabels(labels),
+    }).reconcile(async () => {}),
   task: (app, work) => app.add('task', async (context) => work(context)),
 }
 

@@ -1,7 +1,7 @@
 /** The definitions of an operator's kinds: which replica creates, changes and checks them, and when. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, operator, type AnyResource, type Operator } from 'kubeloop'
+import { type AnyResource, defineResource, type Operator, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
@@ -14,10 +14,16 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
-import { answer, bodyOf, recorder, refusal, silence, type Recorder } from '../client/transports.ts'
+import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 
-const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 const TARGET = { resource: CRD, name: 'sites.example.com' }
 const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const SITES = '/apis/example.com/v1/sites'
@@ -26,7 +32,10 @@ const at = (name: string) => ({ namespace: 'default', name })
 
 type Shape = z.ZodRawShape
 
-function site(spec: Shape, { version = 'v1', ...extra }: { version?: string; cluster?: boolean; status?: z.ZodType; shortNames?: string[] } = {}): AnyResource {
+function site(
+  spec: Shape,
+  { version = 'v1', ...extra }: { version?: string; cluster?: boolean; status?: z.ZodType; shortNames?: string[] } = {},
+): AnyResource {
   return defineResource({ group: 'example.com', version, kind: 'Site', spec: z.object(spec), ...extra })
 }
 
@@ -35,7 +44,9 @@ const narrow = site({ size: z.int().max(5) })
 
 interface Stored {
   readonly metadata: Record<string, unknown> & { resourceVersion: string; generation: number }
-  readonly spec: Record<string, unknown> & { versions: (Record<string, unknown> & { name: string; schema: { openAPIV3Schema: unknown } })[] }
+  readonly spec: Record<string, unknown> & {
+    versions: (Record<string, unknown> & { name: string; schema: { openAPIV3Schema: unknown } })[]
+  }
 }
 
 interface Setup {
@@ -56,8 +67,18 @@ function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
   const lines: string[] = []
   const api = new Api({ transport: server.handle })
   return {
-    server, clock, network, lines, api,
-    dependencies: { api: new Api({ transport: network.transport }), clock, log: recordingLog(lines), fieldManager: 'test', ...over },
+    server,
+    clock,
+    network,
+    lines,
+    api,
+    dependencies: {
+      api: new Api({ transport: network.transport }),
+      clock,
+      log: recordingLog(lines),
+      fieldManager: 'test',
+      ...over,
+    },
     stored: async () => (await api.get(TARGET)) as unknown as Stored,
     create: async (name, spec) => {
       await api.create({ resource: wide, namespace: 'default', name }, { metadata: at(name), spec }, {})
@@ -77,14 +98,23 @@ async function within<T>(clock: FakeClock, ms: number, work: Promise<T>): Promis
   return await work
 }
 
-const schemaOf = (crd: Stored, version = 'v1'): unknown => crd.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema
-const definitionOf = (resource: AnyResource): unknown => resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema
+const schemaOf = (crd: Stored, version = 'v1'): unknown =>
+  crd.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema
+const definitionOf = (resource: AnyResource): unknown =>
+  resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema
 const writes = (network: Recorder): string[] => network.take().filter((line) => !line.startsWith('GET'))
 
 test('a definition that is missing is created as it was defined, by any replica and by the leader', async () => {
   const whole = defineResource({
-    group: 'example.com', version: 'v1', kind: 'Site', cluster: true, shortNames: ['st'], categories: ['all'], columns: { Size: '.spec.size' },
-    spec: z.object({ size: z.int().max(10) }), status: z.object({ ready: z.boolean().optional() }),
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Site',
+    cluster: true,
+    shortNames: ['st'],
+    categories: ['all'],
+    columns: { Size: '.spec.size' },
+    spec: z.object({ size: z.int().max(10) }),
+    status: z.object({ ready: z.boolean().optional() }),
   })
   for (const prepare of [createCrds, installCrds]) {
     const { dependencies, stored, lines, network } = setup()
@@ -114,13 +144,18 @@ test('a replica that does not lead leaves a definition that differs as it is, an
   lines.length = 0
   await createCrds([wide], dependencies, never)
   assert.deepEqual(await stored(), before)
-  assert.deepEqual(lines, ['info CustomResourceDefinition "sites.example.com" in this cluster is not that of this replica: spec.zone is new; the replica that leads installs its own'])
+  assert.deepEqual(lines, [
+    'info CustomResourceDefinition "sites.example.com" in this cluster is not that of this replica: spec.zone is new; the replica that leads installs its own',
+  ])
 })
 
 test('the leader makes a definition its own, and leaves what others added beside the versions', async () => {
   const { dependencies, stored, lines, api } = setup()
   await installCrds([site({ size: z.int() }, { shortNames: ['st'] })], dependencies, never)
-  const ca = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://x.example', caBundle: 'Cg==' } } }
+  const ca = {
+    strategy: 'Webhook',
+    webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://x.example', caBundle: 'Cg==' } },
+  }
   const patch = { metadata: { labels: { chart: 'x' }, annotations: { by: 'helm' } }, spec: { conversion: ca } }
   await api.patch(TARGET, 'merge', patch, {})
   lines.length = 0
@@ -136,9 +171,14 @@ test('an annotation that the server demands of a group is kept up', async () => 
   const kind = defineResource({ group: 'x.k8s.io', version: 'v1', kind: 'Site', spec: z.object({ size: z.int() }) })
   const target = { resource: CRD, name: 'sites.x.k8s.io' }
   await installCrds([kind], dependencies, never)
-  await api.patch(target, 'merge', { metadata: { annotations: { by: 'helm', 'api-approved.kubernetes.io': 'https://other' } } }, {})
+  await api.patch(target, 'merge', {
+    metadata: { annotations: { by: 'helm', 'api-approved.kubernetes.io': 'https://other' } },
+  }, {})
   await installCrds([kind], dependencies, never)
-  assert.deepEqual((await api.get(target)).metadata.annotations, { by: 'helm', 'api-approved.kubernetes.io': 'unapproved, experimental-only' })
+  assert.deepEqual((await api.get(target)).metadata.annotations, {
+    by: 'helm',
+    'api-approved.kubernetes.io': 'unapproved, experimental-only',
+  })
 })
 
 test('a version without which a cache cannot sync is added by any replica, with the schema of the stored one', async () => {
@@ -149,16 +189,27 @@ test('a version without which a cache cannot sync is added by any replica, with 
   const both = [site(later), site(later, { version: 'v2' })]
   await createCrds(both, dependencies, never)
   const crd = await stored()
-  assert.deepEqual(crd.spec.versions.map(({ name, served, storage }) => [name, served, storage]), [['v1', true, true], ['v2', true, false]])
+  assert.deepEqual(crd.spec.versions.map(({ name, served, storage }) => [name, served, storage]), [['v1', true, true], [
+    'v2',
+    true,
+    false,
+  ]])
   assert.ok(jsonEqual(schemaOf(crd, 'v2'), definitionOf(wide)) && jsonEqual(schemaOf(crd), definitionOf(wide)))
   assert.ok(network.take().includes('GET /apis/example.com/v2/sites'), 'it is waited for')
 
   await api.patch(TARGET, 'json', [{ op: 'replace', path: '/spec/versions/1/served', value: false }], {})
   await createCrds(both, dependencies, never)
-  assert.deepEqual((await stored()).spec.versions.map(({ served }) => served), [true, true], 'one that is switched off is served again')
+  assert.deepEqual(
+    (await stored()).spec.versions.map(({ served }) => served),
+    [true, true],
+    'one that is switched off is served again',
+  )
 
   await installCrds(both, dependencies, never)
-  assert.deepEqual((await stored()).spec.versions.map(({ name, storage }) => [name, storage]), [['v2', true], ['v1', false]])
+  assert.deepEqual((await stored()).spec.versions.map(({ name, storage }) => [name, storage]), [['v2', true], [
+    'v1',
+    false,
+  ]])
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(both[0]!)))
 })
 
@@ -168,7 +219,10 @@ test('a schema that becomes narrower is refused, and the objects that would brea
   for (const [name, size] of Object.entries({ a: 7, b: 5, c: 10 })) await create(name, { size })
   const before = await stored()
   await assert.rejects(installCrds([narrow], dependencies, never), (error: Error) => {
-    assert.match(error.message, /^Cannot install CustomResourceDefinition "sites\.example\.com": its schema becomes narrower \(maximum of spec\.size is 5, not 10\), and 2 of 3 stored objects don't fit it: /)
+    assert.match(
+      error.message,
+      /^Cannot install CustomResourceDefinition "sites\.example\.com": its schema becomes narrower \(maximum of spec\.size is 5, not 10\), and 2 of 3 stored objects don't fit it: /,
+    )
     assert.match(error.message, /Site "default\/a" \(spec\.size: Too big: [^)]*\), Site "default\/c" \(spec\.size: /)
     assert.match(error.message, /crds: \{ mode: 'install', narrow: true \}$/)
     return true
@@ -183,7 +237,10 @@ test('an object with a field that the new schema does not have would lose it, at
   await create('a', { size: 1, hosts: [{ name: 'x' }] })
   await installCrds([site(host({ port: z.int().optional() }))], dependencies, never)
   await create('b', { size: 1, hosts: [{ name: 'x' }, { name: 'y', port: 80 }] })
-  await assert.rejects(installCrds([site(host({}))], dependencies, never), /1 of 2 stored objects don't fit it: Site "default\/b" \(spec\.hosts\[1\]\.port would be lost\)/)
+  await assert.rejects(
+    installCrds([site(host({}))], dependencies, never),
+    /1 of 2 stored objects don't fit it: Site "default\/b" \(spec\.hosts\[1\]\.port would be lost\)/,
+  )
 })
 
 test('a narrower schema that every object fits is installed', async () => {
@@ -202,7 +259,10 @@ test('told to narrow, it does, and warns of the objects', async () => {
   lines.length = 0
   await installCrds([narrow], dependencies, never)
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
-  assert.match(lines[0]!, /^warn CustomResourceDefinition "sites\.example\.com": its schema becomes narrower .* 1 of 1 stored objects .*"default\/a"/)
+  assert.match(
+    lines[0]!,
+    /^warn CustomResourceDefinition "sites\.example\.com": its schema becomes narrower .* 1 of 1 stored objects .*"default\/a"/,
+  )
   assert.equal(lines[1], 'info Updated sites.example.com/v1')
 })
 
@@ -210,7 +270,10 @@ test('objects are read only when the schema became narrower, a page at a time, a
   const { dependencies, create, network } = setup()
   await installCrds([wide], dependencies, never)
   for (let i = 0; i < 1001; i++) await create(`n${String(i).padStart(4, '0')}`, { size: 6 })
-  const lists = (): string[] => network.requests.map(({ path }) => path).filter((path) => path.startsWith(SITES) && !path.includes('limit=1') || path.includes('limit=500'))
+  const lists = (): string[] =>
+    network.requests.map(({ path }) => path).filter((path) =>
+      path.startsWith(SITES) && !path.includes('limit=1') || path.includes('limit=500')
+    )
   await installCrds([site({ size: z.int().max(20), zone: z.string().optional() })], dependencies, never)
   assert.deepEqual(lists(), [])
   let turns = 0
@@ -234,8 +297,10 @@ test('objects are read only when the schema became narrower, a page at a time, a
 test('a version that objects may be stored as cannot be left out', async () => {
   const { dependencies } = setup()
   await installCrds([wide], dependencies, never)
-  await assert.rejects(installCrds([site({ size: z.int().max(10) }, { version: 'v2' })], dependencies, never),
-    /^Error: Cannot install CustomResourceDefinition "sites\.example\.com": objects may be stored as v1, which this operator does not define/)
+  await assert.rejects(
+    installCrds([site({ size: z.int().max(10) }, { version: 'v2' })], dependencies, never),
+    /^Error: Cannot install CustomResourceDefinition "sites\.example\.com": objects may be stored as v1, which this operator does not define/,
+  )
 })
 
 test('another scope is refused on every replica: nothing can change it', async () => {
@@ -243,29 +308,42 @@ test('another scope is refused on every replica: nothing can change it', async (
   await installCrds([wide], dependencies, never)
   const other = site({ size: z.int() }, { cluster: true })
   for (const prepare of [createCrds, installCrds]) {
-    await assert.rejects(prepare([other], dependencies, never), /its scope is Namespaced, not Cluster, and cannot change/)
+    await assert.rejects(
+      prepare([other], dependencies, never),
+      /its scope is Namespaced, not Cluster, and cannot change/,
+    )
   }
 })
 
 test('versions with different schemas are refused by all that look, unless the cluster converts between them', async () => {
   const versions = [wide, site({ size: z.int().max(5) }, { version: 'v1beta1' })]
   const { dependencies, api, network } = setup()
-  const expected = /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), and without a conversion .*; give all versions of Site one schema, or define one version$/
-  for (const prepare of [createCrds, installCrds]) await assert.rejects(prepare(versions, dependencies, never), expected)
+  const expected =
+    /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), and without a conversion .*; give all versions of Site one schema, or define one version$/
+  for (const prepare of [createCrds, installCrds]) {
+    await assert.rejects(prepare(versions, dependencies, never), expected)
+  }
   assert.deepEqual(network.take(), [])
   const { crd } = wide.definition!
   const [first] = crd.spec.versions
   const second = { ...versions[1]!.definition!.crd.spec.versions[0]!, storage: false }
   await api.create(TARGET, { ...crd, spec: { ...crd.spec, versions: [first, second] } }, {})
   await assert.rejects(verifyCrds(versions, dependencies, never), expected)
-  const webhook = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://x.example' } } }
+  const webhook = {
+    strategy: 'Webhook',
+    webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://x.example' } },
+  }
   await api.patch(TARGET, 'merge', { spec: { conversion: webhook } }, {})
   await verifyCrds(versions, dependencies, never)
 })
 
 test('versions with equal schemas pass, whatever they say of them', async () => {
   const { dependencies, stored } = setup()
-  await installCrds([wide, site({ size: z.int().max(10).describe('How large.') }, { version: 'v2' })], dependencies, never)
+  await installCrds(
+    [wide, site({ size: z.int().max(10).describe('How large.') }, { version: 'v2' })],
+    dependencies,
+    never,
+  )
   assert.deepEqual((await stored()).spec.versions.map(({ name }) => name), ['v2', 'v1'])
 })
 
@@ -274,7 +352,9 @@ test('a definition that another writer changes in between is read again, and the
   await installCrds([wide], dependencies, never)
   let meddled = 0
   network.intercept = async (request, next) => {
-    if (request.method === 'PUT' && meddled++ === 0) await api.patch(TARGET, 'merge', { metadata: { labels: { chart: 'x' } } }, {})
+    if (request.method === 'PUT' && meddled++ === 0) {
+      await api.patch(TARGET, 'merge', { metadata: { labels: { chart: 'x' } } }, {})
+    }
     return await next(request)
   }
   await installCrds([narrow], dependencies, never)
@@ -311,7 +391,10 @@ test('where a start has a log of its own for definitions, they are told there', 
 test('after five conflicts it gives up', async () => {
   const { dependencies, network } = setup()
   await installCrds([wide], dependencies, never)
-  network.intercept = (request, next) => (request.method === 'PUT' ? Promise.resolve(refusal(409, 'Conflict')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (request.method === 'PUT' ? Promise.resolve(refusal(409, 'Conflict')) : next(request))
   network.take()
   await assert.rejects(installCrds([narrow], dependencies, never), /Conflict/)
   assert.equal(writes(network).length, 5)
@@ -332,7 +415,10 @@ test('a definition that is being deleted is made anew when it has gone', async (
   for (const prepare of [createCrds, installCrds]) {
     const { dependencies, stored, api, clock, create, lines } = setup()
     await installCrds([wide], dependencies, never)
-    await api.create({ resource: wide, namespace: 'default', name: 'held' }, { metadata: { ...at('held'), finalizers: ['x/y'] }, spec: { size: 1 } }, {})
+    await api.create({ resource: wide, namespace: 'default', name: 'held' }, {
+      metadata: { ...at('held'), finalizers: ['x/y'] },
+      spec: { size: 1 },
+    }, {})
     await api.delete(TARGET, {})
     lines.length = 0
     const prepared = prepare([wide], dependencies, never)
@@ -348,7 +434,10 @@ test('a definition that is being deleted is made anew when it has gone', async (
 test('a definition whose objects wait for a finalizer is waited for 10 s, then the operator starts to take it off', async () => {
   const { dependencies, stored, api, clock, lines, network } = setup()
   await installCrds([wide], dependencies, never)
-  await api.create({ resource: wide, namespace: 'default', name: 'held' }, { metadata: { ...at('held'), finalizers: ['x/y'] }, spec: { size: 1 } }, {})
+  await api.create({ resource: wide, namespace: 'default', name: 'held' }, {
+    metadata: { ...at('held'), finalizers: ['x/y'] },
+    spec: { size: 1 },
+  }, {})
   await api.delete(TARGET, {})
   network.take()
   lines.length = 0
@@ -358,7 +447,9 @@ test('a definition whose objects wait for a finalizer is waited for 10 s, then t
   assert.equal(done, false)
   await within(clock, 2000, prepared)
   assert.deepEqual(writes(network), [])
-  assert.deepEqual(lines, ['warn CustomResourceDefinition "sites.example.com" is being deleted, and objects hold it by their finalizers; starting all the same'])
+  assert.deepEqual(lines, [
+    'warn CustomResourceDefinition "sites.example.com" is being deleted, and objects hold it by their finalizers; starting all the same',
+  ])
   assert.ok((await stored()).metadata['deletionTimestamp'])
 })
 
@@ -371,7 +462,10 @@ function reluctant(network: Recorder): { established: boolean; served: boolean; 
       self.listed++
       return self.served ? response : refusal(404, 'NotFound')
     }
-    if (request.method !== 'GET' || !request.path.startsWith(`${CRD_PATH}/`) || response.status !== 200 || self.established) return response
+    if (
+      request.method !== 'GET' || !request.path.startsWith(`${CRD_PATH}/`) || response.status !== 200 ||
+      self.established
+    ) return response
     const crd = JSON.parse(await response.body.text()) as { status: { conditions: { status: string }[] } }
     for (const condition of crd.status.conditions) Object.assign(condition, { status: 'False', message: 'not yet' })
     return answer(200, crd)
@@ -404,7 +498,10 @@ test('a definition that the server does not serve within 30 s is an error that s
   await clock.advance(29_000)
   assert.equal(error, undefined)
   await clock.advance(2_000)
-  assert.equal(messageOf(error), 'Cannot install CustomResourceDefinition "sites.example.com": the server does not serve it after 30 s: not yet')
+  assert.equal(
+    messageOf(error),
+    'Cannot install CustomResourceDefinition "sites.example.com": the server does not serve it after 30 s: not yet',
+  )
 })
 
 test('a stop ends the wait for a definition', async () => {
@@ -422,41 +519,71 @@ test('a server that is busy is asked again; without the right to list it goes on
   for (const [status, reason] of [[503, 'ServiceUnavailable'], [429, 'TooManyRequests']] as const) {
     const { dependencies, clock, network } = setup()
     let refusals = 2
-    network.intercept = (request, next) => (request.path.startsWith(SITES) && refusals-- > 0 ? Promise.resolve(refusal(status, reason)) : next(request))
+    network.intercept = (
+      request,
+      next,
+    ) => (request.path.startsWith(SITES) && refusals-- > 0 ? Promise.resolve(refusal(status, reason)) : next(request))
     await within(clock, 1000, installCrds([wide], dependencies, never))
     assert.equal(refusals, -1)
   }
   const { dependencies, network } = setup()
-  network.intercept = (request, next) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
   await installCrds([wide], dependencies, never)
-  network.intercept = (request, next) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  network.intercept = (
+    request,
+    next,
+  ) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
   await assert.rejects(installCrds([wide], dependencies, never), /Cannot install sites\.example\.com: /)
 })
 
 test('every served version is waited for', async () => {
   const { dependencies, network } = setup()
   await installCrds([wide, site({ size: z.int().max(10) }, { version: 'v2' })], dependencies, never)
-  assert.deepEqual(network.take().slice(-2).toSorted(), ['GET /apis/example.com/v1/sites', 'GET /apis/example.com/v2/sites'])
+  assert.deepEqual(network.take().slice(-2).toSorted(), [
+    'GET /apis/example.com/v1/sites',
+    'GET /apis/example.com/v2/sites',
+  ])
 })
 
 test('verifying demands that the definition is there and will do, and changes nothing', async () => {
   const { dependencies, network, lines } = setup()
-  await assert.rejects(verifyCrds([wide], dependencies, never), /^Error: Cannot start: CustomResourceDefinition "sites\.example\.com" is not installed in this cluster; install it/)
+  await assert.rejects(
+    verifyCrds([wide], dependencies, never),
+    /^Error: Cannot start: CustomResourceDefinition "sites\.example\.com" is not installed in this cluster; install it/,
+  )
   await installCrds([wide], dependencies, never)
   network.take()
   await verifyCrds([wide], dependencies, never)
-  await assert.rejects(verifyCrds([site({ zone: z.string() })], dependencies, never), { message:
-    'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster is not the one this operator was written for: v1: spec.zone is missing; ' +
-    'v1: required of spec lacks "zone"; v1: required of spec has "size"; ' + "install it: `kubeloop crd FILE | kubectl apply -f -` (crds: 'install' does that at start)" })
-  await assert.rejects(verifyCrds([narrow], dependencies, never), /written for: v1: maximum of spec\.size is 10, not 5; install it/)
+  await assert.rejects(verifyCrds([site({ zone: z.string() })], dependencies, never), {
+    message:
+      'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster is not the one this operator was written for: v1: spec.zone is missing; ' +
+      'v1: required of spec lacks "zone"; v1: required of spec has "size"; ' +
+      "install it: `kubeloop crd FILE | kubectl apply -f -` (crds: 'install' does that at start)",
+  })
+  await assert.rejects(
+    verifyCrds([narrow], dependencies, never),
+    /written for: v1: maximum of spec\.size is 10, not 5; install it/,
+  )
   const many = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [name, z.string().optional()]))
-  await assert.rejects(verifyCrds([site({ size: z.int().max(10), ...many })], dependencies, never), /v1: spec\.e is missing; and 2 more; install it/)
-  await assert.rejects(verifyCrds([wide, site({ zone: z.string() }, { version: 'v1' })], dependencies, never), /its version "v1" is defined twice/)
+  await assert.rejects(
+    verifyCrds([site({ size: z.int().max(10), ...many })], dependencies, never),
+    /v1: spec\.e is missing; and 2 more; install it/,
+  )
+  await assert.rejects(
+    verifyCrds([wide, site({ zone: z.string() }, { version: 'v1' })], dependencies, never),
+    /its version "v1" is defined twice/,
+  )
   assert.deepEqual(writes(network), [])
   lines.length = 0
   network.intercept = () => Promise.resolve(refusal(403, 'Forbidden'))
   await verifyCrds([wide], dependencies, never)
-  assert.match(lines.join(), /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting all the same$/)
+  assert.match(
+    lines.join(),
+    /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting all the same$/,
+  )
   network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
   await assert.rejects(verifyCrds([wide], dependencies, never), /refused: InternalError/)
 })
@@ -476,7 +603,16 @@ function replica({ server, clock }: Setup, instance: string, app: Operator, opti
   const network = recorder(options.transport ?? server.handle)
   const lines: string[] = []
   const stop = new AbortController()
-  const running = app.start(stop.signal, { clock, instance, random: () => 0.5, log: recordingLog(lines), crds: 'install', serves: false, ...options, transport: network.transport })
+  const running = app.start(stop.signal, {
+    clock,
+    instance,
+    random: () => 0.5,
+    log: recordingLog(lines),
+    crds: 'install',
+    serves: false,
+    ...options,
+    transport: network.transport,
+  })
   const self: Replica = { lines, told: [], network, stop, running, outcome: undefined }
   running.then(() => (self.outcome = 'resolved'), (error: unknown) => (self.outcome = error))
   return self
@@ -502,7 +638,10 @@ test('during a rollout an old replica that starts again does not put the old sch
   const next = replica(world, 'new', appOf(later))
   await world.clock.advance(1000)
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(wide)), 'the new replica waits for the lease')
-  assert.match(next.lines.join('\n'), /info CustomResourceDefinition .* is not that of this replica: spec\.zone is missing/)
+  assert.match(
+    next.lines.join('\n'),
+    /info CustomResourceDefinition .* is not that of this replica: spec\.zone is missing/,
+  )
   await end(world, old)
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(later)), 'the new one leads')
   const again = replica(world, 'old again', appOf(wide))
@@ -519,7 +658,8 @@ test('the definitions are those of the leader before anything of its own begins;
   await world.create('a', { size: 1 })
   const later = site({ size: z.int().max(10), zone: z.string().optional() })
   const told: string[] = []
-  const tell = async (what: string): Promise<void> => void told.push(`${what}: ${jsonEqual(schemaOf(await world.stored()), definitionOf(later)) ? 'new' : 'old'}`)
+  const tell = async (what: string): Promise<void> =>
+    void told.push(`${what}: ${jsonEqual(schemaOf(await world.stored()), definitionOf(later)) ? 'new' : 'old'}`)
   const app = operator({ name: 'sites', leaderElection: true })
   app.controllerFor(later).reconcile(() => tell('controller'))
   app.controllerFor(later, { name: 'everywhere', everyReplica: true }).reconcile(() => tell('everywhere'))
@@ -527,13 +667,15 @@ test('the definitions are those of the leader before anything of its own begins;
     await tell('task')
     await aborted(signal)
   })
-  app.extend(({ manager }) => manager.add({
-    name: 'own',
-    start: async (signal) => {
-      await tell('runnable')
-      await aborted(signal)
-    },
-  }))
+  app.extend(({ manager }) =>
+    manager.add({
+      name: 'own',
+      start: async (signal) => {
+        await tell('runnable')
+        await aborted(signal)
+      },
+    })
+  )
   let openGate = (): void => {}
   const gate = new Promise<void>((resolve) => (openGate = resolve))
   const slow: Transport = async (request) => {
@@ -545,7 +687,11 @@ test('the definitions are those of the leader before anything of its own begins;
   assert.deepEqual(told, ['everywhere: old'])
   openGate()
   await world.clock.advance(5000)
-  assert.deepEqual(told.filter((line) => !line.startsWith('everywhere')).toSorted(), ['controller: new', 'runnable: new', 'task: new'])
+  assert.deepEqual(told.filter((line) => !line.startsWith('everywhere')).toSorted(), [
+    'controller: new',
+    'runnable: new',
+    'task: new',
+  ])
   assert.equal(one.outcome, undefined)
   await end(world, one)
   assert.equal(one.outcome, 'resolved')
@@ -609,7 +755,9 @@ test('the writes of definitions are fenced by the lease', async () => {
 test('a stop while the leader waits for its definitions ends the operator and gives the lease back', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
-  const transport: Transport = (request) => (request.method === 'PUT' && request.path.startsWith(CRD_PATH) ? silence(request) : world.server.handle(request))
+  const transport: Transport = (
+    request,
+  ) => (request.method === 'PUT' && request.path.startsWith(CRD_PATH) ? silence(request) : world.server.handle(request))
   const runs: string[] = []
   const app = operator({ name: 'sites', leaderElection: true })
   app.controllerFor(site({ size: z.int() })).reconcile(async ({ metadata }) => void runs.push(metadata.name))
@@ -639,7 +787,12 @@ test('a leader whose definitions cannot be installed ends with the reason, and n
 })
 
 test("the operator's own word on definitions counts where the start says nothing", async () => {
-  for (const [crds, leaderElection] of [[{ mode: 'install', narrow: true }, false], [{ mode: 'install', narrow: true }, true]] as const) {
+  for (
+    const [crds, leaderElection] of [[{ mode: 'install', narrow: true }, false], [
+      { mode: 'install', narrow: true },
+      true,
+    ]] as const
+  ) {
     const world = setup()
     await installCrds([wide], world.dependencies, never)
     await world.create('a', { size: 7 })
@@ -657,7 +810,12 @@ test('verifying and ignoring write nothing, with and without an election', async
     for (const crds of ['verify', 'ignore'] as const) {
       const world = setup()
       await installCrds([wide], world.dependencies, never)
-      const one = replica(world, 'one', appOf(site({ size: z.int().max(crds === 'verify' ? 10 : 3) }), leaderElection), { crds })
+      const one = replica(
+        world,
+        'one',
+        appOf(site({ size: z.int().max(crds === 'verify' ? 10 : 3) }), leaderElection),
+        { crds },
+      )
       await world.clock.advance(5000)
       assert.deepEqual([writes(one.network).filter((line) => line.includes(CRD_PATH)), one.outcome], [[], undefined])
       assert.equal(one.network.requests.some(({ path }) => path.includes(CRD_PATH)), crds === 'verify')
@@ -695,8 +853,15 @@ test('in every cluster of an operator the definitions of what is watched there a
   await end(world, other)
   assert.deepEqual(writes(far.network), [`PUT ${CRD_PATH}/sites.example.com`])
   assert.ok(jsonEqual(schemaOf(await far.stored()), definitionOf(later)))
-  assert.ok(far.network.requests.find(({ method }) => method === 'PUT')!.beforeSend, 'fenced by the lease, which is elsewhere')
-  assert.equal((bodyOf(far.network.requests.find(({ method }) => method === 'PUT')) as Stored).metadata.resourceVersion !== undefined, true)
+  assert.ok(
+    far.network.requests.find(({ method }) => method === 'PUT')!.beforeSend,
+    'fenced by the lease, which is elsewhere',
+  )
+  assert.equal(
+    (bodyOf(far.network.requests.find(({ method }) => method === 'PUT')) as Stored).metadata.resourceVersion !==
+      undefined,
+    true,
+  )
   await end(world, one)
 })
 

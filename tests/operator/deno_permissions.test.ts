@@ -34,24 +34,39 @@ let served: ServedApi
 before(async () => {
   if (skip) return
   const server = new ApiServer()
-  await new Cluster({ name: 'test', transport: server.handle }).client.create(ConfigMap, { metadata: { namespace: 'default', name: 'seen' } })
+  await new Cluster({ name: 'test', transport: server.handle }).client.create(ConfigMap, {
+    metadata: { namespace: 'default', name: 'seen' },
+  })
   served = await serve(server)
-  writeFileSync(kubeconfig, JSON.stringify({
-    'current-context': 'test',
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    clusters: [{ name: 'test', cluster: { server: served.url, 'certificate-authority-data': Buffer.from(served.ca).toString('base64') } }],
-    users: [{ name: 'test', user: { token: served.token } }],
-  }), { mode: 0o600 })
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      clusters: [{
+        name: 'test',
+        cluster: { server: served.url, 'certificate-authority-data': Buffer.from(served.ca).toString('base64') },
+      }],
+      users: [{ name: 'test', user: { token: served.token } }],
+    }),
+    { mode: 0o600 },
+  )
 })
 after(async () => {
   if (!skip) await served.close()
   rmSync(folder, { recursive: true })
 })
 
-async function run(file: string, { env = {}, flags = [], args = [], until }: Case): Promise<{ code: number | null; output: string; errors: string; lines: Line[] }> {
+async function run(
+  file: string,
+  { env = {}, flags = [], args = [], until }: Case,
+): Promise<{ code: number | null; output: string; errors: string; lines: Line[] }> {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
   const own = ['run', '--quiet', '--no-check', '--no-prompt', '--allow-read', `--allow-env=${ENV.join(',')}`]
-  const child = spawn(process.execPath, [...own, ...flags, path, ...args], { env: { KUBECONFIG: kubeconfig, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...own, ...flags, path, ...args], {
+    env: { KUBECONFIG: kubeconfig, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let [output, errors, told] = ['', '', false]
   const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
@@ -75,52 +90,109 @@ async function endsWith(messages: string | readonly string[], { env, flags }: Ca
   assert.deepEqual(lines.filter(({ level }) => level !== 'info').map(({ message }) => message), [messages].flat())
 }
 
-test('without the permission: to listen, each address is refused with its own flag, where it can be caught', { skip }, async () => {
-  const { code, output, errors } = await run('listening.ts', { args: ['127.0.0.1:18081', ':18082', '[::1]:18083', 'localhost:18084', '127.0.0.1:0'] })
-  const cannot = (address: string, flag = address): string => `Cannot start the server "own": Cannot listen on ${address}: Deno needs --allow-net=${flag}`
-  assert.deepEqual([code, errors], [0, ''])
-  assert.deepEqual(output.split('\n').slice(0, -1), [
-    cannot('127.0.0.1:18081'), cannot(':18082', '[::]:18082'), cannot('::1:18083', '[::1]:18083'),
-    cannot('localhost:18084', 'localhost:18084,127.0.0.1:18084'), cannot('127.0.0.1:0'),
-  ])
-})
+test(
+  'without the permission: to listen, each address is refused with its own flag, where it can be caught',
+  { skip },
+  async () => {
+    const { code, output, errors } = await run('listening.ts', {
+      args: ['127.0.0.1:18081', ':18082', '[::1]:18083', 'localhost:18084', '127.0.0.1:0'],
+    })
+    const cannot = (address: string, flag = address): string =>
+      `Cannot start the server "own": Cannot listen on ${address}: Deno needs --allow-net=${flag}`
+    assert.deepEqual([code, errors], [0, ''])
+    assert.deepEqual(output.split('\n').slice(0, -1), [
+      cannot('127.0.0.1:18081'),
+      cannot(':18082', '[::]:18082'),
+      cannot('::1:18083', '[::1]:18083'),
+      cannot('localhost:18084', 'localhost:18084,127.0.0.1:18084'),
+      cannot('127.0.0.1:0'),
+    ])
+  },
+)
 
 test('the flags that are named are enough', { skip }, async () => {
   const flags = ['--allow-net=127.0.0.1:18085,[::]:18086,localhost:18087,127.0.0.1:18087']
-  const { output, errors } = await run('listening.ts', { flags, args: ['127.0.0.1:18085', ':18086', 'localhost:18087'] })
+  const { output, errors } = await run('listening.ts', {
+    flags,
+    args: ['127.0.0.1:18085', ':18086', 'localhost:18087'],
+  })
   assert.deepEqual([output, errors], ['listens\n'.repeat(3), ''])
 })
 
-test('without the permission: to serve probes, it stops in order and names the flag', { skip }, () =>
-  endsWith('Cannot start the server "health": Cannot listen on 127.0.0.1:18088: Deno needs --allow-net=127.0.0.1:18088', {
-    env: { HEALTH: '127.0.0.1:18088' }, flags: [net(), HOST],
-  }))
+test(
+  'without the permission: to serve probes, it stops in order and names the flag',
+  { skip },
+  () =>
+    endsWith(
+      'Cannot start the server "health": Cannot listen on 127.0.0.1:18088: Deno needs --allow-net=127.0.0.1:18088',
+      {
+        env: { HEALTH: '127.0.0.1:18088' },
+        flags: [net(), HOST],
+      },
+    ),
+)
 
 test('without the permission: to connect to its cluster, it ends at once', { skip }, () => {
   const { host } = new URL(served.url)
-  return endsWith(`Cannot watch configmaps: cannot connect to ${host}: Deno needs --allow-net=${host}`, { flags: [HOST] })
+  return endsWith(`Cannot watch configmaps: cannot connect to ${host}: Deno needs --allow-net=${host}`, {
+    flags: [HOST],
+  })
 })
 
-test('without the permission: to connect to another cluster, it ends at once', { skip }, () =>
-  endsWith('Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18089): Deno needs --allow-net=127.0.0.1:18089', {
-    env: { OTHER: 'https://127.0.0.1:18089' }, flags: [net(), HOST],
-  }))
+test(
+  'without the permission: to connect to another cluster, it ends at once',
+  { skip },
+  () =>
+    endsWith(
+      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18089): Deno needs --allow-net=127.0.0.1:18089',
+      {
+        env: { OTHER: 'https://127.0.0.1:18089' },
+        flags: [net(), HOST],
+      },
+    ),
+)
 
-test('without the permission: to connect to another cluster without TLS, it ends at once', { skip }, () =>
-  endsWith('Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18092): Deno needs --allow-net=127.0.0.1:18092', {
-    env: { OTHER: 'http://127.0.0.1:18092' }, flags: [net(), HOST],
-  }))
+test(
+  'without the permission: to connect to another cluster without TLS, it ends at once',
+  { skip },
+  () =>
+    endsWith(
+      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18092): Deno needs --allow-net=127.0.0.1:18092',
+      {
+        env: { OTHER: 'http://127.0.0.1:18092' },
+        flags: [net(), HOST],
+      },
+    ),
+)
 
-test('without the permission: to look a name up, it ends at once', { skip }, () =>
-  endsWith('Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (localhost:18092): Deno needs --allow-net=localhost:18092', {
-    env: { OTHER: 'https://localhost:18092' }, flags: [net(), HOST],
-  }))
+test(
+  'without the permission: to look a name up, it ends at once',
+  { skip },
+  () =>
+    endsWith(
+      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (localhost:18092): Deno needs --allow-net=localhost:18092',
+      {
+        env: { OTHER: 'https://localhost:18092' },
+        flags: [net(), HOST],
+      },
+    ),
+)
 
-test('without the permission: to ask for the name of the host, it says what else would do', { skip }, () =>
-  endsWith('Cannot name this process: Deno needs --allow-sys=hostname, or state leaderElection.identity', { flags: [net()] }))
+test(
+  'without the permission: to ask for the name of the host, it says what else would do',
+  { skip },
+  () =>
+    endsWith('Cannot name this process: Deno needs --allow-sys=hostname, or state leaderElection.identity', {
+      flags: [net()],
+    }),
+)
 
 test('an identity that is stated needs no name of the host', { skip }, async () => {
-  const { code, lines, errors } = await run('permitted.ts', { env: { IDENTITY: 'me' }, flags: [net()], until: ({ message }) => message === 'reconciled' })
+  const { code, lines, errors } = await run('permitted.ts', {
+    env: { IDENTITY: 'me' },
+    flags: [net()],
+    until: ({ message }) => message === 'reconciled',
+  })
   assert.deepEqual([code, errors, lines.filter(({ level }) => level !== 'info')], [0, '', []])
 })
 
@@ -129,11 +201,16 @@ test('a source that is refused ends the operator', { skip }, () =>
     'Controller "configmap" ends: the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
     'Cannot go on with controller "configmap": the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
   ], {
-    env: { SOURCE: 'http://127.0.0.1:18090' }, flags: [net(), HOST],
+    env: { SOURCE: 'http://127.0.0.1:18090' },
+    flags: [net(), HOST],
   }))
 
 test('a reconcile that is refused is not tried again', { skip }, async () => {
-  const { lines } = await run('permitted.ts', { env: { FETCHED: 'http://127.0.0.1:18091' }, flags: [net(), HOST], until: ({ level }) => level === 'error' })
+  const { lines } = await run('permitted.ts', {
+    env: { FETCHED: 'http://127.0.0.1:18091' },
+    flags: [net(), HOST],
+    until: ({ level }) => level === 'error',
+  })
   assert.deepEqual(lines.filter(({ level }) => level === 'error').map(({ message }) => message), [
     'Cannot reconcile ConfigMap "default/seen": Deno needs --allow-net=127.0.0.1:18091 (not retried)',
   ])

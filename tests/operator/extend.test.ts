@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  Cluster, Controller, EventChannel, KindSource, operator, predicates, Server, type Clock, type Log, type Operator, type Parts,
+  type Clock,
+  Cluster,
+  Controller,
+  EventChannel,
+  KindSource,
+  type Log,
+  type Operator,
+  operator,
+  type Parts,
+  predicates,
+  Server,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
@@ -18,7 +28,11 @@ const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
 /** Runs an operator on an API in memory, with its sockets, until the work is done. */
-async function serving(app: Operator, work: (parts: Parts, api: ApiServer) => Promise<void>, options: Parameters<Operator['start']>[1] = {}): Promise<void> {
+async function serving(
+  app: Operator,
+  work: (parts: Parts, api: ApiServer) => Promise<void>,
+  options: Parameters<Operator['start']>[1] = {},
+): Promise<void> {
   const api = new ApiServer()
   const stopping = new AbortController()
   const assembled = new Latch<Parts>()
@@ -43,12 +57,20 @@ test('probes say that the caches are synced and the lease is held, beside the ch
   const app = operator({ name: 'x', health: 0, leaderElection: true })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   let isReachable = true
-  app.extend(({ health }) => health!.addReadiness('database', () => {
-    if (!isReachable) throw new Error('no route to the database')
-  }))
+  app.extend(({ health }) =>
+    health!.addReadiness('database', () => {
+      if (!isReachable) throw new Error('no route to the database')
+    })
+  )
   await serving(app, async ({ health }) => {
-    assert.deepEqual(await get(health!.port, '/healthz?verbose'), { status: 200, text: '[+]leader ok\n[+]ping ok\nhealthz check passed\n' })
-    assert.deepEqual(await get(health!.port, '/readyz?verbose'), { status: 200, text: '[+]caches-synced ok\n[+]database ok\nhealthz check passed\n' })
+    assert.deepEqual(await get(health!.port, '/healthz?verbose'), {
+      status: 200,
+      text: '[+]leader ok\n[+]ping ok\nhealthz check passed\n',
+    })
+    assert.deepEqual(await get(health!.port, '/readyz?verbose'), {
+      status: 200,
+      text: '[+]caches-synced ok\n[+]database ok\nhealthz check passed\n',
+    })
     isReachable = false
     const { status, text } = await get(health!.port, '/readyz')
     assert.equal(status, 500)
@@ -64,9 +86,20 @@ test('an informer that is refused makes the operator not ready, and says of whic
   const stopping = new AbortController()
   const listening = new Latch<Parts>()
   app.extend((parts) => listening.open(parts))
-  const refusal = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 403, reason: 'Forbidden', message: 'secrets is forbidden: he may not' }
+  const refusal = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code: 403,
+    reason: 'Forbidden',
+    message: 'secrets is forbidden: he may not',
+  }
   const running = app.start(stopping.signal, {
-    transport: (request) => (request.path.startsWith('/api/v1/secrets') ? api.handle({ method: 'GET', path: '/nowhere' }).then(() => answer(403, refusal)) : api.handle(request)),
+    transport: (
+      request,
+    ) => (request.path.startsWith('/api/v1/secrets')
+      ? api.handle({ method: 'GET', path: '/nowhere' }).then(() => answer(403, refusal))
+      : api.handle(request)),
   })
   const { health } = await listening.opened
   await health!.ready(stopping.signal)
@@ -83,11 +116,17 @@ function answer(status: number, body: object) {
   return {
     status,
     headers: { 'content-type': 'application/json' },
-    body: { text: () => Promise.resolve(JSON.stringify(body)), cancel() {}, async *[Symbol.asyncIterator]() { yield bytes } },
+    body: {
+      text: () => Promise.resolve(JSON.stringify(body)),
+      cancel() {},
+      async *[Symbol.asyncIterator]() {
+        yield bytes
+      },
+    },
   }
 }
 
-test('metrics have the names that dashboards for controller-runtime ask for, and the user\'s own beside them', async () => {
+test("metrics have the names that dashboards for controller-runtime ask for, and the user's own beside them", async () => {
   const registry = new Registry()
   const own = new Counter({ name: 'widgets_total', help: 'Widgets', registers: [registry] })
   const app = operator({ name: 'x', metrics: { address: 0, registry }, leaderElection: true })
@@ -98,7 +137,8 @@ test('metrics have the names that dashboards for controller-runtime ask for, and
     await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
     await ran.opened
     const { text } = await get(metrics!.port, '/metrics')
-    const line = (pattern: RegExp): string => text.split('\n').find((each) => pattern.test(each)) ?? assert.fail(`${pattern} is not in\n${text}`)
+    const line = (pattern: RegExp): string =>
+      text.split('\n').find((each) => pattern.test(each)) ?? assert.fail(`${pattern} is not in\n${text}`)
     line(/^widgets_total 1$/)
     line(/^controller_runtime_reconcile_total\{controller="configmap",result="success"\} 1$/)
     line(/^controller_runtime_reconcile_total\{controller="configmap",result="error"\} 0$/)
@@ -111,8 +151,12 @@ test('metrics have the names that dashboards for controller-runtime ask for, and
     line(/^controller_runtime_reconcile_time_seconds_bucket\{.*le="\+Inf".*\} 1$/)
     line(/^workqueue_adds_total\{.*\} 1$/)
     line(/^workqueue_depth\{.*priority=.*\} 0$/)
-    for (const name of ['queue_duration_seconds_count', 'work_duration_seconds_count']) line(new RegExp(`^workqueue_${name}\\{.*controller="configmap".*\\} 1$`))
-    for (const name of ['unfinished_work_seconds', 'longest_running_processor_seconds', 'retries_total', 'delayed_items']) line(new RegExp(`^workqueue_${name}\\{.*\\} 0$`))
+    for (const name of ['queue_duration_seconds_count', 'work_duration_seconds_count']) {
+      line(new RegExp(`^workqueue_${name}\\{.*controller="configmap".*\\} 1$`))
+    }
+    for (
+      const name of ['unfinished_work_seconds', 'longest_running_processor_seconds', 'retries_total', 'delayed_items']
+    ) line(new RegExp(`^workqueue_${name}\\{.*\\} 0$`))
     line(/^leader_election_master_status\{name="x"\} 1$/)
     line(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} \d+$/)
     assert.deepEqual(await get(metrics!.port, '/hello'), { status: 200, text: 'hi' })
@@ -144,7 +188,7 @@ test('profiles are served where they are asked for, and nowhere else', async () 
   }, { log })
 })
 
-test('a profile takes its time by the operator\'s clock', async () => {
+test("a profile takes its time by the operator's clock", async () => {
   const app = operator({ name: 'x', profiling: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const { ports, log } = listening()
@@ -169,7 +213,12 @@ test('a profile takes its time by the operator\'s clock', async () => {
 test('each server listens where it was told to', async () => {
   for (const nested of [false, true]) {
     const [health, metrics, profiling] = [await freePort(), await freePort(), await freePort()]
-    const app = operator({ name: 'x', health, metrics: nested ? { address: metrics } : metrics, profiling: `127.0.0.1:${profiling}` })
+    const app = operator({
+      name: 'x',
+      health,
+      metrics: nested ? { address: metrics } : metrics,
+      profiling: `127.0.0.1:${profiling}`,
+    })
     app.controllerFor(ConfigMap).reconcile(async () => {})
     await serving(app, async () => {
       assert.equal((await get(health, '/healthz')).text, 'ok')
@@ -180,12 +229,14 @@ test('each server listens where it was told to', async () => {
 })
 
 test('what is served elsewhere, or not asked for, is not listened for', async () => {
-  for (const [options, serves, expected] of [
-    [{}, true, []],
-    [{ metrics: { registry: new Registry() } }, true, []],
-    [{ health: 0, metrics: 0, profiling: 0 }, true, ['health', 'metrics', 'profiling']],
-    [{ health: 0, metrics: 0, profiling: 0 }, false, []],
-  ] as const) {
+  for (
+    const [options, serves, expected] of [
+      [{}, true, []],
+      [{ metrics: { registry: new Registry() } }, true, []],
+      [{ health: 0, metrics: 0, profiling: 0 }, true, ['health', 'metrics', 'profiling']],
+      [{ health: 0, metrics: 0, profiling: 0 }, false, []],
+    ] as const
+  ) {
     const app = operator({ name: 'x', ...options })
     app.controllerFor(ConfigMap).reconcile(async () => {})
     const { ports, log } = listening()
@@ -209,20 +260,42 @@ test('a port that is in use ends the start, and names the server', async () => {
   await serving(first, async ({ health }) => {
     const second = operator({ name: 'y', health: health!.port! })
     second.controllerFor(ConfigMap).reconcile(async () => {})
-    await assert.rejects(second.start(new AbortController().signal, { transport: new ApiServer().handle }), /Cannot start the server "health".*in use/)
+    await assert.rejects(
+      second.start(new AbortController().signal, { transport: new ApiServer().handle }),
+      /Cannot start the server "health".*in use/,
+    )
   })
 })
 
-test('a server, a controller and a runnable of the user\'s own live and end with the operator', async () => {
+test("a server, a controller and a runnable of the user's own live and end with the operator", async () => {
   const ran = new Latch<string>()
   const app = operator({ name: 'x' })
-  const greeter = new Server({ name: 'greeter', fetch: (request) => new Response(`hello ${new URL(request.url).pathname.slice(1)}`) })
+  const greeter = new Server({
+    name: 'greeter',
+    fetch: (request) => new Response(`hello ${new URL(request.url).pathname.slice(1)}`),
+  })
   let ended = false
   app.add('task', async () => {})
   app.extend(({ manager, cluster, clock, log }) => {
     manager.add(greeter)
-    const source = new KindSource({ informers: cluster.cache.declare(ConfigMap), map: ownKey, own: true, when: ours, clock, log })
-    manager.add(new Controller({ name: 'bare', kind: 'ConfigMap', sources: [source], clock, log, reconcile: async ({ key }) => ran.open(key.name) }))
+    const source = new KindSource({
+      informers: cluster.cache.declare(ConfigMap),
+      map: ownKey,
+      own: true,
+      when: ours,
+      clock,
+      log,
+    })
+    manager.add(
+      new Controller({
+        name: 'bare',
+        kind: 'ConfigMap',
+        sources: [source],
+        clock,
+        log,
+        reconcile: async ({ key }) => ran.open(key.name),
+      }),
+    )
     manager.add(async (signal) => {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       ended = true
@@ -241,16 +314,30 @@ test('what an extension is handed writes only while this replica leads; what is 
   const api = new ApiServer()
   const other = new ApiServer()
   const admin = new Cluster({ name: 'admin', transport: api.handle }).client
-  const lease = { metadata: ref('x'), spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, renewTime: '2999-01-01T00:00:00.000000Z', acquireTime: '2026-01-01T00:00:00.000000Z' } }
+  const lease = {
+    metadata: ref('x'),
+    spec: {
+      holderIdentity: 'another',
+      leaseDurationSeconds: 3600,
+      renewTime: '2999-01-01T00:00:00.000000Z',
+      acquireTime: '2026-01-01T00:00:00.000000Z',
+    },
+  }
   await admin.create(Lease, lease)
   const app = operator({ name: 'x', leaderElection: true })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const waiting = new Latch<Parts>()
-  app.extend((parts) => parts.manager.add({ name: 'beside', everyReplica: true, start: async (signal) => {
-    waiting.open(parts)
-    await new Promise((resolve) => signal.addEventListener('abort', resolve))
-  } }))
+  app.extend((parts) =>
+    parts.manager.add({
+      name: 'beside',
+      everyReplica: true,
+      start: async (signal) => {
+        waiting.open(parts)
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      },
+    })
+  )
   const stopping = new AbortController()
   const running = app.start(stopping.signal, { transport: api.handle, transports: { west: other.handle } })
   const { cluster, clusterOf } = await waiting.opened
@@ -260,8 +347,12 @@ test('what an extension is handed writes only while this replica leads; what is 
     for (const each of [cluster, clusterOf(west)]) {
       for (const client of [each.client, each.client.live, each.client.bound(stopping)]) {
         const writes = [
-          client.create(ConfigMap, { metadata }), client.apply(ConfigMap, { metadata }), client.patch(ConfigMap, metadata, { merge: {} }),
-          client.createOrUpdate(ConfigMap, metadata, () => {}), client.delete(ConfigMap, metadata), client.deleteAll(ConfigMap, { namespace: 'default' }),
+          client.create(ConfigMap, { metadata }),
+          client.apply(ConfigMap, { metadata }),
+          client.patch(ConfigMap, metadata, { merge: {} }),
+          client.createOrUpdate(ConfigMap, metadata, () => {}),
+          client.delete(ConfigMap, metadata),
+          client.deleteAll(ConfigMap, { namespace: 'default' }),
         ]
         for (const write of writes) await assert.rejects(write, /it is not ours yet/)
       }
@@ -295,7 +386,10 @@ test('a watch is added to a controller that runs, and taken away again', async (
   const { controllers, clock, log } = parts!
   const channel = new EventChannel<{ namespace: string; name: string }>()
   const watch = new AbortController()
-  await controllers.get('configmap')!.watch(new StreamSource({ name: 'later', open: () => channel, clock, log }), watch.signal)
+  await controllers.get('configmap')!.watch(
+    new StreamSource({ name: 'later', open: () => channel, clock, log }),
+    watch.signal,
+  )
   await channel.send(ref('heard'))
   await w.settle()
   watch.abort()

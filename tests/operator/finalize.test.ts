@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Cluster, operator, predicates, type Result } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 
@@ -12,12 +12,17 @@ const ref = (name: string) => ({ namespace: 'default', name })
 function telling(cleanup: (told: string[]) => Result = () => {}) {
   const told: string[] = []
   const app = operator({ name: 'shop' })
-  app.controllerFor(ConfigMap, { name: 'things', when: ({ metadata }) => metadata.namespace === 'default' && !metadata.name.startsWith('kube-') })
+  app.controllerFor(ConfigMap, {
+    name: 'things',
+    when: ({ metadata }) => metadata.namespace === 'default' && !metadata.name.startsWith('kube-'),
+  })
     .finalize(async ({ metadata }, { attempt }) => {
       told.push(`cleanup ${metadata.name}, try ${attempt}`)
       return cleanup(told)
     })
-    .reconcile(async ({ metadata }) => void told.push(`reconcile ${metadata.name} with ${metadata.finalizers?.join() ?? 'none'}`))
+    .reconcile(async ({ metadata }) =>
+      void told.push(`reconcile ${metadata.name} with ${metadata.finalizers?.join() ?? 'none'}`)
+    )
   return { told, app }
 }
 
@@ -90,7 +95,10 @@ test('what was deleted while nobody worked is cleaned up by the next that does, 
   const { told, app } = telling(() => stopping.abort())
   await app.start(stopping.signal, { transport: api.handle })
   assert.deepEqual(told, ['cleanup ours, try 1'])
-  assert.deepEqual((await client.list(ConfigMap, { namespace: 'default' })).map(({ metadata }) => metadata.finalizers), [['other.dev/x']])
+  assert.deepEqual(
+    (await client.list(ConfigMap, { namespace: 'default' })).map(({ metadata }) => metadata.finalizers),
+    [['other.dev/x']],
+  )
 })
 
 test('every object that waits is cleaned up, whatever the predicates say of it', async () => {
@@ -112,7 +120,7 @@ test('every object that waits is cleaned up, whatever the predicates say of it',
   await w.stop()
 })
 
-test('a finalizer of one\'s own name, and one for each controller of a kind', async () => {
+test("a finalizer of one's own name, and one for each controller of a kind", async () => {
   const order: string[] = []
   const app = operator({ name: 'shop' })
   app.controllerFor(ConfigMap, { name: 'one', when: ({ metadata }) => metadata.name === 'a' })
@@ -140,7 +148,9 @@ test('reconcileKey beside finalize hears of what lives and of what is gone, not 
       told.push('cleanup')
       return isReady ? undefined : { requeueAfter: '1s' }
     })
-    .reconcileKey(async ({ name }, { client }) => void told.push(`${name} ${(await client.live.get(ConfigMap, ref(name))) ? 'lives' : 'is gone'}`))
+    .reconcileKey(async ({ name }, { client }) =>
+      void told.push(`${name} ${(await client.live.get(ConfigMap, ref(name))) ? 'lives' : 'is gone'}`)
+    )
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
@@ -196,11 +206,21 @@ test('what cannot be meant is refused where it is written', async () => {
   const builder = app.controllerFor(ConfigMap).finalize(async () => {})
   assert.throws(() => builder.finalize(async () => {}), /Cannot give the controller for ConfigMap a second cleanup/)
   for (const finalizer of ['cleanup', 'my cleanup', 'example.dev/', 'Example.dev/a']) {
-    assert.throws(() => app.controllerFor(Secret).finalize(async () => {}, { finalizer }), /Cannot finalize Secret by ".*": a finalizer is a domain and a name/)
+    assert.throws(
+      () => app.controllerFor(Secret).finalize(async () => {}, { finalizer }),
+      /Cannot finalize Secret by ".*": a finalizer is a domain and a name/,
+    )
   }
   // @ts-expect-error a misspelt result would be taken for the end
   app.controllerFor(Secret).finalize(async () => ({ requeueAfterMs: 5 }))
   const twice = operator({ name: 'shop' })
-  for (const name of ['one', 'two']) twice.controllerFor(ConfigMap, { name }).finalize(async () => {}, { finalizer: 'a.dev/b' }).reconcile(async () => {})
-  await assert.rejects(world(twice), /two controllers for ConfigMap have the finalizer "a\.dev\/b" \(.*finalize\.test\.ts:\d+:\d+\), and one .* \(.*finalize\.test\.ts:\d+:\d+\)$/)
+  for (const name of ['one', 'two']) {
+    twice.controllerFor(ConfigMap, { name }).finalize(async () => {}, { finalizer: 'a.dev/b' }).reconcile(
+      async () => {},
+    )
+  }
+  await assert.rejects(
+    world(twice),
+    /two controllers for ConfigMap have the finalizer "a\.dev\/b" \(.*finalize\.test\.ts:\d+:\d+\), and one .* \(.*finalize\.test\.ts:\d+:\d+\)$/,
+  )
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clusterFlags, describeFlags, type ClusterFlags } from '../../lib/operator/flags.ts'
+import { type ClusterFlags, clusterFlags, describeFlags } from '../../lib/operator/flags.ts'
 
 const CASES: readonly [args: string, flags: ClusterFlags][] = [
   ['', {}],
@@ -23,7 +23,10 @@ for (const [args, flags] of CASES) {
 test('an empty value is as none, and a flag without one is refused by its name', () => {
   assert.deepEqual(clusterFlags(['--kubeconfig', '']), {})
   for (const args of [['--kubeconfig'], ['--kubeconfig', '--context', 'x'], ['--kubeconfig', '--']]) {
-    assert.throws(() => clusterFlags(args), /^ConfigError: Cannot use --kubeconfig: its value is missing; write --kubeconfig FILE$/)
+    assert.throws(
+      () => clusterFlags(args),
+      /^ConfigError: Cannot use --kubeconfig: its value is missing; write --kubeconfig FILE$/,
+    )
   }
   assert.throws(() => clusterFlags(['--context']), /write --context NAME$/)
 })

@@ -26,22 +26,49 @@ app.controllerFor(ConfigMap).reconcile(async () => {})
 const WORD = 'Operator "forgotten" was described and never started; is `await app.run(import.meta)` missing?\n'
 
 /** Runs a file to its end, on Deno with no more rights than to read its modules. */
-async function run(file: string, args: readonly string[] = []): Promise<{ code: number | null; printed: string; errors: string }> {
+async function run(
+  file: string,
+  args: readonly string[] = [],
+): Promise<{ code: number | null; printed: string; errors: string }> {
   const name = basename(process.execPath)
-  const own = name.startsWith('deno') ? ['run', '--quiet', '--no-check', '--no-prompt', `--allow-import`] : name.startsWith('bun') ? ['run'] : []
+  const own = name.startsWith('deno')
+    ? ['run', '--quiet', '--no-check', '--no-prompt', `--allow-import`]
+    : name.startsWith('bun')
+    ? ['run']
+    : []
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder, NO_COLOR: '1' }
-  const child = spawn(process.execPath, [...own, ...args, file], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...own, ...args, file], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const [printed, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: code as number | null, printed, errors }
 }
 
 const cases: Readonly<Record<string, readonly [string, number, boolean]>> = {
   'is told of': [OPERATOR, 0, true],
-  'of two the one that is told of is the one that was not used': [`${OPERATOR}\noperator({ name: 'other' }).description`, 0, true],
-  'is not told of where the process says that it failed': [`${OPERATOR}\nimport process from 'node:process'\nprocess.exitCode = 3`, 3, false],
-  'is not told of where the process was ended': [`${OPERATOR}\nimport process from 'node:process'\nprocess.exit(0)`, 0, false],
+  'of two the one that is told of is the one that was not used': [
+    `${OPERATOR}\noperator({ name: 'other' }).description`,
+    0,
+    true,
+  ],
+  'is not told of where the process says that it failed': [
+    `${OPERATOR}\nimport process from 'node:process'\nprocess.exitCode = 3`,
+    3,
+    false,
+  ],
+  'is not told of where the process was ended': [
+    `${OPERATOR}\nimport process from 'node:process'\nprocess.exit(0)`,
+    0,
+    false,
+  ],
   'is not told of where a tool has read it': [`${OPERATOR}\napp.description`, 0, false],
-  'is not told of where it was embedded': [`${OPERATOR}\nawait app.start(AbortSignal.abort(), { cluster: { server: 'http://127.0.0.1:1' }, instance: 'a', crds: 'ignore' }).catch(() => {})`, 0, false],
+  'is not told of where it was embedded': [
+    `${OPERATOR}\nawait app.start(AbortSignal.abort(), { cluster: { server: 'http://127.0.0.1:1' }, instance: 'a', crds: 'ignore' }).catch(() => {})`,
+    0,
+    false,
+  ],
   'is not told of where run decided': [`${OPERATOR}\nawait app.run({ ...import.meta, main: false })`, 0, false],
 }
 

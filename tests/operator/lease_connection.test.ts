@@ -20,71 +20,98 @@ import { ending, servePlain } from '../runtime/servers.ts'
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/default/leases/'
 
 /** Hands a request on to an API in memory, and streams its answer. */
-async function forward(api: ApiServer, request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
+async function forward(
+  api: ApiServer,
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+): Promise<void> {
   const headers = request.headers as Record<string, string>
-  const answer = await api.handle({ method: request.method as 'GET', path: request.url!, headers, body: body || undefined })
+  const answer = await api.handle({
+    method: request.method as 'GET',
+    path: request.url!,
+    headers,
+    body: body || undefined,
+  })
   response.writeHead(answer.status, answer.headers).flushHeaders()
   response.on('close', () => answer.body.cancel())
   for await (const chunk of answer.body) response.write(chunk)
   response.end()
 }
 
-test('an operator renews its lease over connections that nothing else uses, with the token of the moment, and closes all', () => ending(async (keep) => {
-  const api = new ApiServer()
-  /** What each connection was used for. */
-  const uses = new Map<Socket, Set<string>>()
-  const renewals: { token: string | undefined }[] = []
-  let onRenewal = (): void => {}
-  const renewed = (count: number): Promise<void> => new Promise((resolve) => (onRenewal = () => renewals.length >= count && resolve(), onRenewal()))
-  const server = keep(await servePlain((request, response, body) => {
-    const use = request.url!.includes('/leases') ? 'lease' : 'other'
-    uses.set(request.socket, (uses.get(request.socket) ?? new Set()).add(use))
-    if (use === 'lease' && request.method === 'PUT') {
-      renewals.push({ token: request.headers.authorization })
-      onRenewal()
-    }
-    void forward(api, request, response, body)
+test('an operator renews its lease over connections that nothing else uses, with the token of the moment, and closes all', () =>
+  ending(async (keep) => {
+    const api = new ApiServer()
+    /** What each connection was used for. */
+    const uses = new Map<Socket, Set<string>>()
+    const renewals: { token: string | undefined }[] = []
+    let onRenewal = (): void => {}
+    const renewed = (count: number): Promise<void> =>
+      new Promise((resolve) => (onRenewal = () => renewals.length >= count && resolve(), onRenewal()))
+    const server = keep(
+      await servePlain((request, response, body) => {
+        const use = request.url!.includes('/leases') ? 'lease' : 'other'
+        uses.set(request.socket, (uses.get(request.socket) ?? new Set()).add(use))
+        if (use === 'lease' && request.method === 'PUT') {
+          renewals.push({ token: request.headers.authorization })
+          onRenewal()
+        }
+        void forward(api, request, response, body)
+      }),
+    )
+    let token = 'first'
+    const reconciled = Promise.withResolvers<void>()
+    const app = operator({ name: 'x', leaderElection: { duration: '3s', renewDeadline: '2s', retryPeriod: '100ms' } })
+    app.controllerFor(ConfigMap).reconcile(async (map, { client }) => {
+      await client.apply(ConfigMap, {
+        metadata: { namespace: 'default', name: 'copy' },
+        data: { of: map.metadata.name },
+      })
+      reconciled.resolve()
+    })
+    const stopping = new AbortController()
+    const running = app.start(stopping.signal, { cluster: { server: server.url, token: () => Promise.resolve(token) } })
+    const { handle } = api
+    await new Api({ transport: handle }).create({ resource: ConfigMap, namespace: 'default' }, {
+      metadata: { namespace: 'default', name: 'a' },
+    }, {})
+    await Promise.race([Promise.all([reconciled.promise, renewed(2)]), running])
+    token = 'second'
+    await Promise.race([renewed(renewals.length + 2), running])
+    assert.deepEqual([renewals[0]!.token, renewals.at(-1)!.token], ['Bearer first', 'Bearer second'])
+    stopping.abort()
+    await running
+    for (const use of uses.values()) assert.equal(use.size, 1, [...use].join(' and '))
+    assert.deepEqual(new Set([...uses.values()].flatMap((use) => [...use])), new Set(['lease', 'other']))
+    await server.closedConnections(server.connections())
   }))
-  let token = 'first'
-  const reconciled = Promise.withResolvers<void>()
-  const app = operator({ name: 'x', leaderElection: { duration: '3s', renewDeadline: '2s', retryPeriod: '100ms' } })
-  app.controllerFor(ConfigMap).reconcile(async (map, { client }) => {
-    await client.apply(ConfigMap, { metadata: { namespace: 'default', name: 'copy' }, data: { of: map.metadata.name } })
-    reconciled.resolve()
-  })
-  const stopping = new AbortController()
-  const running = app.start(stopping.signal, { cluster: { server: server.url, token: () => Promise.resolve(token) } })
-  const { handle } = api
-  await new Api({ transport: handle }).create({ resource: ConfigMap, namespace: 'default' }, { metadata: { namespace: 'default', name: 'a' } }, {})
-  await Promise.race([Promise.all([reconciled.promise, renewed(2)]), running])
-  token = 'second'
-  await Promise.race([renewed(renewals.length + 2), running])
-  assert.deepEqual([renewals[0]!.token, renewals.at(-1)!.token], ['Bearer first', 'Bearer second'])
-  stopping.abort()
-  await running
-  for (const use of uses.values()) assert.equal(use.size, 1, [...use].join(' and '))
-  assert.deepEqual(new Set([...uses.values()].flatMap((use) => [...use])), new Set(['lease', 'other']))
-  await server.closedConnections(server.connections())
-}))
 
-test('what a cluster sends for its elector is counted and its warnings are logged as everything else; both connections are closed', () => ending(async (keep) => {
-  const server = keep(await servePlain((_, response) => {
-    response.writeHead(404, { warning: '299 - "old"', 'content-type': 'application/json' }).end('{"kind":"Status","reason":"NotFound"}')
+test('what a cluster sends for its elector is counted and its warnings are logged as everything else; both connections are closed', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await servePlain((_, response) => {
+        response.writeHead(404, { warning: '299 - "old"', 'content-type': 'application/json' }).end(
+          '{"kind":"Status","reason":"NotFound"}',
+        )
+      }),
+    )
+    const meter = memoryMeter()
+    const lines: string[] = []
+    const cluster = new Cluster({ name: 'x', config: { server: server.url }, meter, log: recordingLog(lines) })
+    const target = { resource: ConfigMap, namespace: 'default', name: 'a' }
+    await assert.rejects(cluster.leaseApi.get(target))
+    assert.equal(lines.filter((line) => line.includes('The API server warns: old')).length, 1)
+    await assert.rejects(cluster.api.get(target))
+    await assert.rejects(cluster.leaseApi.get(target))
+    assert.equal(
+      meter.value('rest_client_requests_total', { code: '404', host: `127.0.0.1:${server.port}`, method: 'GET' }),
+      3,
+    )
+    assert.equal(server.connections(), 2)
+    cluster.close()
+    await server.closedConnections(2)
+    await assert.rejects(cluster.leaseApi.get(target), /closed by this process/)
   }))
-  const meter = memoryMeter()
-  const lines: string[] = []
-  const cluster = new Cluster({ name: 'x', config: { server: server.url }, meter, log: recordingLog(lines) })
-  const target = { resource: ConfigMap, namespace: 'default', name: 'a' }
-  await assert.rejects(cluster.leaseApi.get(target))
-  assert.equal(lines.filter((line) => line.includes('The API server warns: old')).length, 1)
-  await assert.rejects(cluster.api.get(target))
-  await assert.rejects(cluster.leaseApi.get(target))
-  assert.equal(meter.value('rest_client_requests_total', { code: '404', host: `127.0.0.1:${server.port}`, method: 'GET' }), 3)
-  assert.equal(server.connections(), 2)
-  cluster.close()
-  await server.closedConnections(2)
-  await assert.rejects(cluster.leaseApi.get(target), /closed by this process/)
-}))
 
 test('a cluster that was given a transport has that for its elector, too', () => {
   const cluster = new Cluster({ name: 'x', transport: new ApiServer().handle })
@@ -92,12 +119,18 @@ test('a cluster that was given a transport has that for its elector, too', () =>
 })
 
 /** A transport that answers none of what matches, and why each of these was given up. */
-function deafTo(inner: Transport, matches: (request: HttpRequest) => boolean): { transport: Transport; reasons: unknown[] } {
+function deafTo(
+  inner: Transport,
+  matches: (request: HttpRequest) => boolean,
+): { transport: Transport; reasons: unknown[] } {
   const reasons: unknown[] = []
   const transport: Transport = (request) => {
     if (!matches(request)) return inner(request)
     return new Promise((_, reject) => {
-      request.signal!.addEventListener('abort', () => (reasons.push(request.signal!.reason), reject(request.signal!.reason)))
+      request.signal!.addEventListener(
+        'abort',
+        () => (reasons.push(request.signal!.reason), reject(request.signal!.reason)),
+      )
     })
   }
   return { transport, reasons }
@@ -105,7 +138,8 @@ function deafTo(inner: Transport, matches: (request: HttpRequest) => boolean): {
 
 /** What the transport takes for a deadline, which retires its idle connections. */
 function isDeadline(reason: unknown): boolean {
-  return reason instanceof Error && (reason.name === 'TimeoutError' || (reason as { code?: unknown }).code === 'ETIMEDOUT')
+  return reason instanceof Error &&
+    (reason.name === 'TimeoutError' || (reason as { code?: unknown }).code === 'ETIMEDOUT')
 }
 
 test('a renewal that gets no answer is given up by a deadline', async () => {
@@ -113,7 +147,13 @@ test('a renewal that gets no answer is given up by a deadline', async () => {
   let isDeaf = false
   const { transport, reasons } = deafTo(new ApiServer({ clock }).handle, ({ path }) => isDeaf && path.startsWith(LEASE))
   const elector = new LeaderElector({
-    api: new Api({ transport }), lease: 'l', namespace: 'default', identity: 'me', timings: DEFAULT_TIMINGS, clock, log: silentLog,
+    api: new Api({ transport }),
+    lease: 'l',
+    namespace: 'default',
+    identity: 'me',
+    timings: DEFAULT_TIMINGS,
+    clock,
+    log: silentLog,
   })
   const running = elector.start(new AbortController().signal, () => (isDeaf = true))
   const lost = assert.rejects(running, /LeadershipLost/)
@@ -129,9 +169,15 @@ test('and so is the watch of a follower that hears nothing', async () => {
   const { transport, reasons } = deafTo(server.handle, ({ path }) => path.includes('watch='))
   const common = { lease: 'l', namespace: 'default', timings: DEFAULT_TIMINGS, clock, log: silentLog, random: () => 0 }
   const [stopHolder, stopFollower] = [new AbortController(), new AbortController()]
-  const holder = new LeaderElector({ ...common, api: new Api({ transport: server.handle }), identity: 'a' }).start(stopHolder.signal, () => {})
+  const holder = new LeaderElector({ ...common, api: new Api({ transport: server.handle }), identity: 'a' }).start(
+    stopHolder.signal,
+    () => {},
+  )
   await clock.advance(100)
-  const follower = new LeaderElector({ ...common, api: new Api({ transport }), identity: 'b' }).start(stopFollower.signal, () => {})
+  const follower = new LeaderElector({ ...common, api: new Api({ transport }), identity: 'b' }).start(
+    stopFollower.signal,
+    () => {},
+  )
   for (let second = 0; second < 300 && reasons.length === 0; second++) await clock.advance(1000)
   assert.ok(reasons.length > 0 && reasons.every(isDeadline), String(reasons))
   stopHolder.abort()
@@ -148,7 +194,9 @@ test('and the lists and watches of an informer that hears nothing', async () => 
   const stop = new AbortController()
   const running = cluster.start(stop.signal)
   for (let second = 0; second < 400; second++) await clock.advance(1000)
-  for (const what of [/Cannot watch/, /Cannot list/]) assert.ok(reasons.some((reason) => what.test(String(reason))), `${what}: ${reasons.join('\n')}`)
+  for (const what of [/Cannot watch/, /Cannot list/]) {
+    assert.ok(reasons.some((reason) => what.test(String(reason))), `${what}: ${reasons.join('\n')}`)
+  }
   assert.ok(reasons.every(isDeadline))
   stop.abort()
   await clock.advance(0)

@@ -32,14 +32,29 @@ test('where metrics are not served, it is a warning at the start; where they are
     const root = fileURLToPath(new URL('../../', import.meta.url))
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(join(root, 'node_modules/zod'), join(folder, 'node_modules/zod'))
-    for (const name of ['lib', 'mod.ts', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true })
+    for (const name of ['lib', 'mod.ts', 'package.json']) {
+      cpSync(join(root, name), join(folder, name), { recursive: true })
+    }
     writeFileSync(join(folder, 'script.ts'), SCRIPT)
     const name = basename(process.execPath)
-    const args = name.startsWith('deno') ? ['run', '-A', '--no-check', '--quiet', '--node-modules-dir=manual'] : name.startsWith('bun') ? ['run', '--no-install'] : []
+    const args = name.startsWith('deno')
+      ? ['run', '-A', '--no-check', '--quiet', '--node-modules-dir=manual']
+      : name.startsWith('bun')
+      ? ['run', '--no-install']
+      : []
     const output = await new Promise<string>((resolve, reject) =>
-      execFile(process.execPath, [...args, 'script.ts'], { cwd: folder }, (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout))))
+      execFile(
+        process.execPath,
+        [...args, 'script.ts'],
+        { cwd: folder },
+        (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout)),
+      )
+    )
     const [warning = '', ended = '', ...others] = JSON.parse(output) as string[]
-    assert.match(warning, /^warn Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \([^]*; without it the operator does not start where its metrics are served$/)
+    assert.match(
+      warning,
+      /^warn Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \([^]*; without it the operator does not start where its metrics are served$/,
+    )
     assert.match(ended, /^ended Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/)
     assert.deepEqual(others, [])
   } finally {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, dynamicResource, limiters, operator, TerminalError, type Client } from 'kubeloop'
+import { type Client, defineResource, dynamicResource, limiters, operator, TerminalError } from 'kubeloop'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
@@ -9,20 +9,29 @@ const ref = (name: string) => ({ namespace: 'default', name })
 const never = new AbortController().signal
 
 test('an operator without a controller does not start', async () => {
-  await assert.rejects(operator({ name: 'x' }).start(never), /Cannot start operator "x": it has no controller and no task/)
+  await assert.rejects(
+    operator({ name: 'x' }).start(never),
+    /Cannot start operator "x": it has no controller and no task/,
+  )
 })
 
 test('a controller without reconcile is refused with the line where it was begun', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap)
-  await assert.rejects(app.start(never), /the controller for ConfigMap has no reconcile; end it with \.reconcile\(…\) \(.*operator\.test\.ts:\d+:\d+\)/)
+  await assert.rejects(
+    app.start(never),
+    /the controller for ConfigMap has no reconcile; end it with \.reconcile\(…\) \(.*operator\.test\.ts:\d+:\d+\)/,
+  )
 })
 
 test('two controllers of one name are refused', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   app.controllerFor(ConfigMap).reconcile(async () => {})
-  await assert.rejects(app.start(never), /two controllers are called "configmap" \(.*operator\.test\.ts:23:\d+\); give one of them another name \(.*operator\.test\.ts:24:\d+\)$/)
+  await assert.rejects(
+    app.start(never),
+    /two controllers are called "configmap" \(.*operator\.test\.ts:29:\d+\); give one of them another name \(.*operator\.test\.ts:30:\d+\)$/,
+  )
 })
 
 test('a second reconcile is refused', () => {
@@ -38,12 +47,17 @@ test('a name that cannot be a Lease is refused', () => {
 test('options that cannot be meant are refused where they are written', () => {
   const app = operator({ name: 'x' })
   assert.throws(() => app.controllerFor(ConfigMap, { concurrency: 0 }), /concurrency is 0/)
-  assert.throws(() => app.controllerFor(ConfigMap, { timeout: '5 minutes' as never }), /Cannot read duration "5 minutes"/)
+  assert.throws(
+    () => app.controllerFor(ConfigMap, { timeout: '5 minutes' as never }),
+    /Cannot read duration "5 minutes"/,
+  )
 })
 
 test('one description runs in several worlds at once', async () => {
   const app = operator({ name: 'labels' })
-  app.controllerFor(ConfigMap).reconcile(async (map, { client }) => void (await client.edit(ConfigMap, map, (draft) => void (draft.data = { seen: 'yes' }))))
+  app.controllerFor(ConfigMap).reconcile(async (map, { client }) =>
+    void (await client.edit(ConfigMap, map, (draft) => void (draft.data = { seen: 'yes' })))
+  )
   const worlds = await Promise.all([world(app), world(app)])
   await worlds[0]!.client.create(ConfigMap, { metadata: ref('a') })
   for (const w of worlds) await w.settle()
@@ -55,7 +69,9 @@ test('one description runs in several worlds at once', async () => {
 test('reconcile hears of objects that exist, reconcileKey also of those that are gone', async () => {
   const heard: string[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { name: 'objects' }).reconcile(async ({ metadata }) => void heard.push(`object ${metadata.name}`))
+  app.controllerFor(ConfigMap, { name: 'objects' }).reconcile(async ({ metadata }) =>
+    void heard.push(`object ${metadata.name}`)
+  )
   app.controllerFor(ConfigMap, { name: 'keys' }).reconcileKey(async ({ name }) => void heard.push(`key ${name}`))
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
@@ -70,7 +86,11 @@ test('watches maps the changes of another kind to keys, and may ask the client',
   const runs: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap)
-    .watches(Namespace, async (namespace, { client }) => (await client.list(ConfigMap)).filter((map) => map.data?.['of'] === namespace.metadata.name))
+    .watches(
+      Namespace,
+      async (namespace, { client }) =>
+        (await client.list(ConfigMap)).filter((map) => map.data?.['of'] === namespace.metadata.name),
+    )
     .reconcile(async (map) => void runs.push(map.metadata.name))
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('one'), data: { of: 'team' } })
@@ -86,14 +106,21 @@ test('watches maps the changes of another kind to keys, and may ask the client',
 test('a failing key is tried with growing pauses, a terminal failure is not', async () => {
   const times: Record<string, number[]> = { fails: [], ends: [] }
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.namespace === 'default' && metadata.name in times }).reconcile(async ({ metadata }) => {
-    times[metadata.name]!.push(w.clock.monotonic())
-    throw metadata.name === 'ends' ? new TerminalError('useless') : new Error('again')
-  })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.namespace === 'default' && metadata.name in times })
+    .reconcile(async ({ metadata }) => {
+      times[metadata.name]!.push(w.clock.monotonic())
+      throw metadata.name === 'ends' ? new TerminalError('useless') : new Error('again')
+    })
   const w = await world(app)
   for (const name of Object.keys(times)) await w.client.create(ConfigMap, { metadata: ref(name) })
   await w.advance(200)
-  assert.deepEqual(times['fails']!.slice(0, 5).map((time, i, all) => (i === 0 ? 0 : time - all[i - 1]!)), [0, 5, 10, 20, 40])
+  assert.deepEqual(times['fails']!.slice(0, 5).map((time, i, all) => (i === 0 ? 0 : time - all[i - 1]!)), [
+    0,
+    5,
+    10,
+    20,
+    40,
+  ])
   assert.equal(times['ends']!.length, 1)
   await w.stop()
 })
@@ -154,7 +181,9 @@ const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', 
 test('kinds that are only declared with cache are read from it; nothing is watched that was not named', async () => {
   const app = operator({ name: 'x' }).cache(ConfigMap, { labels: 'keep=yes' })
   let seen: string[] = []
-  app.controllerFor(Thing).reconcile(async (_, { client }) => void (seen = (await client.list(ConfigMap)).map(({ metadata }) => metadata.name)))
+  app.controllerFor(Thing).reconcile(async (_, { client }) =>
+    void (seen = (await client.list(ConfigMap)).map(({ metadata }) => metadata.name))
+  )
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('kept'), labels: { keep: 'yes' } } })
   await w.client.create(ConfigMap, { metadata: ref('other') })
@@ -168,12 +197,14 @@ test('leader election that cannot work ends the start before anything begins', a
   const started: string[] = []
   const requests: string[] = []
   const transport = (request: { path: string }) => Promise.reject(new Error(`${requests.push(request.path)} requests`))
-  for (const [leaderElection, why] of [
-    [{ duration: '1500ms' }, /whole seconds/],
-    [{ duration: '5s' }, /duration \(5000 ms\) must be longer than renewDeadline/],
-    [{ renewDeadline: '2s' }, /renewDeadline \(2000 ms\) must be longer than 1\.2 × retryPeriod/],
-    [{ identity: '' }, /identity is empty/],
-  ] as const) {
+  for (
+    const [leaderElection, why] of [
+      [{ duration: '1500ms' }, /whole seconds/],
+      [{ duration: '5s' }, /duration \(5000 ms\) must be longer than renewDeadline/],
+      [{ renewDeadline: '2s' }, /renewDeadline \(2000 ms\) must be longer than 1\.2 × retryPeriod/],
+      [{ identity: '' }, /identity is empty/],
+    ] as const
+  ) {
     const app = operator({ name: 'x', leaderElection })
     app.controllerFor(ConfigMap).reconcile(async () => {})
     app.add('everywhere', async () => void started.push('task'), { everyReplica: true })
@@ -182,7 +213,7 @@ test('leader election that cannot work ends the start before anything begins', a
   assert.deepEqual([started, requests], [[], []])
 })
 
-test('a limiter of the user\'s own says when a failing key comes back, and each start has its own', async () => {
+test("a limiter of the user's own says when a failing key comes back, and each start has its own", async () => {
   const times: number[] = []
   let made = 0
   const app = operator({ name: 'x' })
@@ -204,8 +235,14 @@ test('a limiter of the user\'s own says when a failing key comes back, and each 
 
 test('a limiter beside a backoff, and names that no event could carry, are refused', () => {
   const app = operator({ name: 'x' })
-  assert.throws(() => app.controllerFor(ConfigMap, { backoff: {}, limiter: () => limiters.exponentialLimiter() }), /two answers to one question/)
-  assert.throws(() => app.controllerFor(ConfigMap, { name: 'my controller' }), /as "my controller": a name has at most 63/)
+  assert.throws(
+    () => app.controllerFor(ConfigMap, { backoff: {}, limiter: () => limiters.exponentialLimiter() }),
+    /two answers to one question/,
+  )
+  assert.throws(
+    () => app.controllerFor(ConfigMap, { name: 'my controller' }),
+    /as "my controller": a name has at most 63/,
+  )
   assert.throws(() => operator({ name: 'x'.repeat(64) }), /at most 63/)
 })
 
@@ -216,19 +253,33 @@ test('what is told about an object is an Event with the controller as its source
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
-  const events = await w.client.list(dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })) as unknown as Record<string, unknown>[]
-  const told = events.map(({ type, reason, note, reportingController }) => ({ type, reason, note, reportingController }))
-  assert.deepEqual(told, [{ type: 'Normal', reason: 'Greeted', note: 'Hello there', reportingController: 'greeter/hello' }])
+  const events = await w.client.list(
+    dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' }),
+  ) as unknown as Record<string, unknown>[]
+  const told = events.map(({ type, reason, note, reportingController }) => ({
+    type,
+    reason,
+    note,
+    reportingController,
+  }))
+  assert.deepEqual(told, [{
+    type: 'Normal',
+    reason: 'Greeted',
+    note: 'Hello there',
+    reportingController: 'greeter/hello',
+  }])
   await w.stop()
 })
 
 test('the priority of a result counts when its key comes back', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name.startsWith('key') }).reconcile(async ({ metadata }) => {
-    runs.push(metadata.name)
-    return runs.length <= 3 ? { requeueAfter: '1s', priority: metadata.name === 'key-c' ? 10 : 0 } : undefined
-  })
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name.startsWith('key') }).reconcile(
+    async ({ metadata }) => {
+      runs.push(metadata.name)
+      return runs.length <= 3 ? { requeueAfter: '1s', priority: metadata.name === 'key-c' ? 10 : 0 } : undefined
+    },
+  )
   const w = await world(app)
   for (const name of ['key-a', 'key-b', 'key-c']) await w.client.create(ConfigMap, { metadata: ref(name) })
   await w.advance('2s')
@@ -242,12 +293,19 @@ test('what is cached of a kind, and where, is what app.cache says', async () => 
   const app = operator({ name: 'x' })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
   const seen: string[] = []
-  app.cache(ConfigMap, { labels: 'kept', strip: (object) => { delete object.data?.['big'] } })
+  app.cache(ConfigMap, {
+    labels: 'kept',
+    strip: (object) => {
+      delete object.data?.['big']
+    },
+  })
   app.cache(Secret, { read: 'live', labels: 'kept' })
   app.cache(ConfigMap, { cluster: west, labels: 'west' })
   app.controllerFor(ConfigMap).reconcile(async (object, { client, clientOf }) => {
     seen.push(`${object.metadata.name} ${JSON.stringify(object.data)}`)
-    await client.edit(ConfigMap, object, (draft) => { draft.metadata.annotations = { edited: '' } })
+    await client.edit(ConfigMap, object, (draft) => {
+      draft.metadata.annotations = { edited: '' }
+    })
     seen.push(...(await clientOf(west).list(ConfigMap)).map(({ metadata }) => `west ${metadata.name}`))
     seen.push(...(await client.list(Secret, { namespace: 'default' })).map(({ metadata }) => `secret ${metadata.name}`))
     await assert.rejects(client.update(ConfigMap, object), TypeError)
@@ -256,11 +314,19 @@ test('what is cached of a kind, and where, is what app.cache says', async () => 
   const w = await world(app)
   for (const labels of [{ kept: '' }, { west: '' }] as { [label: string]: string }[]) {
     const [name] = Object.keys(labels) as [string]
-    for (const client of [w.client, w.clientOf(west)]) await client.create(ConfigMap, { metadata: { ...ref(name), labels }, data: { big: 'x', small: 'y' } })
+    for (const client of [w.client, w.clientOf(west)]) {
+      await client.create(ConfigMap, { metadata: { ...ref(name), labels }, data: { big: 'x', small: 'y' } })
+    }
     await w.client.create(Secret, { metadata: { ...ref(name), labels } })
   }
   await w.settle()
-  assert.deepEqual([...new Set(seen)].sort(), ['event of kept', 'kept {"small":"y"}', 'secret kept', 'secret west', 'west west'])
+  assert.deepEqual([...new Set(seen)].sort(), [
+    'event of kept',
+    'kept {"small":"y"}',
+    'secret kept',
+    'secret west',
+    'west west',
+  ])
   const kept = await w.client.get(ConfigMap, ref('kept'))
   assert.deepEqual([kept?.data, kept?.metadata.annotations], [{ big: 'x', small: 'y' }, { edited: '' }])
   await w.stop()
@@ -269,9 +335,15 @@ test('what is cached of a kind, and where, is what app.cache says', async () => 
 test('a finalizer that a strip function takes out is seen all the same', async () => {
   const app = operator({ name: 'x' })
   const seen: string[] = []
-  app.cache(ConfigMap, { strip: (object) => { object.metadata = { name: object.metadata.name } as never } })
+  app.cache(ConfigMap, {
+    strip: (object) => {
+      object.metadata = { name: object.metadata.name } as never
+    },
+  })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-root-ca.crt' })
-    .finalize(async ({ metadata }) => void seen.push(`cleanup ${metadata.name}`)).reconcile(async ({ metadata }) => void seen.push(metadata.name))
+    .finalize(async ({ metadata }) => void seen.push(`cleanup ${metadata.name}`)).reconcile(async ({ metadata }) =>
+      void seen.push(metadata.name)
+    )
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()

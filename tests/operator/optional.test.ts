@@ -1,7 +1,18 @@
 /** What an operator starts without: clusters and kinds that are not there, come later, go, and come again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, defineResource, dynamicResource, NetworkError, operator, predicates, type Client, type ClusterConfig, type Operator, type Parts } from 'kubeloop'
+import {
+  type Client,
+  Cluster,
+  type ClusterConfig,
+  defineResource,
+  dynamicResource,
+  NetworkError,
+  type Operator,
+  operator,
+  type Parts,
+  predicates,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
@@ -12,11 +23,17 @@ import { lateConnection } from '../../lib/operator/optional.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { answer, refusal, silence, type Recorder } from '../client/transports.ts'
-import { create, ours, ref, restingClock, starting, type Started, type StartingOptions } from './starting.ts'
+import { answer, type Recorder, refusal, silence } from '../client/transports.ts'
+import { create, ours, ref, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
-const CRD = dynamicResource({ group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' })
+const CRD = dynamicResource({
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+})
 const spec = z.object({ size: z.int32().default(1) })
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec })
 const [thingCrd] = crdOf([Thing])
@@ -25,7 +42,8 @@ const never = new AbortController().signal
 /** The way to a cluster, which a test takes away and gives back; connections that are open then break. */
 function way(isUp: boolean) {
   let broken = new AbortController()
-  const gone = (): NetworkError => new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
+  const gone = (): NetworkError =>
+    new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
   const intercept: Recorder['intercept'] = async (request, next) => {
     if (!isUp) throw gone()
     const signal = request.signal ? AbortSignal.any([request.signal, broken.signal]) : broken.signal
@@ -43,7 +61,9 @@ function way(isUp: boolean) {
 }
 
 function lines({ log }: Started, like: RegExp): string[] {
-  return log.filter(({ level, message }) => level !== 'debug' && like.test(message)).map(({ level, message }) => `${level} ${message}`)
+  return log.filter(({ level, message }) => level !== 'debug' && like.test(message)).map(({ level, message }) =>
+    `${level} ${message}`
+  )
 }
 
 /** Copies config maps here, and counts those of the west. */
@@ -51,8 +71,12 @@ function twoClusters(options: Partial<Parameters<typeof operator>[0]> = {}, opti
   const app = operator({ name: 'x', ...options })
   const west = app.cluster('west', nowhere, { optional })
   const runs: string[] = []
-  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async ({ metadata }) => void runs.push(`here ${metadata.name}`))
-  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(async ({ metadata }) => void runs.push(`there ${metadata.name}`))
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async ({ metadata }) =>
+    void runs.push(`here ${metadata.name}`)
+  )
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(async ({ metadata }) =>
+    void runs.push(`there ${metadata.name}`)
+  )
   return { app, west, runs, take: () => runs.splice(0).toSorted() }
 }
 
@@ -110,7 +134,11 @@ test('an optional cluster that is there is waited for like any other, and nothin
     })
     let parts: Parts | undefined
     app.extend((made) => void (parts = made))
-    const s = await starting(app, { clock, intercepts: { west: (request) => other.handle(request) }, before: (client) => create(client, 'a') })
+    const s = await starting(app, {
+      clock,
+      intercepts: { west: (request) => other.handle(request) },
+      before: (client) => create(client, 'a'),
+    })
     assert.deepEqual([take(), synced], [['here a'], [true]])
     assert.deepEqual(lines(s, /west|without|Watch|is there/), [])
     await ended(s)
@@ -139,9 +167,11 @@ test('an optional cluster that neither answers nor refuses is waited for 5 s', a
     assert.deepEqual(runs, [])
     await s.clock.advance(200)
     assert.deepEqual(runs, ['a'])
-    assert.deepEqual(lines(s, /^Starting without/), [crds === 'verify'
-      ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it begins when it is there'
-      : 'warn Starting without things.test.dev in cluster "west"; what needs that begins when it is there'])
+    assert.deepEqual(lines(s, /^Starting without/), [
+      crds === 'verify'
+        ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it begins when it is there'
+        : 'warn Starting without things.test.dev in cluster "west"; what needs that begins when it is there',
+    ])
     await ended(s)
   }
 })
@@ -167,8 +197,14 @@ for (const crds of ['install', 'verify'] as const) {
     road.up()
     await s.clock.advance(61_000)
     if (crds === 'verify') {
-      assert.match(lines(s, /west/).at(-1)!, /^warn The cluster "west" is not there yet: Cannot start: CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; /)
-      assert.ok(!s.networkOf(west).requests.some(({ path }) => path.startsWith('/apis/test.dev')), 'its caches have not begun')
+      assert.match(
+        lines(s, /west/).at(-1)!,
+        /^warn The cluster "west" is not there yet: Cannot start: CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; /,
+      )
+      assert.ok(
+        !s.networkOf(west).requests.some(({ path }) => path.startsWith('/apis/test.dev')),
+        'its caches have not begun',
+      )
       await s.clientOf(west).create(CRD, thingCrd as never)
       await s.clock.advance(61_000)
     }
@@ -186,13 +222,25 @@ test('a definition that is another one keeps the work in an optional cluster fro
   const runs: string[] = []
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
   app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  const Other = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({ colour: z.string() }) })
+  const Other = defineResource({
+    group: 'test.dev',
+    version: 'v1',
+    kind: 'Thing',
+    spec: z.object({ colour: z.string() }),
+  })
   const clock = restingClock()
   const other = new ApiServer({ clock })
   await install(other, Other)
-  const s = await starting(app, { clock, before: (client) => create(client, 'a'), intercepts: { west: (request) => other.handle(request) } })
+  const s = await starting(app, {
+    clock,
+    before: (client) => create(client, 'a'),
+    intercepts: { west: (request) => other.handle(request) },
+  })
   assert.deepEqual(runs, ['a'])
-  assert.match(lines(s, /west/).join(), /^warn Starting without the cluster "west": Cannot start: .* is not the one this operator was written for: .*; what needs it begins when it is there$/)
+  assert.match(
+    lines(s, /west/).join(),
+    /^warn Starting without the cluster "west": Cannot start: .* is not the one this operator was written for: .*; what needs it begins when it is there$/,
+  )
   await s.clock.advance(600_000)
   assert.equal(s.outcome(), undefined)
   assert.equal(lines(s, /west/).length, 1)
@@ -202,21 +250,39 @@ test('a definition that is another one keeps the work in an optional cluster fro
 async function install(server: ApiServer, resource: typeof Thing | ReturnType<typeof defineResource>): Promise<void> {
   const [crd] = crdOf([resource])
   await server.handle({
-    method: 'POST', path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', headers: { 'content-type': 'application/json' }, body: JSON.stringify(crd),
+    method: 'POST',
+    path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(crd),
   })
 }
 
 /** Several replicas on one pair of clusters, under one clock. */
-async function replicasOf(app: Operator, count: number, options: StartingOptions & { readonly west: Pick<ApiServer, 'handle'>; readonly up: () => boolean }) {
+async function replicasOf(
+  app: Operator,
+  count: number,
+  options: StartingOptions & { readonly west: Pick<ApiServer, 'handle'>; readonly up: () => boolean },
+) {
   const { west, up, clock = restingClock(), ...others } = options
   const server = new ApiServer({ clock })
   const started: Started[] = []
   for (let at = 0; at < count; at++) {
     const intercept: Recorder['intercept'] = async (request) => {
-      if (!up()) throw new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
+      if (!up()) {
+        throw new NetworkError('Cannot reach the server: there is no way to it', {
+          phase: 'connect',
+          code: 'ECONNREFUSED',
+        })
+      }
       return await west.handle(request)
     }
-    const replica = await starting(app, { ...others, clock, server, instance: `replica-${at}`, intercepts: { west: intercept } })
+    const replica = await starting(app, {
+      ...others,
+      clock,
+      server,
+      instance: `replica-${at}`,
+      intercepts: { west: intercept },
+    })
     await clock.advance(3000)
     started.push(replica)
   }
@@ -233,11 +299,15 @@ test('with leader election: only the work in the optional cluster waits for its 
     parts.manager.add({ name: 'begins', start: async () => void runs.push(`${replica} leads`) })
   })
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  app.controllerFor(Thing, { name: 'things', cluster: west, warmup: true }).reconcile(async ({ metadata }, { clientOf }) => {
-    runs.push(metadata.name)
-    await clientOf(west).apply(ConfigMap, { metadata: ref(`of-${metadata.name}`) })
-  })
-  app.controllerFor(Thing, { name: 'everywhere', cluster: west, everyReplica: true }).reconcile(async ({ metadata }) => void runs.push(`${metadata.name} everywhere`))
+  app.controllerFor(Thing, { name: 'things', cluster: west, warmup: true }).reconcile(
+    async ({ metadata }, { clientOf }) => {
+      runs.push(metadata.name)
+      await clientOf(west).apply(ConfigMap, { metadata: ref(`of-${metadata.name}`) })
+    },
+  )
+  app.controllerFor(Thing, { name: 'everywhere', cluster: west, everyReplica: true }).reconcile(async ({ metadata }) =>
+    void runs.push(`${metadata.name} everywhere`)
+  )
   let isUp = false
   let isRefused = true
   const refusedAt: number[] = []
@@ -253,7 +323,12 @@ test('with leader election: only the work in the optional cluster waits for its 
     },
   }
   await install(server, defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) }))
-  const { started: [leader, follower], server: home } = await replicasOf(app, 2, { west: far, up: () => isUp, clock, random: () => 0 })
+  const { started: [leader, follower], server: home } = await replicasOf(app, 2, {
+    west: far,
+    up: () => isUp,
+    clock,
+    random: () => 0,
+  })
   const adminOf = ({ handle }: ApiServer): Client => new Cluster({ name: 'test', transport: handle, clock }).client
   await create(adminOf(home), 'a')
   await clock.advance(600_000)
@@ -266,7 +341,10 @@ test('with leader election: only the work in the optional cluster waits for its 
   await clock.advance(61_000)
   // Its caches have begun, and what every replica does; what the leader does there waits for its definitions.
   assert.deepEqual(runs.splice(0), ['t everywhere', 't everywhere'])
-  assert.match(lines(leader!, /wait for its definitions/).at(-1)!, /^warn The controllers of the cluster "west" wait for its definitions: .*not yet/)
+  assert.match(
+    lines(leader!, /wait for its definitions/).at(-1)!,
+    /^warn The controllers of the cluster "west" wait for its definitions: .*not yet/,
+  )
   assert.deepEqual(lines(follower!, /wait for its definitions/), [])
   assert.deepEqual(refusedAt.slice(1).map((at, i) => at - refusedAt[i]!), [30_000], 'by the chance of the start')
   assert.equal(follower!.parts!.controllers.get('things')!.idle, false, 'it is warm before it leads')
@@ -294,7 +372,12 @@ test('a replica that follows wins the lease before the optional cluster is there
   await leader!.stop()
   await clock.advance(30_000)
   assert.deepEqual([leader!.outcome(), follower!.parts!.manager.isElected], ['resolved', true])
-  await west.handle({ method: 'POST', path: '/api/v1/namespaces/default/configmaps', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ metadata: { name: 'b' } }) })
+  await west.handle({
+    method: 'POST',
+    path: '/api/v1/namespaces/default/configmaps',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { name: 'b' } }),
+  })
   isUp = true
   await clock.advance(61_000)
   assert.deepEqual(take(), ['there b'])
@@ -306,7 +389,12 @@ test('a replica that follows wins the lease before the optional cluster is there
 test('a stop during the wait for an optional cluster ends the operator at once', async () => {
   for (const leaderElection of [false, true]) {
     for (const crds of ['install', 'verify', 'ignore'] as const) {
-      for (const [afterMs, intercept] of [[0, silence], [0, way(false).intercept], [6000, silence], [90_000, way(false).intercept]] as const) {
+      for (
+        const [afterMs, intercept] of [[0, silence], [0, way(false).intercept], [6000, silence], [
+          90_000,
+          way(false).intercept,
+        ]] as const
+      ) {
         const app = operator({ name: 'x', leaderElection, crds })
         const west = app.cluster('west', nowhere, { optional: true })
         app.controllerFor(ConfigMap).reconcile(async () => {})
@@ -351,17 +439,31 @@ for (const how of ['watches', 'owns', 'cache'] as const) {
     // What is kept of it is said elsewhere, and makes it no less optional.
     app.cache(Thing, how === 'cache' ? { optional: true } : { labels: 'kept' })
     controller.reconcileKey(async ({ name }, { client }) => {
-      runs.push(`${name} ${await client.get(Thing, ref(name)).then((thing) => String(thing !== undefined), (error: Error) => error.name)}`)
+      runs.push(
+        `${name} ${await client.get(Thing, ref(name)).then(
+          (thing) => String(thing !== undefined),
+          (error: Error) => error.name,
+        )}`,
+      )
     })
     const s = await starting(app, { before: (client) => create(client, 'a') })
     assert.deepEqual(runs.splice(0), ['a ApiError'])
-    assert.match(lines(s, /^Starting without/).join(), /^warn Starting without things\.test\.dev \(.*\); what needs that begins when it is there$/)
+    assert.match(
+      lines(s, /^Starting without/).join(),
+      /^warn Starting without things\.test\.dev \(.*\); what needs that begins when it is there$/,
+    )
     assert.match(lines(s, /^Cannot watch/).join(), /\(install its CustomResourceDefinition\); next try/)
     await s.clock.advance(600_000)
     assert.deepEqual([runs, s.outcome()], [[], undefined])
-    assert.deepEqual(s.network.requests.filter(({ method, path }) => method !== 'GET' && path.includes('customresourcedefinitions')), [], 'its definition is not ours')
+    assert.deepEqual(
+      s.network.requests.filter(({ method, path }) => method !== 'GET' && path.includes('customresourcedefinitions')),
+      [],
+      'its definition is not ours',
+    )
     const owner = (await s.client.get(ConfigMap, ref('a')))!
-    const ownerReferences = how === 'owns' ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: owner.metadata.uid, controller: true }] : []
+    const ownerReferences = how === 'owns'
+      ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: owner.metadata.uid, controller: true }]
+      : []
     for (const [kept, left] of [['a', 'a'], ['a', 'a']] as const) {
       await s.client.create(CRD, thingCrd as never)
       await s.clock.advance(1000)
@@ -384,8 +486,12 @@ for (const how of ['watches', 'owns', 'cache'] as const) {
 
 test('what the start waits for is named without what is optional, which is no reason to wait', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
-  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Secret, () => []).reconcile(async () => {})
-  const s = await starting(app, { intercept: (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request)) })
+  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Secret, () => []).reconcile(
+    async () => {},
+  )
+  const s = await starting(app, {
+    intercept: (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request)),
+  })
   await s.clock.advance(10_000)
   assert.deepEqual(lines(s, /^Still waiting/), ['warn Still waiting for the cache of cluster in-memory: secrets'])
   await s.clock.advance(21_000)
@@ -393,7 +499,12 @@ test('what the start waits for is named without what is optional, which is no re
 })
 
 test('an optional informer that is stopped is waited for no longer', async () => {
-  const { cache } = new Cluster({ name: 'x', transport: silence, optional: ({ kind }) => kind === 'Thing', clock: restingClock() })
+  const { cache } = new Cluster({
+    name: 'x',
+    transport: silence,
+    optional: ({ kind }) => kind === 'Thing',
+    clock: restingClock(),
+  })
   const [thing] = cache.declare(Thing)
   const [map] = cache.declare(ConfigMap)
   assert.deepEqual([thing!.optional, map!.optional], [true, false])
@@ -416,7 +527,8 @@ test('a kind that one controller watches as optional and another one needs holds
 test('an optional kind in one cluster is needed in another one', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
   const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Thing, () => [], { cluster: west }).reconcile(async () => {})
+  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Thing, () => [], { cluster: west })
+    .reconcile(async () => {})
   const s = await starting(app)
   await s.clock.advance(31_000)
   assert.match(String(s.outcome()), /Cannot sync/)
@@ -445,7 +557,13 @@ test('a controller that lives in an optional cluster begins when all that it wat
   let isRefused = true
   const s = await starting(app, {
     clock,
-    intercepts: { west: (request) => (isRefused && request.path.includes('/secrets') ? Promise.resolve(refusal(403, 'Forbidden')) : other.handle(request)) },
+    intercepts: {
+      west: (
+        request,
+      ) => (isRefused && request.path.includes('/secrets')
+        ? Promise.resolve(refusal(403, 'Forbidden'))
+        : other.handle(request)),
+    },
   })
   // Longer than the first lists of a controller may take elsewhere.
   await clock.advance(600_000)
@@ -472,7 +590,9 @@ test('readiness does not depend on what is optional, and a metric tells of it', 
   const readyz = async (): Promise<string> => (await health.fetch(new Request('http://localhost/readyz'))).text()
   const synced = async (): Promise<Record<string, number>> => {
     const values = (await registry.getSingleMetric('kubeloop_cache_synced')!.get()).values
-    return Object.fromEntries(values.map(({ labels, value }) => [`${labels['cluster']}/${labels['resource']}${labels['namespace']}`, value]))
+    return Object.fromEntries(
+      values.map(({ labels, value }) => [`${labels['cluster']}/${labels['resource']}${labels['namespace']}`, value]),
+    )
   }
   try {
     const here = { '/configmaps': 1, '/secrets': 1, '/things.test.dev': 0 }
@@ -511,7 +631,10 @@ test('an optional cluster that is not configured yet is asked for until it is', 
   app.controllerFor(ConfigMap, { name: 'there', cluster: west }).reconcile(async () => {})
   const s = await configured(app)
   assert.deepEqual(runs, ['a'])
-  assert.match(lines(s, /^Starting without/).join(), /configmaps in cluster "west" \(Cannot find the cluster "west": no such context\)/)
+  assert.match(
+    lines(s, /^Starting without/).join(),
+    /configmaps in cluster "west" \(Cannot find the cluster "west": no such context\)/,
+  )
   const before = asked
   await s.clock.advance(60_000)
   assert.ok(asked > before)
@@ -525,7 +648,10 @@ test('an optional cluster that is not configured yet is asked for until it is', 
 /** Starts an operator whose other clusters are configured as it says. */
 function configured(app: Operator): Promise<Started> {
   const start: Operator['start'] = (signal, options) => app.start(signal, { ...options, transports: {} })
-  return starting(Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator, { before: (client) => create(client, 'a') })
+  return starting(
+    Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator,
+    { before: (client) => create(client, 'a') },
+  )
 }
 
 test('in a world, settle does not wait for an optional cluster; a fault may be there from the start, and may end', async () => {
@@ -552,9 +678,15 @@ function late() {
     const config = await latch.opened
     if (config instanceof Error) throw config
     const { server } = config
-    return Object.assign(async () => (told.push(`asked ${server}`), answer(200, {})), { close: () => void told.push(`closed ${server}`) })
+    return Object.assign(async () => (told.push(`asked ${server}`), answer(200, {})), {
+      close: () => void told.push(`closed ${server}`),
+    })
   })
-  const send = (signal?: AbortSignal) => transport({ method: 'GET', path: '/', ...(signal && { signal }) }).then(({ status }) => status, (error: Error) => error.message)
+  const send = (signal?: AbortSignal) =>
+    transport({ method: 'GET', path: '/', ...(signal && { signal }) }).then(
+      ({ status }) => status,
+      (error: Error) => error.message,
+    )
   return { told, asked, transport, send }
 }
 
@@ -592,7 +724,10 @@ test('what the configuration says at last is where requests go, in the name of t
   const reached = new Latch()
   const api = new ApiServer()
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, maxBodyBytes: 10_000, onError: () => {},
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: 10_000,
+    onError: () => {},
     async fetch(request) {
       agents.add(request.headers.get('user-agent'))
       reached.open()

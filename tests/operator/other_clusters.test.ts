@@ -1,7 +1,7 @@
 /** What errors, log lines, probes and reports call the other clusters of an operator: as its file does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, defineResource, operator, type Operator, type OtherCluster } from 'kubeloop'
+import { Cluster, defineResource, type Operator, operator, type OtherCluster } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { cachesSynced } from '../../lib/manager/servers/checks.ts'
@@ -24,12 +24,14 @@ function copier(): Copier {
   const note = (error: Error): void => void errors.push(error.message)
   const app = operator({ name: 'copier' })
   const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async ({ metadata: { name } }, { client, clientOf, log }) => {
-    log.info('works here')
-    await clientOf(west).apply(Secret, { metadata: ref(name) }).catch(note)
-    await clientOf(west).live.get(Secret, ref(name)).catch(note)
-    await client.live.get(Secret, ref('there')).catch(note)
-  })
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(
+    async ({ metadata: { name } }, { client, clientOf, log }) => {
+      log.info('works here')
+      await clientOf(west).apply(Secret, { metadata: ref(name) }).catch(note)
+      await clientOf(west).live.get(Secret, ref(name)).catch(note)
+      await client.live.get(Secret, ref('there')).catch(note)
+    },
+  )
   const whenOdd = (map: Parameters<typeof ours>[0]): boolean => {
     if (map.metadata.name === 'odd') throw new Error('an odd one')
     return ours(map)
@@ -46,7 +48,11 @@ function copier(): Copier {
 }
 
 const broken = refusal(500, 'InternalError', {}, 'broken')
-const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> => (request, next) => (path.test(request.path) ? Promise.resolve(broken) : next(request))
+const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> =>
+(
+  request,
+  next,
+) => (path.test(request.path) ? Promise.resolve(broken) : next(request))
 
 test('a request that another cluster refuses is said with its name; of the own cluster, without one', async () => {
   const { app, errors } = copier()
@@ -69,13 +75,24 @@ test('what cannot be watched there is named with it: in the log, in a probe, and
   assert.deepEqual(warned.map(({ fields }) => fields['cluster']), warned.map(() => 'west'))
   const caches = [s.parts!.cluster.cache, s.parts!.clusterOf(west).cache]
   const probe = (): unknown => cachesSynced(caches)(new AbortController().signal)
-  assert.throws(probe, { message: 'not synced: configmaps in cluster "west"', cause: 'configmaps in cluster "west": Cannot list configmaps in cluster "west": broken' })
+  assert.throws(probe, {
+    message: 'not synced: configmaps in cluster "west"',
+    cause: 'configmaps in cluster "west": Cannot list configmaps in cluster "west": broken',
+  })
   await s.clock.advance(11_000)
-  assert.ok(s.log.some(({ message }) => message.startsWith('Still waiting for the cache of cluster "west": configmaps in cluster "west" (')), JSON.stringify(s.log))
+  assert.ok(
+    s.log.some(({ message }) =>
+      message.startsWith('Still waiting for the cache of cluster "west": configmaps in cluster "west" (')
+    ),
+    JSON.stringify(s.log),
+  )
   await s.clock.advance(120_000)
   const outcome = s.outcome()
   assert.ok(outcome instanceof Error)
-  assert.equal(outcome.message, 'Cannot sync the cache of cluster "west" within 2 m: configmaps in cluster "west" (Cannot list configmaps in cluster "west": broken)')
+  assert.equal(
+    outcome.message,
+    'Cannot sync the cache of cluster "west" within 2 m: configmaps in cluster "west" (Cannot list configmaps in cluster "west": broken)',
+  )
 })
 
 test('a watch that was refused and goes on is said with the cluster', async () => {
@@ -83,7 +100,10 @@ test('a watch that was refused and goes on is said with the cluster', async () =
   const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
   s.networkOf(west).intercept = undefined
   await s.clock.advance(5000)
-  assert.ok(s.log.some(({ message }) => message === 'Watching configmaps in cluster "west" again'), JSON.stringify(s.log))
+  assert.ok(
+    s.log.some(({ message }) => message === 'Watching configmaps in cluster "west" again'),
+    JSON.stringify(s.log),
+  )
   await s.stop()
 })
 
@@ -94,7 +114,11 @@ test('lines of a controller whose kind lives there have its name in a field; oth
   await create(s.clientOf(west), 'b', 'odd')
   await s.clientOf(west).create(Secret, { metadata: ref('c') })
   await s.clock.advance(0)
-  const clusterOf = (text: string): unknown[] => [...new Set(s.log.filter(({ message }) => message.includes(text)).map(({ fields }) => fields['cluster']))]
+  const clusterOf = (
+    text: string,
+  ): unknown[] => [
+    ...new Set(s.log.filter(({ message }) => message.includes(text)).map(({ fields }) => fields['cluster'])),
+  ]
   assert.deepEqual(clusterOf('works here'), [undefined])
   assert.deepEqual(clusterOf('works there'), ['west'])
   assert.deepEqual(clusterOf('Cannot reconcile ConfigMap "default/b"'), ['west'])
@@ -112,7 +136,13 @@ test('reports say where the kind lives and where it was written to', async () =>
   await s.clock.advance(0)
   const of = (controller: string): ReconcileReport => reports.find((report) => report.controller === controller)!
   assert.deepEqual([of('here').cluster, of('there').cluster], [undefined, 'west'])
-  assert.deepEqual(of('here').writes, [{ verb: 'apply', kind: 'Secret', key: 'default/a', result: 'created', cluster: 'west' }])
+  assert.deepEqual(of('here').writes, [{
+    verb: 'apply',
+    kind: 'Secret',
+    key: 'default/a',
+    result: 'created',
+    cluster: 'west',
+  }])
   await s.stop()
 })
 
@@ -133,12 +163,21 @@ test('a definition that is missing there is said with its name, and so is one th
   const west = app.cluster('west', nowhere)
   app.controllerFor(Thing, { cluster: west }).reconcile(async () => {})
   const s = await starting(app, { crds: 'verify' })
-  assert.match(String(s.outcome()), /CustomResourceDefinition "things\.far\.example\.dev" is not installed in cluster "west"; install it/)
+  assert.match(
+    String(s.outcome()),
+    /CustomResourceDefinition "things\.far\.example\.dev" is not installed in cluster "west"; install it/,
+  )
   const refused = await starting(app, { crds: 'install', interceptOthers: refusing(/customresourcedefinitions/) })
-  assert.match(String(refused.outcome()), /^ApiError: Cannot get CustomResourceDefinition "things\.far\.example\.dev" in cluster "west": broken$/)
+  assert.match(
+    String(refused.outcome()),
+    /^ApiError: Cannot get CustomResourceDefinition "things\.far\.example\.dev" in cluster "west": broken$/,
+  )
   const installed = await starting(app, { crds: 'install' })
   await installed.clock.advance(1000)
-  assert.equal(installed.log.find(({ message }) => message === 'Installed things.far.example.dev/v1')?.fields['cluster'], 'west')
+  assert.equal(
+    installed.log.find(({ message }) => message === 'Installed things.far.example.dev/v1')?.fields['cluster'],
+    'west',
+  )
   await installed.stop()
 })
 
@@ -147,9 +186,15 @@ test('a server that cannot be reached is called by its name, and its address is 
   const cluster = new Cluster({ name: 'x', label: 'west', config: nowhere })
   await assert.rejects(cluster.client.get(ConfigMap, ref('a')), expected)
   await assert.rejects(cluster.leaseApi.get({ resource: ConfigMap, ...ref('a') }), expected)
-  assert.equal(cluster.leaseApi.describe({ resource: ConfigMap, ...ref('a') }), 'ConfigMap "default/a" in cluster "west"')
+  assert.equal(
+    cluster.leaseApi.describe({ resource: ConfigMap, ...ref('a') }),
+    'ConfigMap "default/a" in cluster "west"',
+  )
   cluster.close()
   const own = new Cluster({ name: 'x', config: nowhere })
-  await assert.rejects(own.client.get(ConfigMap, ref('a')), /^NetworkError: Cannot connect to 127\.0\.0\.1:1: connection refused/)
+  await assert.rejects(
+    own.client.get(ConfigMap, ref('a')),
+    /^NetworkError: Cannot connect to 127\.0\.0\.1:1: connection refused/,
+  )
   own.close()
 })

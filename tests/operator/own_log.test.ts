@@ -1,7 +1,7 @@
 /** The log of an operator's user: where its lines come from, and what other logs are like. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator, type Log } from 'kubeloop'
+import { type Log, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { Latch } from '../../lib/async/latch.ts'
 import { LOG_LEVELS, silentLog } from '../../lib/observe/log.ts'
@@ -24,7 +24,9 @@ async function runTask(log: Log, task: (log: Log) => void, over?: Log): Promise<
 
 function remembering(): { log: Log; calls: unknown[][] } {
   const calls: unknown[][] = []
-  const log = Object.fromEntries(LOG_LEVELS.map((level) => [level, (...args: unknown[]) => void calls.push([level, ...args])])) as unknown as Log
+  const log = Object.fromEntries(
+    LOG_LEVELS.map((level) => [level, (...args: unknown[]) => void calls.push([level, ...args])]),
+  ) as unknown as Log
   return { log, calls }
 }
 
@@ -41,17 +43,30 @@ test('an operator that is embedded logs to its own log, and to the one of the st
 test('console and LogTape are called with the message and its fields, as methods, and without fields where there are none', () => {
   class Logger {
     readonly #lines: unknown[][] = []
-    debug(...args: unknown[]): void { this.#lines.push(['debug', ...args]) }
-    info(...args: unknown[]): void { this.#lines.push(['info', ...args]) }
-    warn(...args: unknown[]): void { this.#lines.push(['warn', ...args]) }
-    error(...args: unknown[]): void { this.#lines.push(['error', ...args]) }
-    get lines(): unknown[][] { return this.#lines }
+    debug(...args: unknown[]): void {
+      this.#lines.push(['debug', ...args])
+    }
+    info(...args: unknown[]): void {
+      this.#lines.push(['info', ...args])
+    }
+    warn(...args: unknown[]): void {
+      this.#lines.push(['warn', ...args])
+    }
+    error(...args: unknown[]): void {
+      this.#lines.push(['error', ...args])
+    }
+    get lines(): unknown[][] {
+      return this.#lines
+    }
   }
   const logger = new Logger()
   const log = ownLog({ name: 'x', log: logger })!
   log.info('plain')
   for (const level of LOG_LEVELS) log[level]('{count} of them', { count: 3 })
-  assert.deepEqual(logger.lines, [['info', 'plain'], ...LOG_LEVELS.map((level) => [level, '{count} of them', { count: 3 }])])
+  assert.deepEqual(logger.lines, [
+    ['info', 'plain'],
+    ...LOG_LEVELS.map((level) => [level, '{count} of them', { count: 3 }]),
+  ])
   // Types: each of these is a Log.
   for (const each of [console, silentLog] satisfies Log[]) assert.ok(ownLog({ name: 'x', log: each }))
 })
@@ -64,7 +79,9 @@ test('pino is called with the fields first, the braces filled in, and an error u
   log.info('plain')
   log.warn('{count} of them, {error}', { count: 3, error })
   log.error('said', { error: 'a text' })
-  assert.deepEqual(seen, [['info', {}, 'plain'], ['warn', { count: 3, err: error }, '3 of them, Error: no'], ['error', { error: 'a text' }, 'said']])
+  assert.deepEqual(seen, [['info', {}, 'plain'], ['warn', { count: 3, err: error }, '3 of them, Error: no'], ['error', {
+    error: 'a text',
+  }, 'said']])
 })
 
 test('a log that throws ends nothing', async () => {
@@ -82,5 +99,8 @@ test('a log that throws ends nothing', async () => {
 
 test('a log that misses a method is refused, with its name', () => {
   const { warn: _, ...rest } = silentLog
-  assert.throws(() => operator({ name: 'x', log: rest as Log }), /^TypeError: Cannot describe operator "x": its log has no method "warn"$/)
+  assert.throws(
+    () => operator({ name: 'x', log: rest as Log }),
+    /^TypeError: Cannot describe operator "x": its log has no method "warn"$/,
+  )
 })

@@ -1,9 +1,9 @@
 /** A whole operator whose watches are two seconds late: what its reconciles read is never older than what they wrote. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineIndex, operator, predicates, type Client, type Operator } from 'kubeloop'
+import { type Client, defineIndex, type Operator, operator, predicates } from 'kubeloop'
 import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 import { delayedWatches } from '../cache/delayed_watch.ts'
 
 const LAG_MS = 2000
@@ -14,7 +14,9 @@ const ref = (name: string) => ({ namespace: 'default', name })
 async function laggingWorld(app: Operator): Promise<World> {
   const start: Operator['start'] = (signal, options = {}) =>
     app.start(signal, { ...options, transport: delayedWatches(options.transport!, options.clock!, LAG_MS) })
-  const w = await world(Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator)
+  const w = await world(
+    Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator,
+  )
   await w.advance('5s')
   return w
 }
@@ -28,32 +30,47 @@ test('a reconcile that writes and reads in a loop never sees an older object tha
   }
   const byRound = defineIndex(Secret, (secret) => secret.metadata.labels?.['round'])
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: predicates.matchesLabels('ours') }).owns(Secret).owns(Deployment).reconcile(async (map, { client }) => {
-    const { name } = map.metadata
-    if (map.data?.['done']) return
-    for (let round = 1; round <= 10; round++) {
-      const at = `${name} ${round}`
-      const own = await client.edit(ConfigMap, map, (draft) => void (draft.data = { round: String(round) }))
-      see(`${at} own`, (await client.get(ConfigMap, map))?.metadata.resourceVersion, own?.metadata.resourceVersion)
-      await readSecrets(client, name, round, see)
-      const deployment = await client.apply(Deployment, deploymentOf(name, round), { owner: map })
-      await client.setStatus(Deployment, deployment, { replicas: 1 + (round % 2) })
-      const read = await client.get(Deployment, ref(name))
-      see(`${at} spec`, read?.spec?.replicas, round)
-      see(`${at} status`, read?.status?.replicas, 1 + (round % 2))
-    }
-    await client.edit(ConfigMap, map, (draft) => void (draft.data = { done: 'yes' }))
-  })
-  async function readSecrets(client: Client, name: string, round: number, see: (what: string, seen: unknown, written: unknown) => void): Promise<void> {
+  app.controllerFor(ConfigMap, { when: predicates.matchesLabels('ours') }).owns(Secret).owns(Deployment).reconcile(
+    async (map, { client }) => {
+      const { name } = map.metadata
+      if (map.data?.['done']) return
+      for (let round = 1; round <= 10; round++) {
+        const at = `${name} ${round}`
+        const own = await client.edit(ConfigMap, map, (draft) => void (draft.data = { round: String(round) }))
+        see(`${at} own`, (await client.get(ConfigMap, map))?.metadata.resourceVersion, own?.metadata.resourceVersion)
+        await readSecrets(client, name, round, see)
+        const deployment = await client.apply(Deployment, deploymentOf(name, round), { owner: map })
+        await client.setStatus(Deployment, deployment, { replicas: 1 + (round % 2) })
+        const read = await client.get(Deployment, ref(name))
+        see(`${at} spec`, read?.spec?.replicas, round)
+        see(`${at} status`, read?.status?.replicas, 1 + (round % 2))
+      }
+      await client.edit(ConfigMap, map, (draft) => void (draft.data = { done: 'yes' }))
+    },
+  )
+  async function readSecrets(
+    client: Client,
+    name: string,
+    round: number,
+    see: (what: string, seen: unknown, written: unknown) => void,
+  ): Promise<void> {
     const at = `${name} ${round}`
     const secret = { metadata: { ...ref(name), labels: { round: `${name}-${round}` } } }
     const created = await client.create(Secret, secret)
     see(`${at} created`, (await client.get(Secret, ref(name)))?.metadata.uid, created.metadata.uid)
-    see(`${at} listed`, (await client.list(Secret, { namespace: 'default', labels: `round=${name}-${round}` }))[0]?.metadata.uid, created.metadata.uid)
+    see(
+      `${at} listed`,
+      (await client.list(Secret, { namespace: 'default', labels: `round=${name}-${round}` }))[0]?.metadata.uid,
+      created.metadata.uid,
+    )
     see(`${at} looked up`, (await client.lookup(byRound, `${name}-${round}`))[0]?.metadata.uid, created.metadata.uid)
     await client.delete(Secret, ref(name))
     see(`${at} deleted`, await client.get(Secret, ref(name)), undefined)
-    see(`${at} listed`, (await client.list(Secret, { namespace: 'default', labels: `round=${name}-${round}` })).length, 0)
+    see(
+      `${at} listed`,
+      (await client.list(Secret, { namespace: 'default', labels: `round=${name}-${round}` })).length,
+      0,
+    )
   }
 
   const w = await laggingWorld(app)
@@ -61,7 +78,11 @@ test('a reconcile that writes and reads in a loop never sees an older object tha
   await w.advance('1m')
   assert.deepEqual(older, [])
   assert.equal(reads, 3 * 10 * 8, 'each object was worked through once: what came late was read as done')
-  assert.deepEqual((await w.client.list(Deployment)).map(({ spec, status }) => [spec?.replicas, status?.replicas]), [[10, 1], [10, 1], [10, 1]])
+  assert.deepEqual((await w.client.list(Deployment)).map(({ spec, status }) => [spec?.replicas, status?.replicas]), [
+    [10, 1],
+    [10, 1],
+    [10, 1],
+  ])
   await w.stop()
 })
 

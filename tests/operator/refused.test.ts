@@ -1,7 +1,7 @@
 /** What a role lacks is said at the start of an operator, all of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator, type Operator } from 'kubeloop'
+import { type Operator, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { refusal } from '../client/transports.ts'
 import { ours, starting, type StartingOptions } from './starting.ts'
@@ -16,16 +16,31 @@ function elected(): Operator {
 const forbidding: NonNullable<StartingOptions['intercept']> = ({ path }) => {
   const [, group, resource] = path.includes('/leases') ? ['', 'coordination.k8s.io', 'leases'] : ['', '', 'configmaps']
   const verb = path.includes('/leases') ? 'get' : 'list'
-  return Promise.resolve(refusal(403, 'Forbidden', {}, `${resource} is forbidden: User "u" cannot ${verb} resource "${resource}" in API group "${group}" at the cluster scope`))
+  return Promise.resolve(
+    refusal(
+      403,
+      'Forbidden',
+      {},
+      `${resource} is forbidden: User "u" cannot ${verb} resource "${resource}" in API group "${group}" at the cluster scope`,
+    ),
+  )
 }
 
 test('the rule for the lease is said though the lists are refused first, and each once', async () => {
   const s = await starting(elected(), { intercept: forbidding })
   await s.clock.advance(60_000)
-  const warned = s.log.filter(({ level, message }) => level === 'warn' && message.includes('its role lacks') && !message.startsWith('Still waiting')).map(({ message }) => message)
+  const warned = s.log.filter(({ level, message }) =>
+    level === 'warn' && message.includes('its role lacks') && !message.startsWith('Still waiting')
+  ).map(({ message }) => message)
   assert.equal(warned.length, 2, warned.join('\n'))
-  assert.match(warned[0]!, /^Cannot list configmaps: .*; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}; next try in/)
-  assert.match(warned[1]!, /^Cannot acquire lease "default\/x": .*; its role lacks \{ apiGroups: \["coordination\.k8s\.io"\], resources: \["leases"\], verbs: \["get", "create", "update", "watch"\] \}/)
+  assert.match(
+    warned[0]!,
+    /^Cannot list configmaps: .*; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}; next try in/,
+  )
+  assert.match(
+    warned[1]!,
+    /^Cannot acquire lease "default\/x": .*; its role lacks \{ apiGroups: \["coordination\.k8s\.io"\], resources: \["leases"\], verbs: \["get", "create", "update", "watch"\] \}/,
+  )
   await s.stop()
   assert.equal(s.clock.pending, 0)
 })
@@ -36,6 +51,9 @@ test('where the caches are in sync, nothing but the election asks for the lease'
   const asked = s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length
   assert.equal(s.parts!.manager.isElected, true)
   await s.clock.advance(10_000)
-  assert.equal(s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length, asked)
+  assert.equal(
+    s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length,
+    asked,
+  )
   await s.stop()
 })

@@ -37,7 +37,10 @@ interface Started {
 /** Runs a file of ./files with nothing in its environment but what is given. */
 function start(file: string, env: Record<string, string>, own: readonly string[] = []): Started {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
-  const child = spawn(process.execPath, [...runtimeArguments(path), ...own], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...runtimeArguments(path), ...own], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let [output, errors] = ['', '']
   const waiting: { pattern: RegExp; resolve: (line: Line) => void }[] = []
   const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
@@ -57,7 +60,9 @@ function start(file: string, env: Record<string, string>, own: readonly string[]
     line: (pattern) =>
       Promise.race([
         new Promise<Line>((resolve) => void waiting.push({ pattern, resolve })),
-        ended.then(({ errors }) => Promise.reject(new Error(`the process ended without a line like ${pattern}:\n${output}${errors}`))),
+        ended.then(({ errors }) =>
+          Promise.reject(new Error(`the process ended without a line like ${pattern}:\n${output}${errors}`))
+        ),
       ]),
   }
 }
@@ -84,7 +89,12 @@ function kubeconfig(cluster: { server?: string; ca?: string; token?: string } = 
 }
 
 /** The process ends with 1 and says why in one line of its log, and nothing else. */
-async function endsWith(file: string, env: Record<string, string>, message: RegExp, own: readonly string[] = []): Promise<void> {
+async function endsWith(
+  file: string,
+  env: Record<string, string>,
+  message: RegExp,
+  own: readonly string[] = [],
+): Promise<void> {
   const { code, lines, errors } = await start(file, env, own).ended
   assert.equal(errors, '')
   assert.deepEqual(lines.map(({ level }) => level), ['error'], JSON.stringify(lines))
@@ -93,9 +103,14 @@ async function endsWith(file: string, env: Record<string, string>, message: RegE
 }
 
 test('without a configuration it says what was looked for and how to run without a cluster', () =>
-  endsWith('plain.ts', {}, /KUBECONFIG is not set, KUBERNETES_SERVICE_HOST is not set, and .*\.kube\/config does not exist.*kubeloop dev FILE/))
+  endsWith(
+    'plain.ts',
+    {},
+    /KUBECONFIG is not set, KUBERNETES_SERVICE_HOST is not set, and .*\.kube\/config does not exist.*kubeloop dev FILE/,
+  ))
 
-test('a kubeconfig that does not exist is named', () => endsWith('plain.ts', { KUBECONFIG: '/nowhere/config' }, /KUBECONFIG names \/nowhere\/config, which does not exist/))
+test('a kubeconfig that does not exist is named', () =>
+  endsWith('plain.ts', { KUBECONFIG: '/nowhere/config' }, /KUBECONFIG names \/nowhere\/config, which does not exist/))
 
 test('a garbled kubeconfig is named, and not quoted', () => {
   const path = join(folder, 'garbled')
@@ -104,27 +119,52 @@ test('a garbled kubeconfig is named, and not quoted', () => {
 })
 
 test('a server that is not there is named', () =>
-  endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ server: 'https://127.0.0.1:1' }) }, /Cannot connect to 127\.0\.0\.1:1: connection refused/))
+  endsWith(
+    'kind_without_crd.ts',
+    { KUBECONFIG: kubeconfig({ server: 'https://127.0.0.1:1' }) },
+    /Cannot connect to 127\.0\.0\.1:1: connection refused/,
+  ))
 
 test('a server of another CA is not trusted', async () => {
   const { ca } = await createAuthority({ commonName: 'other' })
-  await endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ ca }) }, /127\.0\.0\.1:\d+.*certificate.*check certificate-authority-data of the cluster/)
+  await endsWith(
+    'kind_without_crd.ts',
+    { KUBECONFIG: kubeconfig({ ca }) },
+    /127\.0\.0\.1:\d+.*certificate.*check certificate-authority-data of the cluster/,
+  )
   // The field is called as it is in the file.
   const file = kubeconfig()
   const config = JSON.parse(readFileSync(file, 'utf8')) as { clusters: { cluster: object }[] }
   writeFileSync(join(folder, 'other-ca.crt'), ca)
   config.clusters[0]!.cluster = { server: served.url, 'certificate-authority': 'other-ca.crt' }
   writeFileSync(file, JSON.stringify(config))
-  await endsWith('kind_without_crd.ts', { KUBECONFIG: file }, /127\.0\.0\.1:\d+.*certificate.*check certificate-authority of the cluster/)
+  await endsWith(
+    'kind_without_crd.ts',
+    { KUBECONFIG: file },
+    /127\.0\.0\.1:\d+.*certificate.*check certificate-authority of the cluster/,
+  )
 })
 
-test('a refused token is said, and not shown', () => endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) }, /^(?!.*wrong-token).*Unauthorized.* \(user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i))
+test('a refused token is said, and not shown', () =>
+  endsWith(
+    'kind_without_crd.ts',
+    { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) },
+    /^(?!.*wrong-token).*Unauthorized.* \(user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i,
+  ))
 
 test('a kind whose CRD is not installed is named with what to do', () =>
-  endsWith('kind_without_crd.ts', { KUBECONFIG: kubeconfig() }, /CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; install it/))
+  endsWith(
+    'kind_without_crd.ts',
+    { KUBECONFIG: kubeconfig() },
+    /CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; install it/,
+  ))
 
 test('a controller without reconcile is refused with its line', () =>
-  endsWith('no_reconcile.ts', { KUBECONFIG: kubeconfig() }, /the controller for ConfigMap has no reconcile.*no_reconcile\.ts:6:\d+/))
+  endsWith(
+    'no_reconcile.ts',
+    { KUBECONFIG: kubeconfig() },
+    /the controller for ConfigMap has no reconcile.*no_reconcile\.ts:6:\d+/,
+  ))
 
 test('a signal stops it in order, with 0', async () => {
   const operator = start('plain.ts', { KUBECONFIG: kubeconfig(), KUBELOOP_LOG: 'debug' })
@@ -134,13 +174,24 @@ test('a signal stops it in order, with 0', async () => {
   assert.equal(code, 0, errors)
   assert.match(lines.at(-1)!.message, /Operator "plain" has stopped/)
   const { host } = new URL(served.url)
-  assert.ok(lines.some(({ level, message }) => level === 'debug' && message.startsWith('Found the cluster ') && message.includes(host)), 'how the cluster was found')
-  assert.ok(lines.some(({ level, message }) => level === 'info' && message === 'SIGTERM: stopping; once more ends the process at once'))
+  assert.ok(
+    lines.some(({ level, message }) =>
+      level === 'debug' && message.startsWith('Found the cluster ') && message.includes(host)
+    ),
+    'how the cluster was found',
+  )
+  assert.ok(
+    lines.some(({ level, message }) =>
+      level === 'info' && message === 'SIGTERM: stopping; once more ends the process at once'
+    ),
+  )
 })
 
 test('a level in any case is one; without it or with a typo the default holds, and the typo is one line', async () => {
   await createMap(served, 'seen')
-  for (const [level, warnings, debugs] of [['INFO', 0, 0], ['Debug', 0, 1], ['verbose', 1, 0], [undefined, 0, 0]] as const) {
+  for (
+    const [level, warnings, debugs] of [['INFO', 0, 0], ['Debug', 0, 1], ['verbose', 1, 0], [undefined, 0, 0]] as const
+  ) {
     const operator = start('plain.ts', { KUBECONFIG: kubeconfig(), ...(level && { KUBELOOP_LOG: level }) })
     await operator.line(/saw seen/)
     operator.kill('SIGTERM')
@@ -149,12 +200,18 @@ test('a level in any case is one; without it or with a typo the default holds, a
     const warned = lines.filter((line) => line.level === 'warn')
     assert.equal(warned.length, warnings, JSON.stringify(lines))
     assert.equal(lines.some((line) => line.level === 'debug'), debugs > 0, JSON.stringify(lines))
-    if (warnings > 0) assert.equal(warned[0]!.message, 'Cannot use KUBELOOP_LOG="verbose": the levels are debug, info, warn, error; "info" is used')
+    if (warnings > 0) {
+      assert.equal(
+        warned[0]!.message,
+        'Cannot use KUBELOOP_LOG="verbose": the levels are debug, info, warn, error; "info" is used',
+      )
+    }
   }
 })
 
 test('control characters from outside are written out on standard output, and a line of JSON stays one', async () => {
-  const { code, lines, output } = await start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'a\u009b2J\u007f' }).ended
+  const { code, lines, output } = await start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'a\u009b2J\u007f' })
+    .ended
   assert.equal(code, 1)
   assert.match(lines[0]!.message, /KUBELOOP_LOG="a\u009b2J\u007f"/)
   assert.match(output, /KUBELOOP_LOG=\\"a\\u009b2J\\u007f/)
@@ -162,12 +219,23 @@ test('control characters from outside are written out on standard output, and a 
 
 test('--kubeconfig and --context choose the cluster, before KUBECONFIG; other arguments are left alone', async () => {
   const file = kubeconfig()
-  const config = JSON.parse(readFileSync(file, 'utf8')) as { 'current-context': string; contexts: object[]; clusters: object[] }
+  const config = JSON.parse(readFileSync(file, 'utf8')) as {
+    'current-context': string
+    contexts: object[]
+    clusters: object[]
+  }
   config['current-context'] = 'dead'
   config.contexts.push({ name: 'dead', context: { cluster: 'dead', user: 'test' } })
   config.clusters.push({ name: 'dead', cluster: { server: 'https://127.0.0.1:1' } })
   writeFileSync(file, JSON.stringify(config))
-  const operator = start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'debug' }, ['--own', 'x', '--kubeconfig', file, '--context=test', '-v'])
+  const operator = start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'debug' }, [
+    '--own',
+    'x',
+    '--kubeconfig',
+    file,
+    '--context=test',
+    '-v',
+  ])
   await operator.line(/Controller "configmap" runs/)
   operator.kill('SIGTERM')
   const { code, lines, errors } = await operator.ended
@@ -176,8 +244,18 @@ test('--kubeconfig and --context choose the cluster, before KUBECONFIG; other ar
 })
 
 test('what is wrong with a flag is said with its name', async () => {
-  await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot follow --kubeconfig \/nowhere: Cannot read kubeconfig \/nowhere: there is no such file$/, ['--kubeconfig=/nowhere'])
-  await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot follow --context nope: .*there is no such context; it has "test"$/, ['--context', 'nope'])
+  await endsWith(
+    'plain.ts',
+    { KUBECONFIG: kubeconfig() },
+    /^Cannot follow --kubeconfig \/nowhere: Cannot read kubeconfig \/nowhere: there is no such file$/,
+    ['--kubeconfig=/nowhere'],
+  )
+  await endsWith(
+    'plain.ts',
+    { KUBECONFIG: kubeconfig() },
+    /^Cannot follow --context nope: .*there is no such context; it has "test"$/,
+    ['--context', 'nope'],
+  )
   await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot use --context: its value is missing/, ['--context'])
 })
 
@@ -200,7 +278,9 @@ test('a rejection that nothing awaits is told, and ends nothing', async () => {
   const api = await serve(new ApiServer())
   const operator = start('unawaited.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
   await createMap(api, 'first')
-  const { level } = await operator.line(/^A promise was rejected and nobody awaited it, is an await missing\? forgotten$/)
+  const { level } = await operator.line(
+    /^A promise was rejected and nobody awaited it, is an await missing\? forgotten$/,
+  )
   assert.equal(level, 'error')
   await createMap(api, 'second')
   await operator.line(/saw second/)
@@ -213,8 +293,13 @@ test('a rejection that nothing awaits is told, and ends nothing', async () => {
 /** What a file prints on a terminal, without the time of day and the fields. */
 async function onTerminal(file: string, env: Record<string, string>, rights?: readonly string[]): Promise<string[]> {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
-  const args = runtimeArguments(path).flatMap((each) => (each === '-A' && rights ? rights : [each])).map((each) => `'${each}'`).join(' ')
-  const child = spawn('script', ['-qec', `'${process.execPath}' ${args}`, '/dev/null'], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const args = runtimeArguments(path).flatMap((each) => (each === '-A' && rights ? rights : [each])).map((each) =>
+    `'${each}'`
+  ).join(' ')
+  const child = spawn('script', ['-qec', `'${process.execPath}' ${args}`, '/dev/null'], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
@@ -222,31 +307,45 @@ async function onTerminal(file: string, env: Record<string, string>, rights?: re
     if (output.includes('Allow?')) child.kill()
   })
   await once(child, 'close')
-  return output.trimEnd().split(/\r?\n/).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').replace(/ {2}\w+=.*$/, ''))
+  return output.trimEnd().split(/\r?\n/).map((line) =>
+    line.replace(/^\d\d:\d\d:\d\d {2}/, '').replace(/ {2}\w+=.*$/, '')
+  )
 }
 
-const noTerminal = spawnSync('script', ['--version']).error ? 'the command script, which gives a program a terminal, is not installed' : false
+const noTerminal = spawnSync('script', ['--version']).error
+  ? 'the command script, which gives a program a terminal, is not installed'
+  : false
 
-test('on a terminal an error is followed by its place and line of source, and equal failures fold', { skip: noTerminal }, async () => {
+test('on a terminal an error is followed by its place and line of source, and equal failures fold', {
+  skip: noTerminal,
+}, async () => {
   await createMap(served, 'fail')
   const lines = await onTerminal('failing.ts', { KUBECONFIG: kubeconfig() })
   const place = lines.findIndex((line) => line.startsWith('          '))
-  assert.match(lines[place] ?? '', /^ {10}.*failing\.ts:10:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/, lines.join('\n'))
+  assert.match(
+    lines[place] ?? '',
+    /^ {10}.*failing\.ts:11:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/,
+    lines.join('\n'),
+  )
   assert.deepEqual(lines.toSpliced(place, 1), [
     'error: this is mine',
-    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 1 in 5 ms)', 'error: Cannot reconcile ConfigMap "default/fail": no data (retry 2 in 10 ms)',
-    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 3 in 20 ms)', 'error: Cannot reconcile ConfigMap "default/fail": no data (retry 5 in 80 ms)',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 1 in 5 ms)',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 2 in 10 ms)',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 3 in 20 ms)',
+    'error: Cannot reconcile ConfigMap "default/fail": no data (retry 5 in 80 ms)',
   ])
   assert.equal(place, 2, 'below the first failure')
 })
 
 const noRights = noTerminal || ('Deno' in globalThis ? false : 'this runtime has no rights to be given')
 
-test('without the right to read the file Deno is not made to ask for it: the place is printed alone', { skip: noRights }, async () => {
+test('without the right to read the file Deno is not made to ask for it: the place is printed alone', {
+  skip: noRights,
+}, async () => {
   await createMap(served, 'fail').catch(() => {}) // an earlier test has made it
   const rights = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${folder}`]
   const lines = await onTerminal('failing.ts', { KUBECONFIG: kubeconfig() }, rights)
-  assert.match(lines[2] ?? '', /^ {10}.*failing\.ts:10:\d+$/, lines.join('\n'))
+  assert.match(lines[2] ?? '', /^ {10}.*failing\.ts:11:\d+$/, lines.join('\n'))
   assert.equal(lines.length, 6, lines.join('\n'))
 })
 
@@ -258,45 +357,57 @@ test('on a terminal what ends an operator is followed by its place', { skip: noT
 /** Half of the grace period, at whose end a process that waits for its reconcile ends with 1, too. */
 const AT_ONCE_MS = 15_000
 
-for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) test(`a second signal ends it at once, with 1: ${first}, ${second}`, async () => {
-  const api = await serve(new ApiServer())
-  const operator = start('stuck.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
-  await createMap(api, 'held')
-  await operator.line(/stuck at held/)
-  operator.kill(first)
-  await operator.line(first === second ? /^stopping for a while$/ : new RegExp(`^${first}: stopping`))
-  const began = systemClock.monotonic()
-  operator.kill(second)
-  const { code, lines } = await operator.ended
-  const tookMs = systemClock.monotonic() - began
-  assert.equal(code, 1)
-  assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
-  assert.equal(lines.filter(({ message }) => message.includes(': stopping')).length, 1)
-  await api.close()
-})
+for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) {
+  test(`a second signal ends it at once, with 1: ${first}, ${second}`, async () => {
+    const api = await serve(new ApiServer())
+    const operator = start('stuck.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
+    await createMap(api, 'held')
+    await operator.line(/stuck at held/)
+    operator.kill(first)
+    await operator.line(first === second ? /^stopping for a while$/ : new RegExp(`^${first}: stopping`))
+    const began = systemClock.monotonic()
+    operator.kill(second)
+    const { code, lines } = await operator.ended
+    const tookMs = systemClock.monotonic() - began
+    assert.equal(code, 1)
+    assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
+    assert.equal(lines.filter(({ message }) => message.includes(': stopping')).length, 1)
+    await api.close()
+  })
+}
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) test(`${signal} that comes twice, as through a wrapper, is one: it stops in order and gives its lease back`, async () => {
-  const api = await serve(new ApiServer())
-  const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
-  const operator = start('finishing.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
-  await createMap(api, 'held')
-  await operator.line(/^works$/)
-  operator.kill(signal)
-  await operator.line(new RegExp(`^${signal}: stopping`))
-  operator.kill(signal)
-  await createMap(api, 'finish')
-  const { code, lines, errors } = await operator.ended
-  assert.deepEqual([code, errors], [0, ''])
-  assert.equal(lines.at(-1)!.message, 'Operator "finishing" has stopped')
-  const lease = await new Api({ transport }).get({ resource: Lease, namespace: 'default', name: 'finishing' }) as unknown as { spec: { holderIdentity?: string } }
-  assert.equal(lease.spec.holderIdentity ?? '', '')
-  transport.close()
-  await api.close()
-})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  test(`${signal} that comes twice, as through a wrapper, is one: it stops in order and gives its lease back`, async () => {
+    const api = await serve(new ApiServer())
+    const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
+    const operator = start('finishing.ts', {
+      KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }),
+    })
+    await createMap(api, 'held')
+    await operator.line(/^works$/)
+    operator.kill(signal)
+    await operator.line(new RegExp(`^${signal}: stopping`))
+    operator.kill(signal)
+    await createMap(api, 'finish')
+    const { code, lines, errors } = await operator.ended
+    assert.deepEqual([code, errors], [0, ''])
+    assert.equal(lines.at(-1)!.message, 'Operator "finishing" has stopped')
+    const lease = await new Api({ transport }).get({
+      resource: Lease,
+      namespace: 'default',
+      name: 'finishing',
+    }) as unknown as { spec: { holderIdentity?: string } }
+    assert.equal(lease.spec.holderIdentity ?? '', '')
+    transport.close()
+    await api.close()
+  })
+}
 
 async function createMap(api: ServedApi, name: string): Promise<void> {
   const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
-  await new Api({ transport }).create({ resource: ConfigMap, namespace: 'default' }, { metadata: { namespace: 'default', name } }, {})
+  await new Api({ transport }).create({ resource: ConfigMap, namespace: 'default' }, {
+    metadata: { namespace: 'default', name },
+  }, {})
   transport.close()
 }
 

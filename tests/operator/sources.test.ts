@@ -46,7 +46,9 @@ test('a stream that breaks is opened again', async () => {
 test('every so often everything that exists has its turn, or what a function names', async () => {
   const runs: Record<string, string[]> = { all: [], some: [] }
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { name: 'all', when: ours }).every('10m').reconcile(async ({ metadata }) => void runs['all']!.push(metadata.name))
+  app.controllerFor(ConfigMap, { name: 'all', when: ours }).every('10m').reconcile(async ({ metadata }) =>
+    void runs['all']!.push(metadata.name)
+  )
   app.controllerFor(ConfigMap, { name: 'some', when: ours })
     .every('10m', async ({ client }) => (await client.list(ConfigMap, { labels: 'ours=yes' })))
     .reconcile(async ({ metadata }) => void runs['some']!.push(metadata.name))
@@ -58,7 +60,10 @@ test('every so often everything that exists has its turn, or what a function nam
   await w.advance('9m')
   assert.deepEqual(runs, { all: [], some: [] })
   await w.advance('1m')
-  assert.deepEqual({ all: runs['all']!.filter((name) => 'ab'.includes(name)).sort(), some: runs['some'] }, { all: ['a', 'b'], some: ['b'] })
+  assert.deepEqual({ all: runs['all']!.filter((name) => 'ab'.includes(name)).sort(), some: runs['some'] }, {
+    all: ['a', 'b'],
+    some: ['b'],
+  })
   await w.stop()
 })
 
@@ -87,11 +92,20 @@ test('one filter holds for everything a controller watches, beside what is said 
 test('an owned object tells its controller, and every owner where that is asked for', async () => {
   const runs: Record<string, string[]> = { controlling: [], any: [] }
   const app = operator({ name: 'x' })
-  app.controllerFor(Namespace, { name: 'controlling', when: () => false }).owns(ConfigMap).reconcile(async ({ metadata }) => void runs['controlling']!.push(metadata.name))
-  app.controllerFor(Namespace, { name: 'any', when: () => false }).owns(ConfigMap, { anyOwner: true }).reconcile(async ({ metadata }) => void runs['any']!.push(metadata.name))
+  app.controllerFor(Namespace, { name: 'controlling', when: () => false }).owns(ConfigMap).reconcile(async (
+    { metadata },
+  ) => void runs['controlling']!.push(metadata.name))
+  app.controllerFor(Namespace, { name: 'any', when: () => false }).owns(ConfigMap, { anyOwner: true }).reconcile(async (
+    { metadata },
+  ) => void runs['any']!.push(metadata.name))
   const w = await world(app)
   const owners = await Promise.all(['one', 'two'].map((name) => w.client.create(Namespace, { metadata: { name } })))
-  const reference = ({ metadata }: (typeof owners)[0]) => ({ apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid })
+  const reference = ({ metadata }: (typeof owners)[0]) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    name: metadata.name,
+    uid: metadata.uid,
+  })
   const ownerReferences = [{ ...reference(owners[0]!), controller: true }, reference(owners[1]!)]
   await w.client.create(ConfigMap, { metadata: { ...ref('owned'), ownerReferences } as never })
   await w.settle()
@@ -108,12 +122,18 @@ test('a map function hears of the event, with a client and a signal of its call'
       assert.deepEqual([signal.aborted, typeof clientOf], [false, 'function'])
       await client.get(Namespace, { name: 'default' })
       if (!metadata.labels || !('ours' in metadata.labels)) return []
-      const old = event.kind === 'updated' ? ` from ${event.old.metadata.labels?.['of'] ?? 'none'}` : event.kind === 'added' ? ` ${event.initial}` : ''
+      const old = event.kind === 'updated'
+        ? ` from ${event.old.metadata.labels?.['of'] ?? 'none'}`
+        : event.kind === 'added'
+        ? ` ${event.initial}`
+        : ''
       events.push(`${event.kind}${old} ${metadata.labels?.['of'] ?? 'none'}`)
       return event.kind === 'deleted' ? [] : [ref(`${metadata.labels?.['of']}`)]
     })
     .reconcileKey(async ({ name }) => void runs.push(name))
-  const w = await world(app, { objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'there', labels: { ours: '', of: 'there' } } }] })
+  const w = await world(app, {
+    objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'there', labels: { ours: '', of: 'there' } } }],
+  })
   assert.deepEqual(events.splice(0), ['added true there'])
   await w.client.create(Namespace, { metadata: { name: 'new', labels: { ours: '', of: 'one' } } })
   await w.settle()
@@ -167,9 +187,16 @@ test('a reconcile that asks for requeue comes back with back-off, and so does a 
   start.ms = w.clock.monotonic()
   await w.client.delete(ConfigMap, ref('a'))
   await w.advance('2s')
-  assert.deepEqual([at, (await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers], [['cleanup 0 #1', 'cleanup 1000 #2'], ['x/configmap']])
+  assert.deepEqual([at, (await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers], [[
+    'cleanup 0 #1',
+    'cleanup 1000 #2',
+  ], ['x/configmap']])
   await w.advance('1s')
-  assert.deepEqual([at, await w.client.get(ConfigMap, ref('a'))], [['cleanup 0 #1', 'cleanup 1000 #2', 'cleanup 3000 #3'], undefined])
+  assert.deepEqual([at, await w.client.get(ConfigMap, ref('a'))], [[
+    'cleanup 0 #1',
+    'cleanup 1000 #2',
+    'cleanup 3000 #3',
+  ], undefined])
   await w.stop()
 })
 
@@ -201,7 +228,10 @@ test('a log that throws at every line stops no operator', async () => {
     await w.client.create(Namespace, { metadata: { name: 'n', labels: { mapped: 'yes' } } })
     await w.advance('10s')
     for (const line of ['the task’s', 'the map’s', 'the run’s']) assert.ok(written.includes(line), line)
-    assert.deepEqual([runs.filter((name) => name === 'a').length, runs.filter((name) => name === 'for n').length], [2, 2])
+    assert.deepEqual([runs.filter((name) => name === 'a').length, runs.filter((name) => name === 'for n').length], [
+      2,
+      2,
+    ])
     await w.stop()
   } finally {
     console.error = error

@@ -1,14 +1,14 @@
 /** One start of an operator on APIs in memory, under a clock of the test's own: what it sends, what it logs, and how it ends. */
 // An operator whose metrics are on loads it when it starts, which takes real time where it is loaded for the first time.
 import '../../lib/manager/metrics.ts'
-import { Cluster, type Client, type Clock, type Operator, type OtherCluster, type Parts } from 'kubeloop'
+import { type Client, type Clock, Cluster, type Operator, type OtherCluster, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
-import { recorder, type Recorder } from '../client/transports.ts'
+import { type Recorder, recorder } from '../client/transports.ts'
 
 /** What a start may be given; of the operator's own types, which are not all public. */
 type StartOptions = NonNullable<Parameters<Operator['start']>[1]>
@@ -47,7 +47,8 @@ export function restingClock(): FakeClock {
   })
 }
 
-export interface StartingOptions extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'log' | 'onAssembled'> {
+export interface StartingOptions
+  extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'log' | 'onAssembled'> {
   /** Default: one of its own. The operator's own may run ahead of it. */
   readonly clock?: FakeClock
   readonly ahead?: Clock
@@ -64,16 +65,29 @@ export interface StartingOptions extends Omit<StartOptions, 'transport' | 'trans
 
 /** Starts an operator, and settles when it has come to rest. */
 export async function starting(app: Operator, options: StartingOptions = {}): Promise<Started> {
-  const { clock = restingClock(), ahead = clock, server = new ApiServer({ clock }), before, intercept, intercepts, interceptOthers, ...over } = options
+  const {
+    clock = restingClock(),
+    ahead = clock,
+    server = new ApiServer({ clock }),
+    before,
+    intercept,
+    intercepts,
+    interceptOthers,
+    ...over
+  } = options
   const admin = (transport: Transport): Client => new Cluster({ name: 'test', transport, clock }).client
   const own = server.handle
   const network = recorder(own)
   const others = new Map(app.description.clusters.map(({ name }) => {
     const { handle } = new ApiServer({ clock })
-    return [name, { handle, network: Object.assign(recorder(handle), { intercept: intercepts?.[name] ?? interceptOthers }) }]
+    return [name, {
+      handle,
+      network: Object.assign(recorder(handle), { intercept: intercepts?.[name] ?? interceptOthers }),
+    }]
   }))
   const log: Entry[] = []
-  const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void => void log.push({ level, message, fields })
+  const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void =>
+    void log.push({ level, message, fields })
   await before?.(admin(own))
   network.intercept = intercept
   const stopping = new AbortController()
@@ -90,7 +104,9 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
   }).then(() => (outcome = 'resolved'), (error: Error) => (outcome = error))
   await clock.advance(0)
   return {
-    clock, network, log,
+    clock,
+    network,
+    log,
     client: admin(own),
     clientOf: ({ name }) => admin(others.get(name)!.handle),
     networkOf: ({ name }) => others.get(name)!.network,
@@ -136,8 +152,9 @@ export function ref(name: string): { namespace: string; name: string } {
 }
 
 /** What of the config maps is a test's. */
-export const ours = ({ metadata }: { readonly metadata: { readonly namespace?: string; readonly name: string } }): boolean =>
-  metadata.namespace === 'default' && !metadata.name.startsWith('kube-')
+export const ours = (
+  { metadata }: { readonly metadata: { readonly namespace?: string; readonly name: string } },
+): boolean => metadata.namespace === 'default' && !metadata.name.startsWith('kube-')
 
 export async function create(client: Client, ...names: readonly string[]): Promise<void> {
   for (const name of names) await client.create(ConfigMap, { metadata: ref(name) })
@@ -145,7 +162,9 @@ export async function create(client: Client, ...names: readonly string[]): Promi
 
 /** The writes of a kind among what was sent, as `POST name` or `PUT name`, in order. */
 export function writes({ requests }: Recorder, plural: string): string[] {
-  return requests.filter(({ method, path }) => method !== 'GET' && path.includes(`/${plural}`)).map((request) => `${request.method} ${nameIn(request)}`)
+  return requests.filter(({ method, path }) => method !== 'GET' && path.includes(`/${plural}`)).map((request) =>
+    `${request.method} ${nameIn(request)}`
+  )
 }
 
 function nameIn({ path, body }: HttpRequest): string {

@@ -1,7 +1,17 @@
 /** That the parts of an operator are connected: each option arrives where it has its effect, and each part has what it works with. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, dynamicResource, LeadershipLost, NetworkError, operator, type Client, type CustomResourceDefinition, type Operator, type Parts } from 'kubeloop'
+import {
+  type Client,
+  type CustomResourceDefinition,
+  defineResource,
+  dynamicResource,
+  LeadershipLost,
+  NetworkError,
+  type Operator,
+  operator,
+  type Parts,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { Registry } from 'prom-client'
@@ -13,7 +23,7 @@ import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { StopTimeout } from '../../lib/manager/stopping.ts'
 import { hostName } from '../../lib/runtime/os/files.ts'
 import { refusal, silence } from '../client/transports.ts'
-import { create, ours, ref, restingClock, starting, writes, type Started } from './starting.ts'
+import { create, ours, ref, restingClock, type Started, starting, writes } from './starting.ts'
 
 const nowhere = { server: 'http://127.0.0.1:1' }
 const LEASE = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
@@ -25,14 +35,20 @@ const heldByAnother = (client: Client) =>
   client.create(LEASE, { metadata: ref('x'), spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 } })
 
 async function leaseOf({ client }: Started, name = 'x', namespace = 'default') {
-  const lease = await client.get(LEASE, { namespace, name }) as { metadata: object; spec?: Record<string, unknown> } | undefined
+  const lease = await client.get(LEASE, { namespace, name }) as
+    | { metadata: object; spec?: Record<string, unknown> }
+    | undefined
   return lease && { metadata: lease.metadata as { labels?: object }, spec: lease.spec ?? {} }
 }
 
 /** How an operator comes to do something, for each of the places that have a client. */
-const PLACES: Readonly<Record<string, (app: Operator, work: (context: Works) => Promise<void>, everyReplica: boolean) => void>> = {
-  reconcile: (app, work, everyReplica) => app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcile((_, context) => work(context)),
-  reconcileKey: (app, work, everyReplica) => app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcileKey((_, context) => work(context)),
+const PLACES: Readonly<
+  Record<string, (app: Operator, work: (context: Works) => Promise<void>, everyReplica: boolean) => void>
+> = {
+  reconcile: (app, work, everyReplica) =>
+    app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcile((_, context) => work(context)),
+  reconcileKey: (app, work, everyReplica) =>
+    app.controllerFor(ConfigMap, { when: ours, everyReplica }).reconcileKey((_, context) => work(context)),
   map: (app, work, everyReplica) =>
     app.controllerFor(Secret, { everyReplica })
       .watches(ConfigMap, async (_, context) => (await work(context), []), { when: ours })
@@ -45,7 +61,9 @@ const PLACES: Readonly<Record<string, (app: Operator, work: (context: Works) => 
       })
       .reconcile(async () => {}),
   ticker: (app, work, everyReplica) =>
-    app.controllerFor(Secret, { everyReplica }).every('1s', async (context) => (await work(context), [])).reconcile(async () => {}),
+    app.controllerFor(Secret, { everyReplica }).every('1s', async (context) => (await work(context), [])).reconcile(
+      async () => {},
+    ),
   task: (app, work, everyReplica) => app.add('task', work, { everyReplica }),
 }
 
@@ -54,7 +72,11 @@ for (const [place, add] of Object.entries(PLACES)) {
     let skipMs = 0
     const clock = restingClock()
     // A process that stood still for a minute: no timer has told it so yet.
-    const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+    const ahead = {
+      now: () => clock.now() + skipMs,
+      monotonic: () => clock.monotonic() + skipMs,
+      after: clock.after.bind(clock),
+    }
     const app = operator({ name: 'x', leaderElection: true })
     const west = app.cluster('west', nowhere)
     const ends: unknown[] = []
@@ -65,7 +87,9 @@ for (const [place, add] of Object.entries(PLACES)) {
       await create(client, 'kube-before')
       await create(clientOf(west), 'kube-before')
       skipMs = 60_000
-      for (const each of [client, clientOf(west)]) await create(each, 'kube-after').catch((error: unknown) => ends.push(error))
+      for (const each of [client, clientOf(west)]) {
+        await create(each, 'kube-after').catch((error: unknown) => ends.push(error))
+      }
     }, false)
     const follower = await starting(app, { before: heldByAnother })
     await create(follower.client, 'a')
@@ -75,7 +99,9 @@ for (const [place, add] of Object.entries(PLACES)) {
     const leader = await starting(app, { clock, ahead, before: (client) => create(client, 'a') })
     await clock.advance(1000)
     assert.equal(worked, true)
-    assert.deepEqual([writes(leader.network, 'configmaps'), writes(leader.networkOf(west), 'configmaps')], [['POST kube-before'], ['POST kube-before']])
+    assert.deepEqual([writes(leader.network, 'configmaps'), writes(leader.networkOf(west), 'configmaps')], [[
+      'POST kube-before',
+    ], ['POST kube-before']])
     assert.equal(ends.length, 2)
     for (const end of ends) assert.ok(end instanceof LeadershipLost, String(end))
     await leader.stop()
@@ -90,9 +116,13 @@ for (const [place, add] of Object.entries(PLACES)) {
       worked = true
       for (const each of [client, clientOf(west)]) await create(each, 'kube-mine')
     }, true)
-    const follower = await starting(app, { before: async (client) => (await heldByAnother(client), await create(client, 'a')) })
+    const follower = await starting(app, {
+      before: async (client) => (await heldByAnother(client), await create(client, 'a')),
+    })
     await follower.clock.advance(1000)
-    assert.deepEqual([writes(follower.network, 'configmaps'), writes(follower.networkOf(west), 'configmaps')], [['POST kube-mine'], ['POST kube-mine']])
+    assert.deepEqual([writes(follower.network, 'configmaps'), writes(follower.networkOf(west), 'configmaps')], [[
+      'POST kube-mine',
+    ], ['POST kube-mine']])
     await follower.stop()
     assert.equal(follower.outcome(), 'resolved')
   })
@@ -112,18 +142,32 @@ test('a key that is written without end in any cluster is warned of once, with i
   const s = await starting(app, { before: (client) => create(client, 'a') })
   await s.clock.advance(10_000)
   const told = s.log.filter(({ level }) => level === 'warn' || level === 'error')
-  assert.match(told[0]!.message, /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap changed in west.*\); does it/)
+  assert.match(
+    told[0]!.message,
+    /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap changed in west.*\); does it/,
+  )
   assert.deepEqual([told[0]!.level, told[0]!.fields['controller'], told[0]!.fields['name']], ['warn', 'configmap', 'a'])
-  assert.deepEqual(told.slice(1).map(({ level, message, fields }) => [level, message, 'error' in fields]), [1, 2, 3, 5, 9].map((attempt) => [
-    'error', `Cannot reconcile ConfigMap "default/a": enough (retry ${attempt} in ${attempt === 9 ? '1.3 s' : `${5 * 2 ** (attempt - 1)} ms`})`, attempt === 1,
-  ]))
+  assert.deepEqual(
+    told.slice(1).map(({ level, message, fields }) => [level, message, 'error' in fields]),
+    [1, 2, 3, 5, 9].map((attempt) => [
+      'error',
+      `Cannot reconcile ConfigMap "default/a": enough (retry ${attempt} in ${
+        attempt === 9 ? '1.3 s' : `${5 * 2 ** (attempt - 1)} ms`
+      })`,
+      attempt === 1,
+    ]),
+  )
   await s.stop()
 })
 
 test('a cleanup is fenced by the lease, too', async () => {
   let skipMs = 0
   const clock = restingClock()
-  const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+  const ahead = {
+    now: () => clock.now() + skipMs,
+    monotonic: () => clock.monotonic() + skipMs,
+    after: clock.after.bind(clock),
+  }
   let end: unknown
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: ours })
@@ -160,7 +204,13 @@ test('the election is as its options say: lease, namespace, identity, labels, ti
   const app = operator({
     name: 'x',
     leaderElection: {
-      lease: 'own-lease', namespace: 'kube-system', identity: 'me', labels: { team: 'a' }, duration: '40s', renewDeadline: '30s', retryPeriod: '7s',
+      lease: 'own-lease',
+      namespace: 'kube-system',
+      identity: 'me',
+      labels: { team: 'a' },
+      duration: '40s',
+      renewDeadline: '30s',
+      retryPeriod: '7s',
       onNewLeader: (identity) => void leaders.push(identity),
     },
   })
@@ -168,7 +218,12 @@ test('the election is as its options say: lease, namespace, identity, labels, ti
   const s = await starting(app)
   const puts = (): number => writes(s.network, 'leases').filter((each) => each === 'PUT own-lease').length
   const { metadata, spec } = (await leaseOf(s, 'own-lease', 'kube-system'))!
-  assert.deepEqual([metadata.labels, spec['holderIdentity'], spec['leaseDurationSeconds'], leaders], [{ team: 'a' }, 'me', 40, ['me']])
+  assert.deepEqual([metadata.labels, spec['holderIdentity'], spec['leaseDurationSeconds'], leaders], [
+    { team: 'a' },
+    'me',
+    40,
+    ['me'],
+  ])
   assert.deepEqual(s.log.filter(({ level }) => level === 'warn'), [])
   assert.ok(s.log.some(({ message }) => message === 'Leading: the lease "kube-system/own-lease" is ours'))
   await s.clock.advance(6999)
@@ -182,7 +237,7 @@ test('the election is as its options say: lease, namespace, identity, labels, ti
   assert.match(String(s.outcome()), /^LeadershipLost: Cannot renew lease "kube-system\/own-lease" for 30 s/)
 })
 
-test('without options the lease has the operator\'s name, this process\'s, and client-go\'s times', async () => {
+test("without options the lease has the operator's name, this process's, and client-go's times", async () => {
   const holders = new Set<string>()
   for (const instance of ['pod-1', 'pod-1', undefined]) {
     const app = operator({ name: 'x', leaderElection: true })
@@ -205,14 +260,16 @@ test('without options the lease has the operator\'s name, this process\'s, and c
 
 test('the lease is in the namespace of the configuration; without one it is in default, which is said once', async () => {
   const told = ({ log }: Started): string[] => log.filter(({ level }) => level === 'warn').map(({ message }) => message)
-  for (const [config, leaderElection, namespace, warns] of [
-    [{ ...nowhere, namespace: 'team-a' }, true, 'team-a', false],
-    [{ ...nowhere, namespace: 'team-a' }, { namespace: 'kube-system' }, 'kube-system', false],
-    [nowhere, true, 'default', true],
-    [{ ...nowhere, namespace: '' }, true, 'default', true],
-    [undefined, { lease: 'x' }, 'default', true],
-    [undefined, { namespace: 'default' }, 'default', false],
-  ] as const) {
+  for (
+    const [config, leaderElection, namespace, warns] of [
+      [{ ...nowhere, namespace: 'team-a' }, true, 'team-a', false],
+      [{ ...nowhere, namespace: 'team-a' }, { namespace: 'kube-system' }, 'kube-system', false],
+      [nowhere, true, 'default', true],
+      [{ ...nowhere, namespace: '' }, true, 'default', true],
+      [undefined, { lease: 'x' }, 'default', true],
+      [undefined, { namespace: 'default' }, 'default', false],
+    ] as const
+  ) {
     const app = operator({ name: 'x', leaderElection })
     app.add('task', ({ signal }) => aborted(signal))
     const before = (client: Client) => client.create(Namespace, { metadata: { name: 'team-a' } })
@@ -220,7 +277,12 @@ test('the lease is in the namespace of the configuration; without one it is in d
     await s.clock.advance(60_000)
     assert.ok(await leaseOf(s, 'x', namespace), namespace)
     assert.equal(told(s).length, warns ? 1 : 0, JSON.stringify(config))
-    if (warns) assert.match(told(s)[0]!, /^The configuration names no namespace for the lease "x", so it is in "default"; set leaderElection\.namespace/)
+    if (warns) {
+      assert.match(
+        told(s)[0]!,
+        /^The configuration names no namespace for the lease "x", so it is in "default"; set leaderElection\.namespace/,
+      )
+    }
     await s.stop()
   }
   const without = operator({ name: 'x' })
@@ -231,7 +293,13 @@ test('the lease is in the namespace of the configuration; without one it is in d
 })
 
 test('a start may have an election that the operator has not, and the other way round', async () => {
-  for (const [own, instead, elects] of [[false, undefined, false], [true, undefined, true], [true, false, false], [false, true, true], [undefined, undefined, false]] as const) {
+  for (
+    const [own, instead, elects] of [[false, undefined, false], [true, undefined, true], [true, false, false], [
+      false,
+      true,
+      true,
+    ], [undefined, undefined, false]] as const
+  ) {
     let ran = false
     const app = operator({ name: 'x', ...(own !== undefined && { leaderElection: own }) })
     app.add('task', async () => void (ran = true))
@@ -246,7 +314,10 @@ test('candidates that may not watch ask after pauses as random as they are told'
   for (const random of [0, 0.999]) {
     const app = operator({ name: 'x', leaderElection: true })
     app.add('task', async () => {})
-    const intercept: Started['network']['intercept'] = (request, next) => (request.path.includes('watch=true') ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+    const intercept: Started['network']['intercept'] = (
+      request,
+      next,
+    ) => (request.path.includes('watch=true') ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
     const s = await starting(app, { random: () => random, before: heldByAnother, intercept })
     await s.clock.advance(60_000)
     asked.push(s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases/x')).length)
@@ -259,8 +330,12 @@ test('a warm-up fills the queue before there is a lease, where it is asked for',
   for (const warmup of [true, false]) {
     const mapped: string[] = []
     const app = operator({ name: 'x', leaderElection: true })
-    app.controllerFor(Secret, { warmup }).watches(ConfigMap, ({ metadata }) => (mapped.push(metadata.name), []), { when: ours }).reconcile(async () => {})
-    const s = await starting(app, { before: async (client) => (await heldByAnother(client), await create(client, 'a')) })
+    app.controllerFor(Secret, { warmup }).watches(ConfigMap, ({ metadata }) => (mapped.push(metadata.name), []), {
+      when: ours,
+    }).reconcile(async () => {})
+    const s = await starting(app, {
+      before: async (client) => (await heldByAnother(client), await create(client, 'a')),
+    })
     await s.clock.advance(1000)
     assert.deepEqual(mapped, warmup ? ['a'] : [])
     await s.stop()
@@ -271,10 +346,12 @@ test('as many keys are worked on at once as the controller says', async () => {
   for (const [concurrency, most] of [[undefined, 1], [2, 2]] as const) {
     let [now, seen] = [0, 0]
     const app = operator({ name: 'x' })
-    app.controllerFor(ConfigMap, { when: ours, ...(concurrency && { concurrency }) }).reconcile(async (_, { signal }) => {
-      seen = Math.max(seen, ++now)
-      await aborted(signal)
-    })
+    app.controllerFor(ConfigMap, { when: ours, ...(concurrency && { concurrency }) }).reconcile(
+      async (_, { signal }) => {
+        seen = Math.max(seen, ++now)
+        await aborted(signal)
+      },
+    )
     const s = await starting(app, { before: (client) => create(client, 'a', 'b', 'c') })
     assert.equal(seen, most)
     await s.stop()
@@ -288,7 +365,9 @@ test('a run has its time, and its client ends with it', async () => {
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: ours, timeout: '5s' }).reconcile(async (_, { signal, client, clientOf }) => {
     await aborted(signal)
-    for (const each of [client, clientOf(west)]) await create(each, 'kube-late').catch((error: unknown) => ends.push(error))
+    for (const each of [client, clientOf(west)]) {
+      await create(each, 'kube-late').catch((error: unknown) => ends.push(error))
+    }
   })
   const s = await starting(app, { before: (client) => create(client, 'a') })
   await s.clock.advance(4999)
@@ -302,18 +381,23 @@ test('a run has its time, and its client ends with it', async () => {
 test('a failing key waits as the controller says, and its failures are logged with what they are about', async () => {
   const tries: number[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { base: '1s', max: '3s' } }).reconcile(async (_, { attempt, key, log }) => {
-    tries.push(s.clock.monotonic())
-    log.info(`try ${attempt} of ${key.namespace}/${key.name}`)
-    throw new Error('no luck')
-  })
+  app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { base: '1s', max: '3s' } }).reconcile(
+    async (_, { attempt, key, log }) => {
+      tries.push(s.clock.monotonic())
+      log.info(`try ${attempt} of ${key.namespace}/${key.name}`)
+      throw new Error('no luck')
+    },
+  )
   const s = await starting(app)
   await create(s.client, 'a')
   await s.clock.advance(10_000)
   assert.deepEqual(tries, [0, 1000, 3000, 6000, 9000])
   const about = { controller: 'failing', kind: 'ConfigMap', namespace: 'default', name: 'a' }
   const said = s.log.filter(({ message }) => /^try |no luck/.test(message))
-  assert.deepEqual(said.filter(({ level }) => level === 'info').map(({ message }) => message).slice(0, 2), ['try 1 of default/a', 'try 2 of default/a'])
+  assert.deepEqual(said.filter(({ level }) => level === 'info').map(({ message }) => message).slice(0, 2), [
+    'try 1 of default/a',
+    'try 2 of default/a',
+  ])
   assert.ok(said.some(({ level }) => level === 'error'))
   for (const { fields } of said) assert.deepEqual({ ...about, ...fields }, fields)
   await s.stop()
@@ -333,41 +417,61 @@ test('reports of runs have the controller, the key, why, and every write to any 
   await create(s.client, 'a')
   await s.client.create(Secret, { metadata: ref('s') })
   await s.clock.advance(0)
-  assert.deepEqual(reports.map(({ controller, kind, key, causes, writes }) => ({ controller, kind, key, causes, writes: writes.length })), [
-    { controller: 'copier', kind: 'ConfigMap', key: 'default/a', causes: ['added'], writes: 2 },
-    { controller: 'copier', kind: 'ConfigMap', key: 'default/from a secret', causes: ['Secret added'], writes: 2 },
-  ])
+  assert.deepEqual(
+    reports.map(({ controller, kind, key, causes, writes }) => ({
+      controller,
+      kind,
+      key,
+      causes,
+      writes: writes.length,
+    })),
+    [
+      { controller: 'copier', kind: 'ConfigMap', key: 'default/a', causes: ['added'], writes: 2 },
+      { controller: 'copier', kind: 'ConfigMap', key: 'default/from a secret', causes: ['Secret added'], writes: 2 },
+    ],
+  )
   await s.stop()
 })
 
-test('Events are recorded in the cluster of the controller\'s own kind, or where it says', async () => {
+test("Events are recorded in the cluster of the controller's own kind, or where it says", async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   const east = app.cluster('east', nowhere)
   app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async (map, { events, eventsOf }) => {
     events.normal(map, 'Own', 'its own cluster')
-    eventsOf().normal(map, 'Main', 'the operator\'s own')
+    eventsOf().normal(map, 'Main', "the operator's own")
     eventsOf(west).warning(map, 'Other', 'another one')
   })
-  app.controllerFor(ConfigMap, { name: 'there', when: ours, cluster: west }).reconcile(async (map, { events, eventsOf }) => {
-    events.warning(map, 'Own', 'its own cluster')
-    eventsOf().normal(map, 'Main', 'the operator\'s own')
-    eventsOf(east).normal(map, 'Other', 'another one')
-    assert.throws(() => eventsOf({ name: 'west' }), /Cannot use the cluster "west"/)
-  })
+  app.controllerFor(ConfigMap, { name: 'there', when: ours, cluster: west }).reconcile(
+    async (map, { events, eventsOf }) => {
+      events.warning(map, 'Own', 'its own cluster')
+      eventsOf().normal(map, 'Main', "the operator's own")
+      eventsOf(east).normal(map, 'Other', 'another one')
+      assert.throws(() => eventsOf({ name: 'west' }), /Cannot use the cluster "west"/)
+    },
+  )
   app.extend(({ clusterOf }) => clusterOf(east).recorder.normal(object('early'), 'Assembled', 'before the start'))
   const s = await starting(app, { instance: 'pod-1' })
   const recorded = async (client: Client): Promise<string[]> =>
     (await client.list(EVENT) as unknown as Record<string, unknown>[]).map((event) => {
       const { name } = event['regarding'] as { name: string }
-      return `${event['reportingInstance']} ${event['reportingController']}: ${event['type']} ${event['reason']} ${name}`
+      return `${event['reportingInstance']} ${event['reportingController']}: ${event['type']} ${
+        event['reason']
+      } ${name}`
     }).toSorted()
   await create(s.client, 'a')
   await create(s.clientOf(west), 'b')
   await s.clock.advance(0)
-  assert.deepEqual(await recorded(s.client), ['pod-1 x/here: Normal Main a', 'pod-1 x/here: Normal Own a', 'pod-1 x/there: Normal Main b'])
+  assert.deepEqual(await recorded(s.client), [
+    'pod-1 x/here: Normal Main a',
+    'pod-1 x/here: Normal Own a',
+    'pod-1 x/there: Normal Main b',
+  ])
   assert.deepEqual(await recorded(s.clientOf(west)), ['pod-1 x/here: Warning Other a', 'pod-1 x/there: Warning Own b'])
-  assert.deepEqual(await recorded(s.clientOf(east)), ['pod-1 x/there: Normal Other b', 'pod-1 x: Normal Assembled early'].toSorted())
+  assert.deepEqual(
+    await recorded(s.clientOf(east)),
+    ['pod-1 x/there: Normal Other b', 'pod-1 x: Normal Assembled early'].toSorted(),
+  )
   await s.stop()
   assert.equal(s.outcome(), 'resolved')
 })
@@ -382,7 +486,8 @@ test('what is told while everything drains is still written, in every cluster, b
   app.extend(({ cluster, clusterOf, manager }) => {
     tell = () => [cluster, clusterOf(west)].forEach(({ recorder }) => recorder.normal(object('a'), 'Stopping', 'bye'))
     manager.add({
-      name: 'last', everyReplica: true,
+      name: 'last',
+      everyReplica: true,
       async start(signal) {
         await aborted(signal)
         tell()
@@ -423,7 +528,9 @@ test('a lease is not given back over a write of its name that was not answered',
   const s = await starting(app)
   s.network.intercept = async (request, next) => {
     const answer = await next(request)
-    if (request.method === 'POST' && request.path.includes('/configmaps')) throw new NetworkError('the answer was lost', { phase: 'response' })
+    if (request.method === 'POST' && request.path.includes('/configmaps')) {
+      throw new NetworkError('the answer was lost', { phase: 'response' })
+    }
     return answer
   }
   await s.stop()
@@ -502,7 +609,10 @@ test('the grace period is 30 s, or as the operator says: none, or for ever', asy
       assert.equal(s.outcome(), 'resolved')
     } else if (endMs === 0) {
       assert.equal(s.outcome(), 'resolved')
-      assert.ok(s.log.some(({ level, message }) => level === 'warn' && message.includes('"stuck"')), 'what was left alone is said')
+      assert.ok(
+        s.log.some(({ level, message }) => level === 'warn' && message.includes('"stuck"')),
+        'what was left alone is said',
+      )
     } else {
       assert.ok(s.outcome() instanceof StopTimeout, String(grace))
     }
@@ -568,7 +678,9 @@ test('the connections of all clusters end with the start, however it ends', asyn
     const run = app.start(AbortSignal.abort(), { cluster: nowhere })
     await (fails ? assert.rejects(run, /not today/) : run)
     assert.equal(clusters.length, 2)
-    for (const { client } of clusters) await assert.rejects(client.live.get(ConfigMap, ref('a')), /it was closed by this process/)
+    for (const { client } of clusters) {
+      await assert.rejects(client.live.get(ConfigMap, ref('a')), /it was closed by this process/)
+    }
   }
 })
 
@@ -603,7 +715,12 @@ test('extensions are called one after the other, with the parts that then start'
 })
 
 test('each cluster is spoken to as the start says: manager of fields, validation, frozen objects, namespaces', async () => {
-  for (const [options, expected] of [[{}, [null, false]], [{ freeze: true, fieldValidation: 'Strict' }, ['Strict', true]]] as const) {
+  for (
+    const [options, expected] of [[{}, [null, false]], [{ freeze: true, fieldValidation: 'Strict' }, [
+      'Strict',
+      true,
+    ]]] as const
+  ) {
     const app = operator({ name: 'writer' })
     const west = app.cluster('west', nowhere)
     app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
@@ -624,9 +741,13 @@ test('each cluster is spoken to as the start says: manager of fields, validation
   }
 })
 
-test('what is watched are the operator\'s namespaces, in another cluster those that are named for it', async () => {
+test("what is watched are the operator's namespaces, in another cluster those that are named for it", async () => {
   const lists = ({ requests }: Started['network']): string[] =>
-    requests.map(({ path }) => path.split('?', 1)[0]!).filter((path) => path.endsWith('/configmaps')).filter((path, at, all) => all.indexOf(path) === at).toSorted()
+    requests.map(({ path }) => path.split('?', 1)[0]!).filter((path) => path.endsWith('/configmaps')).filter((
+      path,
+      at,
+      all,
+    ) => all.indexOf(path) === at).toSorted()
   const app = operator({ name: 'x', namespaces: ['a', 'b'] })
   const same = app.cluster('same', nowhere)
   const some = app.cluster('some', nowhere, { namespaces: ['c'] })
@@ -665,42 +786,124 @@ test('a kind is kept as its declaration says, in the cluster that it names', asy
 })
 
 /** An operator of which one kind never comes, started with what its options say. */
-async function waiting(describe: (app: Operator, west: { readonly name: string }) => void, options: { syncTimeout?: '45s' | '10m' } = {}): Promise<Started> {
+async function waiting(
+  describe: (app: Operator, west: { readonly name: string }) => void,
+  options: { syncTimeout?: '45s' | '10m' } = {},
+): Promise<Started> {
   const app = operator({ name: 'x', ...options })
   const west = app.cluster('west', nowhere)
   describe(app, west)
-  const deaf: Started['network']['intercept'] = (request, next) => (/\/(secrets|configmaps)\?/.test(request.path) ? silence(request) : next(request))
+  const deaf: Started['network']['intercept'] = (
+    request,
+    next,
+  ) => (/\/(secrets|configmaps)\?/.test(request.path) ? silence(request) : next(request))
   return await starting(app, { intercept: deaf })
 }
 
 test('the first lists may take as long as the controllers say that need them', async () => {
-  const rows: readonly (readonly [string, Parameters<typeof waiting>[0], Parameters<typeof waiting>[1], number, RegExp])[] = [
-    ['the default', (app) => app.controllerFor(ConfigMap).reconcile(async () => {}), {}, 120_000, /within 2 m: configmaps/],
-    ['longer', (app) => app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {}), {}, 600_000, /within 10 m: configmaps/],
-    ['shorter', (app) => app.controllerFor(ConfigMap, { syncTimeout: '30s' }).reconcile(async () => {}), {}, 30_000, /within 30 s: configmaps/],
-    ['what it owns', (app) => app.controllerFor(Namespace, { syncTimeout: '30s' }).owns(Secret).reconcile(async () => {}), {}, 30_000, /within 30 s: secrets/],
-    ['what it watches', (app) => app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => []).reconcile(async () => {}), {}, 30_000, /within 30 s: secrets/],
-    ['of two the shorter, for what each of them needs', (app) => {
-      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
-      app.controllerFor(Secret, { name: 'b', syncTimeout: '5m' }).watches(ConfigMap, () => []).reconcile(async () => {})
-      app.controllerFor(Secret, { name: 'c', syncTimeout: '7m' }).reconcile(async () => {})
-    }, {}, 300_000, /within 5 m: configmaps \(.*\), secrets/],
-    ['one that says nothing does not cut short one that does', (app) => {
-      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
-      app.controllerFor(Namespace).watches(ConfigMap, () => []).reconcile(async () => {})
-    }, {}, 600_000, /within 10 m: configmaps/],
-    ['a kind of its own time is not held up by another', (app) => {
-      app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
-      app.controllerFor(Secret).reconcile(async () => {})
-    }, {}, 120_000, /within 2 m: secrets \([^)]*\)$/],
-    ['the operator\'s own, for controllers', (app) => app.controllerFor(ConfigMap).reconcile(async () => {}), { syncTimeout: '10m' }, 600_000, /within 10 m: configmaps/],
-    ['the operator\'s own, for what is only kept', (app) => app.cache(ConfigMap).add('task', async () => {}), { syncTimeout: '45s' }, 45_000, /within 45 s: configmaps/],
-    ['a controller\'s goes before the operator\'s', (app) => app.controllerFor(ConfigMap, { syncTimeout: '1m' }).reconcile(async () => {}), { syncTimeout: '45s' }, 60_000, /within 1 m: configmaps/],
-    ['what is said of another cluster does not count here', (app, west) => {
-      app.controllerFor(ConfigMap, { syncTimeout: '30s', cluster: west }).reconcile(async () => {})
-      app.controllerFor(ConfigMap, { name: 'here' }).reconcile(async () => {})
-    }, {}, 120_000, /within 2 m: configmaps/],
-  ]
+  const rows:
+    readonly (readonly [string, Parameters<typeof waiting>[0], Parameters<typeof waiting>[1], number, RegExp])[] = [
+      [
+        'the default',
+        (app) => app.controllerFor(ConfigMap).reconcile(async () => {}),
+        {},
+        120_000,
+        /within 2 m: configmaps/,
+      ],
+      [
+        'longer',
+        (app) => app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {}),
+        {},
+        600_000,
+        /within 10 m: configmaps/,
+      ],
+      [
+        'shorter',
+        (app) => app.controllerFor(ConfigMap, { syncTimeout: '30s' }).reconcile(async () => {}),
+        {},
+        30_000,
+        /within 30 s: configmaps/,
+      ],
+      [
+        'what it owns',
+        (app) => app.controllerFor(Namespace, { syncTimeout: '30s' }).owns(Secret).reconcile(async () => {}),
+        {},
+        30_000,
+        /within 30 s: secrets/,
+      ],
+      [
+        'what it watches',
+        (app) =>
+          app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => []).reconcile(async () => {}),
+        {},
+        30_000,
+        /within 30 s: secrets/,
+      ],
+      [
+        'of two the shorter, for what each of them needs',
+        (app) => {
+          app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+          app.controllerFor(Secret, { name: 'b', syncTimeout: '5m' }).watches(ConfigMap, () => []).reconcile(
+            async () => {},
+          )
+          app.controllerFor(Secret, { name: 'c', syncTimeout: '7m' }).reconcile(async () => {})
+        },
+        {},
+        300_000,
+        /within 5 m: configmaps \(.*\), secrets/,
+      ],
+      [
+        'one that says nothing does not cut short one that does',
+        (app) => {
+          app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+          app.controllerFor(Namespace).watches(ConfigMap, () => []).reconcile(async () => {})
+        },
+        {},
+        600_000,
+        /within 10 m: configmaps/,
+      ],
+      [
+        'a kind of its own time is not held up by another',
+        (app) => {
+          app.controllerFor(ConfigMap, { syncTimeout: '10m' }).reconcile(async () => {})
+          app.controllerFor(Secret).reconcile(async () => {})
+        },
+        {},
+        120_000,
+        /within 2 m: secrets \([^)]*\)$/,
+      ],
+      [
+        "the operator's own, for controllers",
+        (app) => app.controllerFor(ConfigMap).reconcile(async () => {}),
+        { syncTimeout: '10m' },
+        600_000,
+        /within 10 m: configmaps/,
+      ],
+      [
+        "the operator's own, for what is only kept",
+        (app) => app.cache(ConfigMap).add('task', async () => {}),
+        { syncTimeout: '45s' },
+        45_000,
+        /within 45 s: configmaps/,
+      ],
+      [
+        "a controller's goes before the operator's",
+        (app) => app.controllerFor(ConfigMap, { syncTimeout: '1m' }).reconcile(async () => {}),
+        { syncTimeout: '45s' },
+        60_000,
+        /within 1 m: configmaps/,
+      ],
+      [
+        'what is said of another cluster does not count here',
+        (app, west) => {
+          app.controllerFor(ConfigMap, { syncTimeout: '30s', cluster: west }).reconcile(async () => {})
+          app.controllerFor(ConfigMap, { name: 'here' }).reconcile(async () => {})
+        },
+        {},
+        120_000,
+        /within 2 m: configmaps/,
+      ],
+    ]
   for (const [what, describe, options, endMs, text] of rows) {
     const s = await waiting(describe, options)
     await s.clock.advance(endMs - 1)
@@ -713,12 +916,17 @@ test('the first lists may take as long as the controllers say that need them', a
 test('in another cluster it is the same', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
-  app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
+  app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => [], { cluster: west }).reconcile(
+    async () => {},
+  )
   const clock = restingClock()
   const api = new ApiServer({ clock })
   let end: unknown
-  const deaf = (request: Parameters<typeof silence>[0]) => (request.path.includes('/secrets') ? silence(request) : api.handle(request))
-  app.start(new AbortController().signal, { serves: false, clock, transport: api.handle, transports: { west: deaf } }).catch((error: unknown) => (end = error))
+  const deaf = (
+    request: Parameters<typeof silence>[0],
+  ) => (request.path.includes('/secrets') ? silence(request) : api.handle(request))
+  app.start(new AbortController().signal, { serves: false, clock, transport: api.handle, transports: { west: deaf } })
+    .catch((error: unknown) => (end = error))
   await clock.advance(29_999)
   assert.equal(end, undefined)
   await clock.advance(1)
@@ -734,7 +942,14 @@ test('a duration that cannot be meant is refused before anything is sent', async
 })
 
 test('the first keys may take as long, too, and what else is missing is named', async () => {
-  for (const [own, common, endMs, text] of [['30s', undefined, 30_000, /within 30 s/], [undefined, '45s', 45_000, /within 45 s/], ['30s', '45s', 30_000, /within 30 s/]] as const) {
+  for (
+    const [own, common, endMs, text] of [['30s', undefined, 30_000, /within 30 s/], [
+      undefined,
+      '45s',
+      45_000,
+      /within 45 s/,
+    ], ['30s', '45s', 30_000, /within 30 s/]] as const
+  ) {
     const app = operator({ name: 'x', ...(common && { syncTimeout: common }) })
     const west = app.cluster('west', nowhere)
     app.controllerFor(Namespace, { name: 'mapper', ...(own && { syncTimeout: own }) })
@@ -747,7 +962,10 @@ test('the first keys may take as long, too, and what else is missing is named', 
     const go = new Latch()
     app.extend(() => go.opened)
     const s = await starting(app, { before: (client) => create(client, 'a') })
-    s.networkOf(west).intercept = (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request))
+    s.networkOf(west).intercept = (
+      request,
+      next,
+    ) => (request.path.includes('/secrets') ? silence(request) : next(request))
     go.open()
     await s.clock.advance(0)
     await s.clock.advance(endMs - 1)
@@ -759,7 +977,7 @@ test('the first keys may take as long, too, and what else is missing is named', 
   }
 })
 
-test('sources have the operator\'s clock, log, and chance', async () => {
+test("sources have the operator's clock, log, and chance", async () => {
   for (const random of [0, 0.5]) {
     const opened: number[] = []
     const app = operator({ name: 'x' })
@@ -777,8 +995,19 @@ test('sources have the operator\'s clock, log, and chance', async () => {
     s = await starting(app, { random: () => random })
     await s.clock.advance(10_000)
     const pauses = opened.slice(1, 4).map((at, i) => Math.round(at - opened[i]!))
-    assert.deepEqual(pauses, [0, 1, 2].map((attempt) => backoffMs(attempt, { baseMs: 100, maxMs: 30_000, jitter: 0.2 }, () => random)).map(Math.round))
-    for (const text of [/^opened$/, /^Cannot read on in the source "broken": the line is dead/, /^Cannot tick in the source "mine every 10 s": no answer/]) {
+    assert.deepEqual(
+      pauses,
+      [0, 1, 2].map((attempt) => backoffMs(attempt, { baseMs: 100, maxMs: 30_000, jitter: 0.2 }, () => random)).map(
+        Math.round,
+      ),
+    )
+    for (
+      const text of [
+        /^opened$/,
+        /^Cannot read on in the source "broken": the line is dead/,
+        /^Cannot tick in the source "mine every 10 s": no answer/,
+      ]
+    ) {
       assert.ok(s.log.some(({ message }) => text.test(message)), String(text))
     }
     await s.stop()
@@ -808,7 +1037,12 @@ test('a list that fails is asked for again after a pause as random as it is told
     for (const name of ['own', 'west']) {
       times[name]!.push(asked[name]!)
       const title = name === 'own' ? 'in-memory: configmaps' : '"west": configmaps in cluster "west"'
-      assert.ok(s.log.some(({ message }) => message.startsWith(`Still waiting for the cache of cluster ${title}`) && message.includes(`reset in ${name}`)), name)
+      assert.ok(
+        s.log.some(({ message }) =>
+          message.startsWith(`Still waiting for the cache of cluster ${title}`) && message.includes(`reset in ${name}`)
+        ),
+        name,
+      )
     }
     await s.stop()
   }
@@ -847,25 +1081,32 @@ test('clients, caches and events of all clusters are measured where the operator
   const registry = new Registry()
   const app = operator({ name: 'x', metrics: { registry } })
   const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { name: 'counted', when: ours }).reconcile(async (_, { clientOf }) => create(clientOf(west), 'there'))
+  app.controllerFor(ConfigMap, { name: 'counted', when: ours }).reconcile(async (_, { clientOf }) =>
+    create(clientOf(west), 'there')
+  )
   const s = await starting(app, { serves: true })
   assert.deepEqual([s.parts?.metrics, s.parts?.health, s.parts?.meter !== undefined], [undefined, undefined, true])
   const post = async (): Promise<number> => {
     const text = await registry.metrics()
-    return Number(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} (\d+)$/m.exec(text)?.[1] ?? 0)
+    return Number(
+      /^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} (\d+)$/m.exec(text)?.[1] ?? 0,
+    )
   }
   const before = await post()
   await create(s.client, 'a')
   await s.clock.advance(0)
   assert.equal(await post() - before, 1)
-  assert.match(await registry.metrics(), /^controller_runtime_reconcile_total\{controller="counted",result="success"\} 1$/m)
+  assert.match(
+    await registry.metrics(),
+    /^controller_runtime_reconcile_total\{controller="counted",result="success"\} 1$/m,
+  )
   await s.stop()
   const unserved = await starting(app, { serves: false })
   assert.equal(unserved.parts?.meter, undefined)
   await unserved.stop()
 })
 
-test('the health server asks about the caches of every cluster and the lease, by the operator\'s clock and log', async () => {
+test("the health server asks about the caches of every cluster and the lease, by the operator's clock and log", async () => {
   const app = operator({ name: 'x', health: 0, leaderElection: true })
   const west = app.cluster('west', nowhere)
   app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
@@ -878,15 +1119,19 @@ test('the health server asks about the caches of every cluster and the lease, by
   try {
     const get = async (path: string): Promise<string> => {
       let text: string | undefined
-      const answer = health!.fetch(new Request(`http://localhost${path}`)).then(async (response) => (text = await response.text()))
+      const answer = health!.fetch(new Request(`http://localhost${path}`)).then(async (
+        response,
+      ) => (text = await response.text()))
       await s.clock.advance(5000)
-      assert.ok(text !== undefined, 'a check has its time by the operator\'s clock')
+      assert.ok(text !== undefined, "a check has its time by the operator's clock")
       return await answer
     }
     assert.match(await get('/healthz?verbose'), /^\[\+\]leader ok\n\[\+\]ping ok\n/)
     assert.match(await get('/readyz?exclude=slow&verbose'), /\[\+\]caches-synced ok/)
     assert.match(await get('/readyz'), /\[-\]slow failed/)
-    assert.ok(s.log.some(({ message }) => message === 'The check "slow" of /readyz fails: it did not answer within 5 s'))
+    assert.ok(
+      s.log.some(({ message }) => message === 'The check "slow" of /readyz fails: it did not answer within 5 s'),
+    )
     assert.ok(s.log.some(({ message }) => /^Serving health on 127\.0\.0\.1:\d+$/.test(message)))
     s.networkOf(west).intercept = silence
     clusterOf(west).cache.declare(Secret)
@@ -898,17 +1143,26 @@ test('the health server asks about the caches of every cluster and the lease, by
   assert.equal(s.outcome(), 'resolved')
 })
 
-test('definitions are looked for, installed or ignored as the start says, else the operator, and in the operator\'s name', async () => {
+test("definitions are looked for, installed or ignored as the start says, else the operator, and in the operator's name", async () => {
   const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
-  for (const [own, instead, expected] of [
-    [undefined, undefined, 'refused'], ['verify', undefined, 'refused'], ['install', undefined, 'installed'], ['ignore', undefined, 'ignored'],
-    ['install', 'verify', 'refused'], ['verify', 'install', 'installed'], ['install', 'ignore', 'ignored'],
-  ] as const) {
+  for (
+    const [own, instead, expected] of [
+      [undefined, undefined, 'refused'],
+      ['verify', undefined, 'refused'],
+      ['install', undefined, 'installed'],
+      ['ignore', undefined, 'ignored'],
+      ['install', 'verify', 'refused'],
+      ['verify', 'install', 'installed'],
+      ['install', 'ignore', 'ignored'],
+    ] as const
+  ) {
     const app = operator({ name: 'installer', ...(own && { crds: own }) })
     app.controllerFor(Thing).reconcile(async () => {})
     const s = await starting(app, instead ? { crds: instead } : {})
     await s.clock.advance(1000)
-    const written = s.network.requests.filter(({ method, path }) => method !== 'GET' && path.includes('/customresourcedefinitions'))
+    const written = s.network.requests.filter(({ method, path }) =>
+      method !== 'GET' && path.includes('/customresourcedefinitions')
+    )
     const got = written.length > 0 ? 'installed' : s.outcome() instanceof Error ? 'refused' : 'ignored'
     assert.equal(got, expected, `${own} ${instead}`)
     for (const { path } of written) assert.match(path, /fieldManager=installer/)
@@ -922,21 +1176,34 @@ test('definitions are installed where their kinds are owned or watched, and nowh
   const app = operator({ name: 'x', crds: 'install' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { name: 'there', cluster: west }).owns(kind('Owned')).reconcile(async () => {})
-  app.controllerFor(ConfigMap, { name: 'here' }).owns(kind('Mine')).watches(kind('Watched'), () => [], { cluster: west }).reconcile(async () => {})
+  app.controllerFor(ConfigMap, { name: 'here' }).owns(kind('Mine')).watches(kind('Watched'), () => [], {
+    cluster: west,
+  }).reconcile(async () => {})
   app.cache(kind('Kept')).cache(kind('Far'), { cluster: west })
   const s = await starting(app)
   await s.clock.advance(1000)
   const installed = ({ requests }: Started['network']): string[] =>
     requests.flatMap(({ method, path, body }) =>
-      method === 'POST' && path.includes('/customresourcedefinitions') ? [(JSON.parse(body as string) as CustomResourceDefinition).spec.names.plural] : [])
-  assert.deepEqual([installed(s.network).toSorted(), installed(s.networkOf(west)).toSorted()], [['kepts', 'mines'], ['fars', 'owneds', 'watcheds']])
+      method === 'POST' && path.includes('/customresourcedefinitions')
+        ? [(JSON.parse(body as string) as CustomResourceDefinition).spec.names.plural]
+        : []
+    )
+  assert.deepEqual([installed(s.network).toSorted(), installed(s.networkOf(west)).toSorted()], [['kepts', 'mines'], [
+    'fars',
+    'owneds',
+    'watcheds',
+  ]])
   await s.stop()
 })
 
 test('a process that leads and cannot renew is not healthy', async () => {
   let skipMs = 0
   const clock = restingClock()
-  const ahead = { now: () => clock.now() + skipMs, monotonic: () => clock.monotonic() + skipMs, after: clock.after.bind(clock) }
+  const ahead = {
+    now: () => clock.now() + skipMs,
+    monotonic: () => clock.monotonic() + skipMs,
+    after: clock.after.bind(clock),
+  }
   const app = operator({ name: 'x', health: 0, leaderElection: true })
   app.add('task', ({ signal }) => aborted(signal))
   const s = await starting(app, { clock, ahead, serves: true })
@@ -974,9 +1241,14 @@ test('the configuration of a cluster is asked for at each start, of one that sta
   app.add('task', async () => {})
   const east = app.cluster('east', { server: 'http://127.0.0.1:9' })
   const servers: (string | undefined)[][] = []
-  app.extend(({ clusterOf, cluster }) => void servers.push([cluster, clusterOf(west), clusterOf(east)].map(({ config }) => config?.server)))
+  app.extend(({ clusterOf, cluster }) =>
+    void servers.push([cluster, clusterOf(west), clusterOf(east)].map(({ config }) => config?.server))
+  )
   for (let start = 0; start < 2; start++) await app.start(AbortSignal.abort(), { cluster: nowhere })
-  assert.deepEqual(servers, [1, 2].map((start) => ['http://127.0.0.1:1', `http://127.0.0.1:${start}`, 'http://127.0.0.1:9']))
+  assert.deepEqual(
+    servers,
+    [1, 2].map((start) => ['http://127.0.0.1:1', `http://127.0.0.1:${start}`, 'http://127.0.0.1:9']),
+  )
   await (await starting(app)).stop()
   assert.equal(asked, 2)
 })
@@ -992,9 +1264,16 @@ test('the configurations of other clusters that a start is given go before those
   const stop = new AbortController()
   const started = new Latch()
   app.extend((made) => (parts = made, started.open()))
-  const running = app.start(stop.signal, { cluster: nowhere, clusters: { west: { server: 'https://127.0.0.1:2' }, late: { server: 'https://127.0.0.1:3' } }, serves: false })
+  const running = app.start(stop.signal, {
+    cluster: nowhere,
+    clusters: { west: { server: 'https://127.0.0.1:2' }, late: { server: 'https://127.0.0.1:3' } },
+    serves: false,
+  })
   await started.opened
-  assert.deepEqual(app.description.clusters.map((each) => parts!.clusterOf(each).config?.server), ['https://127.0.0.1:2', 'https://127.0.0.1:3'])
+  assert.deepEqual(app.description.clusters.map((each) => parts!.clusterOf(each).config?.server), [
+    'https://127.0.0.1:2',
+    'https://127.0.0.1:3',
+  ])
   stop.abort()
   await running
 })
@@ -1004,7 +1283,10 @@ test('what a report tells of another cluster has its name: the key, the causes a
   const west = app.cluster('west', nowhere)
   const reports: ReconcileReport[] = []
   app.controllerFor(ConfigMap, { name: 'here', when: ours })
-    .watches(Secret, ({ metadata }) => [ref(metadata.name)], { cluster: west, when: ({ metadata }) => metadata.namespace === 'default' })
+    .watches(Secret, ({ metadata }) => [ref(metadata.name)], {
+      cluster: west,
+      when: ({ metadata }) => metadata.namespace === 'default',
+    })
     .reconcileKey(async ({ name }, { client, clientOf }) => {
       for (const each of [client, clientOf(west)]) await each.apply(Secret, { metadata: ref(`kube-${name}`), data: {} })
     })
@@ -1017,6 +1299,10 @@ test('what a report tells of another cluster has its name: the key, the causes a
   assert.deepEqual([there?.cluster, there?.causes], ['west', ['added']])
   const [here] = reports.filter(({ controller }) => controller === 'here')
   assert.deepEqual([here?.cluster, here?.causes], [undefined, ['Secret added in west']])
-  assert.deepEqual(here?.writes.map(({ kind, key, cluster }) => [kind, key, cluster]), [['Secret', 'default/kube-b', undefined], ['Secret', 'default/kube-b', 'west']])
+  assert.deepEqual(here?.writes.map(({ kind, key, cluster }) => [kind, key, cluster]), [[
+    'Secret',
+    'default/kube-b',
+    undefined,
+  ], ['Secret', 'default/kube-b', 'west']])
   await s.stop()
 })

@@ -50,7 +50,12 @@ test('a retry that is taken back for a key that is asked for earlier changes nei
     assert.equal(keys.cancelRetry('a'), true)
   }
   assert.equal(keys.entries, 3)
-  assert.deepEqual([keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries], ['a', 'b', 'c', 0])
+  assert.deepEqual([keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries], [
+    'a',
+    'b',
+    'c',
+    0,
+  ])
 })
 
 test('what is cleared is gone, and what is added afterwards comes once', () => {
@@ -75,8 +80,15 @@ test('a table of keys that come and go has room for as many as were there at onc
 test('a table that grows keeps all that is known of each key, and makes room a column at a time', () => {
   const table = new KeyTable<number>()
   const columns = () => [
-    table.status, table.priority, table.addedMs, table.turnPriority, table.takenMs,
-    table.byPriority.before, table.byPriority.after, table.byAge.before, table.byAge.after,
+    table.status,
+    table.priority,
+    table.addedMs,
+    table.turnPriority,
+    table.takenMs,
+    table.byPriority.before,
+    table.byPriority.after,
+    table.byAge.before,
+    table.byAge.after,
   ]
   const valueOf = (column: number, row: number): number => (row * 9 + column) % 251
   let lengths = columns().map(({ length }) => length)
@@ -162,7 +174,9 @@ test('after a burst that was given back, priorities and age hold as before', () 
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 1000; i++) state.add(`burst-${i}`, i % 7, 0)
     for (let key = state.take(0); key !== undefined; key = state.take(0)) state.done(key)
-    for (const [key, priority] of [['low', -5], ['a', 0], ['high', 9], ['raised', -9], ['raised', 12]] as const) state.add(key, priority, 0)
+    for (const [key, priority] of [['low', -5], ['a', 0], ['high', 9], ['raised', -9], ['raised', 12]] as const) {
+      state.add(key, priority, 0)
+    }
     assert.deepEqual([...state.depths()].sort(([a], [b]) => a - b), [[-5, 1], [0, 1], [9, 1], [12, 1]])
     const order: (string | undefined)[] = []
     for (let i = 0; i < 4; i++) order.push(state.take(0))

@@ -5,7 +5,7 @@ import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
 import { partMeter } from '../../lib/manager/part_meter.ts'
-import { memoryMeter, type MemoryMeter } from '../observe/memory_meter.ts'
+import { type MemoryMeter, memoryMeter } from '../observe/memory_meter.ts'
 import { QueueModel } from './queue_model.ts'
 
 const never = new AbortController().signal
@@ -113,9 +113,18 @@ test('delayed keys are counted by themselves, and neither in the depth nor as ad
   queue.retry('b')
   queue.add('now', { afterMs: 0 })
   queue.done((await queue.get(never))!)
-  assert.deepEqual([value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total'), value(meter, 'retries_total')], [2, {}, 1, 2])
+  assert.deepEqual([
+    value(meter, 'delayed_items'),
+    depths(meter),
+    value(meter, 'adds_total'),
+    value(meter, 'retries_total'),
+  ], [2, {}, 1, 2])
   await clock.advance(100)
-  assert.deepEqual([value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total')], [0, { 0: 1, '-100': 1 }, 3])
+  assert.deepEqual([value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total')], [
+    0,
+    { 0: 1, '-100': 1 },
+    3,
+  ])
 })
 
 test('a key whose delay ended and that is added again, or is delayed and added plainly, is counted once', async () => {
@@ -214,86 +223,97 @@ test('whatever is done, the queue hands out what the plain model does, and its m
   const key = fc.constantFrom('a', 'b', 'c', 'd')
   const priority = fc.constantFrom(0, 0, -100, 5)
   const operation = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key, priority, afterMs: fc.constantFrom(0, 0, 3, 20) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ do: fc.constant('add' as const), key, priority, afterMs: fc.constantFrom(0, 0, 3, 20) }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('retry' as const), key, priority }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('get' as const) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('done' as const), key }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), key }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 5, 300) }) },
   )
-  await fc.assert(fc.asyncProperty(fc.array(operation, { maxLength: 120, size: 'max' }), fc.boolean(), async (operations, drain) => {
-    const clock = new FakeClock()
-    const meter = memoryMeter()
-    const aging = { patienceMs: 25, every: 3 }
-    const queue = new WorkQueue<string>({ clock, meter, aging, ...LABELS })
-    const model = new QueueModel(aging.patienceMs, aging.every)
-    const [retried, failures] = [[] as string[], new Map<string, number>()]
-    const count = { got: 0, done: 0 }
-    const take = async (): Promise<void> => {
-      const key = model.take(clock.monotonic())
-      assert.equal(await queue.get(never), key)
-      count.got++
-    }
-    const done = (key: string): void => {
-      if (model.working.some((each) => each.key === key)) count.done++
-      model.done(key, clock.monotonic())
-      queue.done(key)
-    }
-    for (const each of operations) {
-      const now = clock.monotonic()
-      switch (each.do) {
-        case 'add':
-          queue.add(each.key, each)
-          if (each.afterMs > 0) retried.push(each.key), model.addAt(each.key, now + each.afterMs, each.priority, false)
-          else model.add(each.key, each.priority, now)
-          break
-        case 'retry': {
-          const times = failures.get(each.key) ?? 0
-          failures.set(each.key, times + 1)
-          retried.push(each.key)
-          assert.equal(queue.retry(each.key, each), 5 * 2 ** times)
-          model.addAt(each.key, now + 5 * 2 ** times, each.priority, true)
-          break
-        }
-        case 'get':
-          if (model.ready.length > 0) await take()
-          break
-        case 'done':
-          done(each.key)
-          break
-        case 'forget':
-          failures.delete(each.key)
-          queue.forget(each.key)
-          model.cancelRetry(each.key)
-          break
-        case 'pass':
-          await clock.advance(each.ms)
-          for (let due = model.nextDueMs(); due !== undefined && due <= clock.monotonic(); due = model.nextDueMs()) model.promote(due)
-          break
+  await fc.assert(
+    fc.asyncProperty(fc.array(operation, { maxLength: 120, size: 'max' }), fc.boolean(), async (operations, drain) => {
+      const clock = new FakeClock()
+      const meter = memoryMeter()
+      const aging = { patienceMs: 25, every: 3 }
+      const queue = new WorkQueue<string>({ clock, meter, aging, ...LABELS })
+      const model = new QueueModel(aging.patienceMs, aging.every)
+      const [retried, failures] = [[] as string[], new Map<string, number>()]
+      const count = { got: 0, done: 0 }
+      const take = async (): Promise<void> => {
+        const key = model.take(clock.monotonic())
+        assert.equal(await queue.get(never), key)
+        count.got++
       }
-      meter.scrape()
-      const expected = Object.fromEntries([...model.depths()].map(([priority, count]) => [String(priority), count]))
-      assert.deepEqual(depths(meter), expected)
-      assert.deepEqual(
-        ['adds_total', 'retries_total', 'delayed_items', 'queue_duration_seconds', 'work_duration_seconds'].map((name) =>
-          meter.value(`workqueue_${name}`, LABELS) ?? 0
-        ),
-        [model.turnsAdded, retried.length, model.delayed.length, count.got, count.done],
-      )
-    }
-    // Shut down: the delayed ones are dropped, the rest is handed out, and then there is nothing left, no timer, no series.
-    let ended = false
-    const end = queue.shutDown({ drain }).then(() => (ended = true))
-    queue.add('too late')
-    for (const { key } of [...model.working]) done(key)
-    while (model.ready.length > 0) {
-      const next = model.ready.length
-      await take()
-      assert.equal(ended && drain, false, `it was drained with ${next} keys to go`)
+      const done = (key: string): void => {
+        if (model.working.some((each) => each.key === key)) count.done++
+        model.done(key, clock.monotonic())
+        queue.done(key)
+      }
+      for (const each of operations) {
+        const now = clock.monotonic()
+        switch (each.do) {
+          case 'add':
+            queue.add(each.key, each)
+            if (each.afterMs > 0) {
+              retried.push(each.key), model.addAt(each.key, now + each.afterMs, each.priority, false)
+            } else model.add(each.key, each.priority, now)
+            break
+          case 'retry': {
+            const times = failures.get(each.key) ?? 0
+            failures.set(each.key, times + 1)
+            retried.push(each.key)
+            assert.equal(queue.retry(each.key, each), 5 * 2 ** times)
+            model.addAt(each.key, now + 5 * 2 ** times, each.priority, true)
+            break
+          }
+          case 'get':
+            if (model.ready.length > 0) await take()
+            break
+          case 'done':
+            done(each.key)
+            break
+          case 'forget':
+            failures.delete(each.key)
+            queue.forget(each.key)
+            model.cancelRetry(each.key)
+            break
+          case 'pass':
+            await clock.advance(each.ms)
+            for (
+              let due = model.nextDueMs();
+              due !== undefined && due <= clock.monotonic();
+              due = model.nextDueMs()
+            ) model.promote(due)
+            break
+        }
+        meter.scrape()
+        const expected = Object.fromEntries([...model.depths()].map(([priority, count]) => [String(priority), count]))
+        assert.deepEqual(depths(meter), expected)
+        assert.deepEqual(
+          ['adds_total', 'retries_total', 'delayed_items', 'queue_duration_seconds', 'work_duration_seconds'].map((
+            name,
+          ) => meter.value(`workqueue_${name}`, LABELS) ?? 0),
+          [model.turnsAdded, retried.length, model.delayed.length, count.got, count.done],
+        )
+      }
+      // Shut down: the delayed ones are dropped, the rest is handed out, and then there is nothing left, no timer, no series.
+      let ended = false
+      const end = queue.shutDown({ drain }).then(() => (ended = true))
+      queue.add('too late')
       for (const { key } of [...model.working]) done(key)
-    }
-    await end
-    assert.deepEqual([await queue.get(never), queue.idle, queue.delayed, clock.pending], [undefined, true, 0, 0])
-    assert.deepEqual(meter.series(), [])
-  }), { numRuns: 60 })
+      while (model.ready.length > 0) {
+        const next = model.ready.length
+        await take()
+        assert.equal(ended && drain, false, `it was drained with ${next} keys to go`)
+        for (const { key } of [...model.working]) done(key)
+      }
+      await end
+      assert.deepEqual([await queue.get(never), queue.idle, queue.delayed, clock.pending], [undefined, true, 0, 0])
+      assert.deepEqual(meter.series(), [])
+    }),
+    { numRuns: 60 },
+  )
 })

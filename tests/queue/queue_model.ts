@@ -90,7 +90,9 @@ export class QueueModel {
 
   take(nowMs: number): string | undefined {
     if (this.ready.length === 0) return undefined
-    const first = this.ready.reduce((a, b) => b.priority > a.priority || (b.priority === a.priority && b.place < a.place) ? b : a)
+    const first = this.ready.reduce((a, b) =>
+      b.priority > a.priority || (b.priority === a.priority && b.place < a.place) ? b : a
+    )
     const oldest = this.ready[0]!
     const byAge = oldest !== first && this.#sinceAged >= this.#every - 1 && nowMs - oldest.addedMs >= this.#patienceMs
     this.#sinceAged = byAge ? 0 : Math.min(this.#sinceAged + 1, this.#every - 1)

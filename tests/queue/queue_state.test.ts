@@ -8,7 +8,13 @@ const AGING = { patienceMs: 20, every: 3 }
 
 type Operation =
   | { readonly do: 'add'; readonly key: string; readonly priority: number }
-  | { readonly do: 'addAt'; readonly key: string; readonly priority: number; readonly ms: number; readonly retry: boolean }
+  | {
+    readonly do: 'addAt'
+    readonly key: string
+    readonly priority: number
+    readonly ms: number
+    readonly retry: boolean
+  }
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'take' | 'dropDelayed' }
   | { readonly do: 'done' | 'forget'; readonly key: string }
@@ -94,7 +100,10 @@ const key = fc.constantFrom('a', 'b', 'c', 'd', 'e')
 const priority = fc.constantFrom(0, 0, 0, -100, -100, 7, 0.5)
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key, priority }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('addAt' as const), key, priority, ms: fc.nat(50), retry: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('addAt' as const), key, priority, ms: fc.nat(50), retry: fc.boolean() }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(15) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('done' as const), key }) },
@@ -103,20 +112,31 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 )
 
 test('whatever is done to it, it does what the plain model does, and keeps the bound of aging', () => {
-  fc.assert(fc.property(fc.array(operation, { maxLength: 400, size: 'max' }), (operations) => {
-    const pair = new Pair()
-    for (const each of operations) pair.do(each)
-    pair.finish()
-  }), { numRuns: 200 })
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 400, size: 'max' }), (operations) => {
+      const pair = new Pair()
+      for (const each of operations) pair.do(each)
+      pair.finish()
+    }),
+    { numRuns: 200 },
+  )
 })
 
 test('it does so over a million operations, with many keys, many priorities and a backlog', () => {
-  fc.assert(fc.property(fc.integer(), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 60 }), (seed, keys, priorities) => {
-    const pair = new Pair()
-    const random = randomNumbers(seed)
-    for (let i = 0; i < 10_000; i++) pair.do(randomOperation(random, keys, priorities))
-    pair.finish()
-  }), { numRuns: 100 })
+  fc.assert(
+    fc.property(
+      fc.integer(),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 1, max: 60 }),
+      (seed, keys, priorities) => {
+        const pair = new Pair()
+        const random = randomNumbers(seed)
+        for (let i = 0; i < 10_000; i++) pair.do(randomOperation(random, keys, priorities))
+        pair.finish()
+      },
+    ),
+    { numRuns: 100 },
+  )
 })
 
 /** mulberry32. */
@@ -206,7 +226,9 @@ test('done of a key that was not handed out changes nothing', () => {
 
 test('of several delays the earliest and the highest priority count, and equal times leave in the order they were asked for', () => {
   const state = new QueueState<string>()
-  for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) state.addAt(key, due, 0, false)
+  for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) {
+    state.addAt(key, due, 0, false)
+  }
   assert.equal(state.nextDueMs(), 20)
   state.promote(30)
   assert.deepEqual([takeAll(state), state.nextDueMs()], [['late', 'x', 'y'], undefined])
@@ -257,7 +279,13 @@ test('a retry can be taken back, and what was asked for stays', () => {
 })
 
 test('a key that waited for the patience has its turn by the promised hand-out, however many urgent ones come', () => {
-  for (const { patienceMs, every, before } of [{ patienceMs: 1000, every: 8, before: 0 }, { patienceMs: 50, every: 2, before: 5 }]) {
+  for (
+    const { patienceMs, every, before } of [{ patienceMs: 1000, every: 8, before: 0 }, {
+      patienceMs: 50,
+      every: 2,
+      before: 5,
+    }]
+  ) {
     const state = new QueueState<string>({ patienceMs, every })
     for (let i = 0; i < before; i++) state.add(`before-${i}`, -100, 0)
     state.add('starved', -100, 0)

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exponentialLimiter, fastSlowLimiter, maxOf, tokenBucketLimiter, withMaxWait } from '../../lib/queue/rate_limiter.ts'
+import {
+  exponentialLimiter,
+  fastSlowLimiter,
+  maxOf,
+  tokenBucketLimiter,
+  withMaxWait,
+} from '../../lib/queue/rate_limiter.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 const times = <T>(count: number, what: () => T): T[] => Array.from({ length: count }, what)
@@ -18,7 +24,12 @@ test('a forgotten key begins anew, and another one does not', () => {
   const limiter = exponentialLimiter<string>({ baseMs: 100, maxMs: 150 })
   assert.deepEqual([limiter.when('a'), limiter.when('a'), limiter.when('b')], [100, 150, 100])
   limiter.forget('a')
-  assert.deepEqual([limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')], [0, 1, 100, 150])
+  assert.deepEqual([limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')], [
+    0,
+    1,
+    100,
+    150,
+  ])
 })
 
 test('fast for the first failures of a key, slow from then on, fast again when it is forgotten', () => {
@@ -52,7 +63,11 @@ test('the default bucket is client-go’s: ten a second, a hundred at once', () 
 
 test('the largest of several asks all of them each time, and counts as the one that counted most', () => {
   const bucket = tokenBucketLimiter<string>({ qps: 1, burst: 2, clock: new FakeClock() })
-  const limiter = maxOf<string>(exponentialLimiter(), fastSlowLimiter({ fastMs: 7, slowMs: 3000, fastTries: 3 }), bucket)
+  const limiter = maxOf<string>(
+    exponentialLimiter(),
+    fastSlowLimiter({ fastMs: 7, slowMs: 3000, fastTries: 3 }),
+    bucket,
+  )
   assert.deepEqual(times(4, () => limiter.when('a')), [7, 10, 1000, 3000])
   assert.equal(limiter.failures('a'), 4)
   // The bucket was asked each time, though another one decided.
@@ -73,17 +88,26 @@ test('what no limiter can work with is refused when it is made', () => {
   const clock = new FakeClock()
   for (
     const [make, message] of [
-      [() => exponentialLimiter({ baseMs: NaN }), 'Cannot make a rate limiter: baseMs is NaN, and must be a finite number, 0 or more'],
+      [
+        () => exponentialLimiter({ baseMs: NaN }),
+        'Cannot make a rate limiter: baseMs is NaN, and must be a finite number, 0 or more',
+      ],
       [
         () => exponentialLimiter({ maxMs: Infinity }),
         'Cannot make a rate limiter: maxMs is Infinity, and must be a finite number, 0 or more',
       ],
-      [() => exponentialLimiter({ baseMs: -1 }), 'Cannot make a rate limiter: baseMs is -1, and must be a finite number, 0 or more'],
+      [
+        () => exponentialLimiter({ baseMs: -1 }),
+        'Cannot make a rate limiter: baseMs is -1, and must be a finite number, 0 or more',
+      ],
       [
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
         'Cannot make a rate limiter: fastTries is 1.5, and must be a whole number, 0 or more',
       ],
-      [() => exponentialLimiter({ maxMs: -1 }), 'Cannot make a rate limiter: maxMs is -1, and must be a finite number, 0 or more'],
+      [
+        () => exponentialLimiter({ maxMs: -1 }),
+        'Cannot make a rate limiter: maxMs is -1, and must be a finite number, 0 or more',
+      ],
       [
         () => fastSlowLimiter({ fastMs: -1, slowMs: 2, fastTries: 1 }),
         'Cannot make a rate limiter: fastMs is -1, and must be a finite number, 0 or more',
@@ -96,12 +120,24 @@ test('what no limiter can work with is refused when it is made', () => {
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: -1 }),
         'Cannot make a rate limiter: fastTries is -1, and must be a whole number, 0 or more',
       ],
-      [() => tokenBucketLimiter({ qps: Infinity, clock }), 'Cannot make a rate limiter: qps is Infinity, and must be above 0'],
-      [() => tokenBucketLimiter({ burst: 1.5, clock }), 'Cannot make a rate limiter: burst is 1.5, and must be a whole number from 1 on'],
+      [
+        () => tokenBucketLimiter({ qps: Infinity, clock }),
+        'Cannot make a rate limiter: qps is Infinity, and must be above 0',
+      ],
+      [
+        () => tokenBucketLimiter({ burst: 1.5, clock }),
+        'Cannot make a rate limiter: burst is 1.5, and must be a whole number from 1 on',
+      ],
       [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
-      [() => tokenBucketLimiter({ burst: 0, clock }), 'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on'],
+      [
+        () => tokenBucketLimiter({ burst: 0, clock }),
+        'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on',
+      ],
       [() => maxOf(), 'Cannot make a rate limiter: the largest of no limiters is asked for'],
-      [() => withMaxWait(exponentialLimiter(), -5), 'Cannot make a rate limiter: maxMs is -5, and must be a finite number, 0 or more'],
+      [
+        () => withMaxWait(exponentialLimiter(), -5),
+        'Cannot make a rate limiter: maxMs is -5, and must be a finite number, 0 or more',
+      ],
     ] as const
   ) {
     assert.throws(make, { name: 'RangeError', message })

@@ -109,7 +109,11 @@ test('a delayed key comes at its time; two delays keep the earlier; one timer se
 test('a timer that fires early promotes nothing early, and is set again', async () => {
   const timers: { fire: () => void; ms: number }[] = []
   let now = 0
-  const clock: Clock = { now: () => now, monotonic: () => now, after: (ms, fire) => (timers.push({ fire, ms }), () => {}) }
+  const clock: Clock = {
+    now: () => now,
+    monotonic: () => now,
+    after: (ms, fire) => (timers.push({ fire, ms }), () => {}),
+  }
   const queue = new WorkQueue<string>({ clock })
   queue.add('a', { afterMs: 10 })
   now = 9.4
@@ -152,7 +156,9 @@ test('draining waits for what is in work and for what it brings back; every drai
   await queue.get(never)
   queue.add('a')
   let drained = 0
-  const drains = [queue.shutDown({ drain: true }), queue.shutDown({ drain: true })].map((drain) => drain.then(() => drained++))
+  const drains = [queue.shutDown({ drain: true }), queue.shutDown({ drain: true })].map((drain) =>
+    drain.then(() => drained++)
+  )
   queue.done('a')
   await nextTurn()
   assert.equal(drained, 0)
@@ -339,8 +345,16 @@ test('a limiter that throws or returns nonsense costs no key its retry: the defa
     const clock = new FakeClock()
     const lines: string[] = []
     const log = { ...silentLog, error: (line: string) => void lines.push(line) }
-    const queue = new WorkQueue<string>({ clock, log, limiter: { when: fails, failures: fails, forget: () => void fails() } })
-    assert.deepEqual([queue.failures('a'), queue.retry('a'), queue.retry('a'), queue.failures('a'), queue.failures('b')], [0, 5, 10, 2, 0], String(fails))
+    const queue = new WorkQueue<string>({
+      clock,
+      log,
+      limiter: { when: fails, failures: fails, forget: () => void fails() },
+    })
+    assert.deepEqual(
+      [queue.failures('a'), queue.retry('a'), queue.retry('a'), queue.failures('a'), queue.failures('b')],
+      [0, 5, 10, 2, 0],
+      String(fails),
+    )
     queue.add('b', { rateLimited: true })
     await clock.advance(5)
     assert.deepEqual([queue.length, queue.delayed], [2, 0])
@@ -354,7 +368,10 @@ test('a limiter that throws or returns nonsense costs no key its retry: the defa
 test('a limiter that fails now and then still counts by itself when it works', () => {
   let isBroken = false
   const own = exponentialLimiter<string>({ baseMs: 100 })
-  const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: { ...own, when: (key) => (isBroken ? assert.fail('mine') : own.when(key)) } })
+  const queue = new WorkQueue<string>({
+    clock: new FakeClock(),
+    limiter: { ...own, when: (key) => (isBroken ? assert.fail('mine') : own.when(key)) },
+  })
   assert.equal(queue.retry('a'), 100)
   isBroken = true
   assert.equal(queue.retry('a'), 5)
@@ -442,8 +459,14 @@ test('what cannot be added is refused, and nothing is queued or counted', () => 
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const refused = (add: () => void, message: string): void => assert.throws(add, { name: 'RangeError', message })
   for (const priority of [NaN, Infinity]) {
-    refused(() => queue.add('a', { priority }), `Cannot add "a": its priority is ${priority}, and must be a finite number`)
-    refused(() => queue.retry('a', { priority }), `Cannot add "a": its priority is ${priority}, and must be a finite number`)
+    refused(
+      () => queue.add('a', { priority }),
+      `Cannot add "a": its priority is ${priority}, and must be a finite number`,
+    )
+    refused(
+      () => queue.retry('a', { priority }),
+      `Cannot add "a": its priority is ${priority}, and must be a finite number`,
+    )
   }
   refused(() => queue.add('a', { afterMs: NaN, rateLimited: true }), 'Cannot add "a": its delay is NaN')
   assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 0, 0])
@@ -469,37 +492,42 @@ test('with any number of workers and any adds, no key is in two hands and none i
   })
   const many = { maxLength: 25, size: 'max' } as const
   const workers = fc.integer({ min: 1, max: 4 })
-  await fc.assert(fc.asyncProperty(workers, fc.array(add, many), fc.array(fc.nat(6), many), async (count, adds, works) => {
-    const clock = new FakeClock()
-    const queue = new WorkQueue<string>({ clock })
-    const inWork = new Set<string>()
-    const stop = new AbortController()
-    const lastAdded = new Map<string, number>()
-    const lastBegun = new Map<string, number>()
-    let step = 0
-    const work = async (): Promise<void> => {
-      for (let key = await queue.get(stop.signal); key !== undefined; key = await queue.get(stop.signal)) {
-        assert.ok(!inWork.has(key), `"${key}" is in two hands`)
-        inWork.add(key)
-        lastBegun.set(key, step++)
-        const ms = works.shift() ?? 0
-        if (ms > 0) await new Promise<void>((resolve) => void clock.after(ms, resolve))
-        inWork.delete(key)
-        queue.done(key)
+  await fc.assert(
+    fc.asyncProperty(workers, fc.array(add, many), fc.array(fc.nat(6), many), async (count, adds, works) => {
+      const clock = new FakeClock()
+      const queue = new WorkQueue<string>({ clock })
+      const inWork = new Set<string>()
+      const stop = new AbortController()
+      const lastAdded = new Map<string, number>()
+      const lastBegun = new Map<string, number>()
+      let step = 0
+      const work = async (): Promise<void> => {
+        for (let key = await queue.get(stop.signal); key !== undefined; key = await queue.get(stop.signal)) {
+          assert.ok(!inWork.has(key), `"${key}" is in two hands`)
+          inWork.add(key)
+          lastBegun.set(key, step++)
+          const ms = works.shift() ?? 0
+          if (ms > 0) await new Promise<void>((resolve) => void clock.after(ms, resolve))
+          inWork.delete(key)
+          queue.done(key)
+        }
       }
-    }
-    const workers = Array.from({ length: count }, work)
-    for (const { key, afterMs, passMs, priority } of adds) {
-      lastAdded.set(key, step++)
-      queue.add(key, { afterMs, priority })
-      if (passMs > 0) await clock.advance(passMs)
-    }
-    await clock.advance(1000)
-    assert.deepEqual([queue.idle, queue.delayed, inWork.size], [true, 0, 0])
-    for (const [key, at] of lastAdded) assert.ok((lastBegun.get(key) ?? -1) > at, `"${key}" was not worked on after it was added last`)
-    await queue.shutDown({ drain: true })
-    await Promise.all(workers)
-  }), { numRuns: 60 })
+      const workers = Array.from({ length: count }, work)
+      for (const { key, afterMs, passMs, priority } of adds) {
+        lastAdded.set(key, step++)
+        queue.add(key, { afterMs, priority })
+        if (passMs > 0) await clock.advance(passMs)
+      }
+      await clock.advance(1000)
+      assert.deepEqual([queue.idle, queue.delayed, inWork.size], [true, 0, 0])
+      for (const [key, at] of lastAdded) {
+        assert.ok((lastBegun.get(key) ?? -1) > at, `"${key}" was not worked on after it was added last`)
+      }
+      await queue.shutDown({ drain: true })
+      await Promise.all(workers)
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test('many keys that come due at the same time are added in several turns of the event loop, all of them, in their order', async () => {

@@ -38,7 +38,12 @@ test('a server certificate carries its names and addresses, and is signed by its
   assert.equal(leaf.ca, false)
   assert.equal(leaf.subjectAltName?.split(', ').slice(0, 2).join(), 'DNS:localhost,DNS:*.svc.cluster.local')
   for (
-    const bytes of ['87047f000001', `8710${'00'.repeat(15)}01`, `8710${'00'.repeat(10)}ffff01020304`, `8710fe80${'00'.repeat(10)}00010002`]
+    const bytes of [
+      '87047f000001',
+      `8710${'00'.repeat(15)}01`,
+      `8710${'00'.repeat(10)}ffff01020304`,
+      `8710fe80${'00'.repeat(10)}00010002`,
+    ]
   ) {
     assert.ok(contains(leaf.raw, bytes), `address ${bytes}`)
   }
@@ -50,7 +55,11 @@ test('a server certificate carries its names and addresses, and is signed by its
 
 test('a client certificate names a user and groups', async () => {
   const authority = await createAuthority()
-  const { cert } = await authority.issue({ commonName: 'jörg', organizations: ['system:masters', 'dev'], usage: 'client' })
+  const { cert } = await authority.issue({
+    commonName: 'jörg',
+    organizations: ['system:masters', 'dev'],
+    usage: 'client',
+  })
   const leaf = new X509Certificate(cert)
   assert.deepEqual(subjectOf(leaf), ['O=system:masters', 'O=dev', 'CN=jörg'])
   assert.ok(contains(leaf.raw, '0603551d25040c300a06082b06010505070302'), 'extendedKeyUsage: clientAuth')
@@ -108,7 +117,10 @@ test("another tool's authority, with an RSA key, keeps its subject and key id to
 test('what is no authority, or not its key, is refused without showing the key', async () => {
   const [a, b] = [(await createAuthority()).save(), (await createAuthority()).save()]
   const refused = async (ca: string, key: string, message: RegExp): Promise<void> => {
-    await assert.rejects(openAuthority(ca, key), (error: Error) => message.test(error.message) && !error.message.includes('BEGIN'))
+    await assert.rejects(
+      openAuthority(ca, key),
+      (error: Error) => message.test(error.message) && !error.message.includes('BEGIN'),
+    )
   }
   await refused(a.ca, b.key, /^Cannot open a certificate authority: the certificate belongs to another key$/)
   await refused(NOT_AN_AUTHORITY.cert, NOT_AN_AUTHORITY.key, /the certificate is not an authority's$/)
@@ -122,8 +134,14 @@ test('a request that could not work is refused', async () => {
     authority.issue({ commonName: 'x', usage: 'server' }),
     /Cannot issue a certificate for "x": a server needs a DNS name or an IP address/,
   )
-  await assert.rejects(authority.issue({ commonName: 'x', usage: 'server', ipAddresses: ['1.2.3'] }), /"1.2.3" is not an IP address/)
-  await assert.rejects(authority.issue({ commonName: 'x', usage: 'server', dnsNames: ['bücher'] }), /"bücher" is not a DNS name in ASCII/)
+  await assert.rejects(
+    authority.issue({ commonName: 'x', usage: 'server', ipAddresses: ['1.2.3'] }),
+    /"1.2.3" is not an IP address/,
+  )
+  await assert.rejects(
+    authority.issue({ commonName: 'x', usage: 'server', dnsNames: ['bücher'] }),
+    /"bücher" is not a DNS name in ASCII/,
+  )
 })
 
 test('TLS: both sides accept what one authority issued, and nothing else', async () => {
@@ -131,14 +149,19 @@ test('TLS: both sides accept what one authority issued, and nothing else', async
   const served = await ours.issue({ commonName: 'server', ipAddresses: ['127.0.0.1'], usage: 'server' })
   const client = await ours.issue({ commonName: 'client', usage: 'client' })
   const stranger = await other.issue({ commonName: 'client', usage: 'client' })
-  const server = createServer({ ...served, ca: ours.ca, requestCert: true, rejectUnauthorized: true }, (_, answer) => answer.end('hello'))
+  const server = createServer(
+    { ...served, ca: ours.ca, requestCert: true, rejectUnauthorized: true },
+    (_, answer) => answer.end('hello'),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   try {
     assert.equal(await get(port, { ca: ours.ca, ...client }), 'hello')
     await assert.rejects(get(port, { ca: other.ca, ...client }), 'an unknown authority')
     await assert.rejects(get(port, { ca: ours.ca, ...stranger }), "a stranger's certificate")
-    await assert.rejects(get(port, { ca: ours.ca, ...client, servername: 'localhost' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+    await assert.rejects(get(port, { ca: ours.ca, ...client, servername: 'localhost' }), {
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    })
   } finally {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
@@ -146,14 +169,20 @@ test('TLS: both sides accept what one authority issued, and nothing else', async
 })
 
 test('DER that is cut off is an error', () => {
-  assert.throws(() => readAll(Uint8Array.of(0x30, 0x03, 0x02, 0x01)), /Cannot read DER: a value of 3 bytes at 0 is cut off/)
+  assert.throws(
+    () => readAll(Uint8Array.of(0x30, 0x03, 0x02, 0x01)),
+    /Cannot read DER: a value of 3 bytes at 0 is cut off/,
+  )
 })
 
 function get(port: number, tls: { ca: string; cert: string; key: string; servername?: string }): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, agent: false, ...tls }, (answer) => {
       let text = ''
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part)).on('end', () => resolve(text)).on('error', reject)
+      answer.setEncoding('utf8').on('data', (part: string) => (text += part)).on('end', () => resolve(text)).on(
+        'error',
+        reject,
+      )
     })
     sent.on('error', reject).end()
   })

@@ -41,7 +41,10 @@ test('a program that does not exist is an error that names it', async () => {
 })
 
 for (
-  const [how, last] of [['killed', `process.kill(process.pid, 'SIGKILL')`], ['left by an exception', `throw new Error('x')`], [
+  const [how, last] of [['killed', `process.kill(process.pid, 'SIGKILL')`], [
+    'left by an exception',
+    `throw new Error('x')`,
+  ], [
     'exits',
     'process.exit(0)',
   ]] as const
@@ -64,7 +67,10 @@ for (
         setTimeout(() => { ${last} }, 50)
         setTimeout(() => {}, 60000)`,
       )
-      const script = spawn(process.execPath, [...('Deno' in globalThis ? ['run', '-A', '--no-check'] : []), join(folder, 'script.ts')], {
+      const script = spawn(process.execPath, [
+        ...('Deno' in globalThis ? ['run', '-A', '--no-check'] : []),
+        join(folder, 'script.ts'),
+      ], {
         stdio: ['ignore', 'pipe', 'ignore'],
       })
       const pid = await new Promise<number>((resolve) =>
@@ -81,7 +87,11 @@ for (
 test('a guard that was released leaves processes and folder alone', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'guard-'))
   try {
-    const child = await startProcess({ command: '/bin/sh', args: ['-c', 'exec sleep 600'], output: join(folder, 'log') })
+    const child = await startProcess({
+      command: '/bin/sh',
+      args: ['-c', 'exec sleep 600'],
+      output: join(folder, 'log'),
+    })
     const guard = guardProcesses(folder)
     guard.watch([child.pid])
     await guard.release()

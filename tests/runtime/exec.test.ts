@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { env, optionalEnv } from '../../lib/runtime/os/env.ts'
 import { CommandNotFound, exec } from '../../lib/runtime/os/exec.ts'
-import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths, writePrivate } from '../../lib/runtime/os/files.ts'
+import {
+  exists,
+  folderOf,
+  readText,
+  readTextIfExists,
+  resolvePath,
+  splitPaths,
+  writePrivate,
+} from '../../lib/runtime/os/files.ts'
 
 function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))
@@ -71,35 +79,41 @@ test('a program that says too much is ended, and nothing of it is in the error',
   })
 })
 
-test('a private file is for its owner alone, and is replaced as a whole', () => inFolder(async (folder) => {
-  const file = join(folder, 'deep', 'kubeconfig')
-  await writePrivate(file, 'one')
-  await writePrivate(file, 'two')
-  assert.equal(readFileSync(file, 'utf8'), 'two')
-  assert.equal(statSync(file).mode & 0o777, 0o600)
-  assert.deepEqual(readdirSync(join(folder, 'deep')), ['kubeconfig'])
-}))
+test('a private file is for its owner alone, and is replaced as a whole', () =>
+  inFolder(async (folder) => {
+    const file = join(folder, 'deep', 'kubeconfig')
+    await writePrivate(file, 'one')
+    await writePrivate(file, 'two')
+    assert.equal(readFileSync(file, 'utf8'), 'two')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(join(folder, 'deep')), ['kubeconfig'])
+  }))
 
-test('a file that was open to all is closed by writing it', () => inFolder(async (folder) => {
-  const file = join(folder, 'open')
-  writeFileSync(file, 'old', { mode: 0o644 })
-  await writePrivate(file, 'new')
-  assert.equal(statSync(file).mode & 0o777, 0o600)
-}))
+test('a file that was open to all is closed by writing it', () =>
+  inFolder(async (folder) => {
+    const file = join(folder, 'open')
+    writeFileSync(file, 'old', { mode: 0o644 })
+    await writePrivate(file, 'new')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+  }))
 
-test('a failed write leaves nothing behind', () => inFolder(async (folder) => {
-  await writePrivate(join(folder, 'folder', 'x'), '')
-  await assert.rejects(writePrivate(join(folder, 'folder'), 'text'))
-  assert.deepEqual(readdirSync(folder), ['folder'])
-}))
+test('a failed write leaves nothing behind', () =>
+  inFolder(async (folder) => {
+    await writePrivate(join(folder, 'folder', 'x'), '')
+    await assert.rejects(writePrivate(join(folder, 'folder'), 'text'))
+    assert.deepEqual(readdirSync(folder), ['folder'])
+  }))
 
-test('missing files are told from those that cannot be read', () => inFolder(async (folder) => {
-  assert.equal(await readTextIfExists(join(folder, 'none')), undefined)
-  assert.equal(await exists(join(folder, 'none')), false)
-  assert.equal(await exists(folder), true)
-  await assert.rejects(readTextIfExists(folder), (error) => error instanceof Error && 'code' in error && error.code === 'EISDIR')
-  await assert.rejects(readText(join(folder, 'none')), (error) => error instanceof Error && 'code' in error && error.code === 'ENOENT')
-}))
+test('missing files are told from those that cannot be read', () =>
+  inFolder(async (folder) => {
+    assert.equal(await readTextIfExists(join(folder, 'none')), undefined)
+    assert.equal(await exists(join(folder, 'none')), false)
+    assert.equal(await exists(folder), true)
+    await assert.rejects(readTextIfExists(folder), (error) =>
+      error instanceof Error && 'code' in error && error.code === 'EISDIR')
+    await assert.rejects(readText(join(folder, 'none')), (error) =>
+      error instanceof Error && 'code' in error && error.code === 'ENOENT')
+  }))
 
 test('paths', () => {
   assert.equal(resolvePath('/etc/kube', '../ca.crt'), '/etc/ca.crt')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Readable } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
-import { openBody, type OpenBody } from '../../lib/runtime/net/http_body.ts'
+import { type OpenBody, openBody } from '../../lib/runtime/net/http_body.ts'
 
 const KIB = 1024
 
@@ -11,12 +11,18 @@ const KIB = 1024
 function answering(): { readonly body: OpenBody; readonly flow: string[]; push(kib: number): void; end(): void } {
   const flow: string[] = []
   const answer = Object.assign(new Readable({ read() {} }), { complete: false, headers: {} })
-  const body = openBody(answer as unknown as IncomingMessage, { gzip: false, explain: (cause) => cause, hangUp() {}, onEnd() {} })
+  const body = openBody(answer as unknown as IncomingMessage, {
+    gzip: false,
+    explain: (cause) => cause,
+    hangUp() {},
+    onEnd() {},
+  })
   const { pause, resume } = answer
   answer.pause = () => (flow.push('pause'), pause.call(answer))
   answer.resume = () => (flow.push('resume'), resume.call(answer))
   return {
-    body, flow,
+    body,
+    flow,
     push: (kib) => void answer.emit('data', new Uint8Array(kib * KIB)),
     end() {
       answer.complete = true

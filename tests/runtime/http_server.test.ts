@@ -1,7 +1,7 @@
 /** The server for probes, metrics and users' endpoints, over real sockets: what it takes, what it refuses, and how it ends. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { request as httpRequest, Agent } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { connect as connectH2 } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
@@ -11,14 +11,22 @@ import { runInNewContext } from 'node:vm'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
-import { serveHttp, type HttpServer, type HttpServerOptions } from '../../lib/runtime/net/http_server.ts'
+import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
 
 const noDeadline = new AbortController().signal
 
-async function serving(options: Partial<HttpServerOptions>, run: (server: HttpServer, errors: unknown[]) => Promise<void>): Promise<void> {
+async function serving(
+  options: Partial<HttpServerOptions>,
+  run: (server: HttpServer, errors: unknown[]) => Promise<void>,
+): Promise<void> {
   const errors: unknown[] = []
   const server = await serveHttp({
-    host: '127.0.0.1', port: 0, maxBodyBytes: 1000, fetch: () => new Response('hello'), onError: (error) => errors.push(error), ...options,
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: 1000,
+    fetch: () => new Response('hello'),
+    onError: (error) => errors.push(error),
+    ...options,
   })
   try {
     await run(server, errors)
@@ -29,7 +37,15 @@ async function serving(options: Partial<HttpServerOptions>, run: (server: HttpSe
 
 async function certificate(): Promise<{ ca: string; tls: { cert: string; key: string } }> {
   const authority = await createAuthority({ commonName: 'test' })
-  return { ca: authority.ca, tls: await authority.issue({ commonName: 'server', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' }) }
+  return {
+    ca: authority.ca,
+    tls: await authority.issue({
+      commonName: 'server',
+      dnsNames: ['localhost'],
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+    }),
+  }
 }
 
 interface Answer {
@@ -38,7 +54,10 @@ interface Answer {
   readonly text: string
 }
 
-function ask(port: number, options: { method?: string; path?: string; body?: string; agent?: Agent; ca?: string } = {}): Promise<Answer> {
+function ask(
+  port: number,
+  options: { method?: string; path?: string; body?: string; agent?: Agent; ca?: string } = {},
+): Promise<Answer> {
   const { method = 'GET', path = '/', body, agent, ca } = options
   return new Promise((resolve, reject) => {
     const send = ca ? httpsRequest : httpRequest
@@ -57,28 +76,41 @@ test('a request comes as the platform knows it, and its answer goes back whole',
   serving({
     fetch: async (request) => {
       const url = new URL(request.url)
-      return new Response(`${request.method} ${url.pathname}${url.search} ${await request.text()}`, { status: 201, headers: { 'x-a': '1', 'content-type': 'text/plain' } })
+      return new Response(`${request.method} ${url.pathname}${url.search} ${await request.text()}`, {
+        status: 201,
+        headers: { 'x-a': '1', 'content-type': 'text/plain' },
+      })
     },
   }, async ({ port, host }) => {
     const answer = await ask(port, { method: 'POST', path: '/a/b?c=d', body: 'Grüße' })
-    assert.deepEqual([answer.status, answer.text, answer.headers['x-a'], host], [201, 'POST /a/b?c=d Grüße', '1', '127.0.0.1'])
+    assert.deepEqual([answer.status, answer.text, answer.headers['x-a'], host], [
+      201,
+      'POST /a/b?c=d Grüße',
+      '1',
+      '127.0.0.1',
+    ])
     assert.equal((await ask(port, { method: 'HEAD' })).text, '')
   }))
 
 test('a body is streamed as it comes', () => {
   let more: (text: string) => void = () => {}
-  const body = new ReadableStream<Uint8Array>({ start: (controller) => void (more = (text) => text ? controller.enqueue(new TextEncoder().encode(text)) : controller.close()) })
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) =>
+      void (more = (text) => text ? controller.enqueue(new TextEncoder().encode(text)) : controller.close()),
+  })
   return serving({ fetch: () => new Response(body) }, async ({ port }) => {
     more('one')
-    const { response, rest } = await new Promise<{ response: import('node:http').IncomingMessage; rest: string[] }>((resolve) => {
-      httpRequest({ host: '127.0.0.1', port, agent: false }, (response) => {
-        const rest: string[] = []
-        response.on('data', (chunk: Uint8Array) => {
-          rest.push(new TextDecoder().decode(chunk))
-          resolve({ response, rest })
-        })
-      }).end()
-    })
+    const { response, rest } = await new Promise<{ response: import('node:http').IncomingMessage; rest: string[] }>(
+      (resolve) => {
+        httpRequest({ host: '127.0.0.1', port, agent: false }, (response) => {
+          const rest: string[] = []
+          response.on('data', (chunk: Uint8Array) => {
+            rest.push(new TextDecoder().decode(chunk))
+            resolve({ response, rest })
+          })
+        }).end()
+      },
+    )
     assert.deepEqual(rest, ['one'])
     more('two')
     more('')
@@ -88,7 +120,11 @@ test('a body is streamed as it comes', () => {
 })
 
 test('a handler that throws is a bare 500, told once', () =>
-  serving({ fetch: () => { throw new Error('the password is 1234') } }, async ({ port }, errors) => {
+  serving({
+    fetch: () => {
+      throw new Error('the password is 1234')
+    },
+  }, async ({ port }, errors) => {
     const answer = await ask(port)
     assert.deepEqual([answer.status, answer.text], [500, ''])
     assert.deepEqual(errors.map((error) => (error as Error).message), ['the password is 1234'])
@@ -99,7 +135,10 @@ test('a body that is too long is refused before it is read, by its length or whi
   return serving({ fetch: () => (called++, new Response('no')) }, async ({ port }) => {
     assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1001) })).status, 413)
     const chunked = await new Promise<number>((resolve, reject) => {
-      const request = httpRequest({ host: '127.0.0.1', port, method: 'POST', agent: false }, (response) => (response.resume(), resolve(response.statusCode ?? 0)))
+      const request = httpRequest(
+        { host: '127.0.0.1', port, method: 'POST', agent: false },
+        (response) => (response.resume(), resolve(response.statusCode ?? 0)),
+      )
       request.on('error', reject)
       request.write('x'.repeat(600))
       request.write('x'.repeat(600))
@@ -113,7 +152,12 @@ test('a body that is too long is refused before it is read, by its length or whi
 test('a port that is in use is said so', () =>
   serving({}, async ({ port }) => {
     await assert.rejects(serving({ port }, async () => {}), (error: Error & { code?: string }) => {
-      assert.match(error.message, new RegExp(`^Cannot listen on 127.0.0.1:${port}: the address is in use; stop what listens there or choose another port$`))
+      assert.match(
+        error.message,
+        new RegExp(
+          `^Cannot listen on 127.0.0.1:${port}: the address is in use; stop what listens there or choose another port$`,
+        ),
+      )
       return error.code === 'EADDRINUSE'
     })
   }))
@@ -190,7 +234,10 @@ test('an answer that has begun goes out whole before the close, however slowly i
 test('an answer that never ends is broken off at the deadline, and its body hears of it', () => {
   let cancelled = (): void => {}
   const heard = new Promise<void>((resolve) => (cancelled = resolve))
-  const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode('one')), cancel: () => cancelled() })
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode('one')),
+    cancel: () => cancelled(),
+  })
   return serving({ fetch: () => new Response(body) }, async (server) => {
     const deadline = new AbortController()
     const request = httpRequest({ host: '127.0.0.1', port: server.port, agent: false })
@@ -263,7 +310,8 @@ test('a handler that has kept nothing but the signal hears that its client has g
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   let begun = (): void => {}, aborts = (): void => {}
-  const asked = new Promise<void>((resolve) => (begun = resolve)), aborted = new Promise<void>((resolve) => (aborts = resolve))
+  const asked = new Promise<void>((resolve) => (begun = resolve)),
+    aborted = new Promise<void>((resolve) => (aborts = resolve))
   const fetch = ({ signal }: Request): Promise<Response> => {
     signal.addEventListener('abort', () => aborts(), { once: true })
     begun()
@@ -298,6 +346,14 @@ test('with a certificate it speaks TLS, over HTTP/1.1 and HTTP/2', async () => {
     await server.close(noDeadline)
     session.destroy()
   })
-  const other = await (await createAuthority({ commonName: 'other' })).issue({ commonName: 'server', dnsNames: ['localhost'], ipAddresses: [], usage: 'server' })
-  await assert.rejects(serving({ tls: { cert: tls.cert, key: other.key } }, async () => {}), /^TypeError: Cannot serve TLS: the private key does not belong/)
+  const other = await (await createAuthority({ commonName: 'other' })).issue({
+    commonName: 'server',
+    dnsNames: ['localhost'],
+    ipAddresses: [],
+    usage: 'server',
+  })
+  await assert.rejects(
+    serving({ tls: { cert: tls.cert, key: other.key } }, async () => {}),
+    /^TypeError: Cannot serve TLS: the private key does not belong/,
+  )
 })

@@ -137,7 +137,9 @@ async function listen(server: net.Server, scheme: string): Promise<TestServer> {
 }
 
 /** What a test was given to end, ended in its `finally`. */
-export async function ending<T>(body: (keep: <C extends { close(): unknown }>(item: C) => C) => Promise<T>): Promise<T> {
+export async function ending<T>(
+  body: (keep: <C extends { close(): unknown }>(item: C) => C) => Promise<T>,
+): Promise<T> {
   const kept: { close(): unknown }[] = []
   try {
     return await body((item) => {

@@ -5,209 +5,260 @@ import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
 
-test('twenty requests, one after another, share one connection', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response) => response.end(request.url)))
-  const transport = keep(await transportTo(server))
-  for (let n = 0; n < 20; n++) assert.equal((await textOf(transport, { path: `/n/${n}` })).text, `/n/${n}`)
-  assert.equal(server.connections(), 1)
-}))
-
-test('method, path, headers and body arrive as they were given', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response, body) => {
-    response.end(JSON.stringify([request.method, request.url, request.headers, body]))
+test('twenty requests, one after another, share one connection', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((request, response) => response.end(request.url)))
+    const transport = keep(await transportTo(server))
+    for (let n = 0; n < 20; n++) assert.equal((await textOf(transport, { path: `/n/${n}` })).text, `/n/${n}`)
+    assert.equal(server.connections(), 1)
   }))
-  const transport = keep(await transportTo(server, { server: `${server.url}/prefix/` }, { userAgent: 'test/1' }))
-  const headers = { 'content-type': 'application/apply-patch+yaml' }
-  const { text } = await textOf(transport, { method: 'PATCH', path: '/apis/x?a=b%20c', headers, body: '{"grün":"€"}' })
-  const [method, url, received, body] = JSON.parse(text)
-  assert.deepEqual([method, url, body], ['PATCH', '/prefix/apis/x?a=b%20c', '{"grün":"€"}'])
-  assert.equal(received['content-type'], 'application/apply-patch+yaml')
-  assert.equal(received['content-length'], '15')
-  assert.equal(received['transfer-encoding'], undefined)
-  assert.equal(received['user-agent'], 'test/1')
-  assert.equal(received['host'], `127.0.0.1:${server.port}`)
-  assert.equal(received['accept-encoding'], undefined, 'loopback is not compressed')
-}))
 
-test('a body of bytes is sent as it is, and a POST without one says so', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response, body) => response.end(`${request.headers['content-length']} ${body}`)))
-  const transport = keep(await transportTo(server))
-  assert.equal((await textOf(transport, { method: 'PUT', body: new TextEncoder().encode('bytes') })).text, '5 bytes')
-  assert.equal((await textOf(transport, { method: 'POST' })).text, '0 ')
-  assert.equal((await textOf(transport, { method: 'DELETE' })).text, 'undefined ')
-}))
-
-test('status, repeated headers and an empty body come through; redirects are not followed', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => {
-    response.setHeader('warning', ['299 - "one"', '299 - "two"'])
-    response.writeHead(307, { location: '/elsewhere', 'content-length': 0 }).end()
+test('method, path, headers and body arrive as they were given', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((request, response, body) => {
+        response.end(JSON.stringify([request.method, request.url, request.headers, body]))
+      }),
+    )
+    const transport = keep(await transportTo(server, { server: `${server.url}/prefix/` }, { userAgent: 'test/1' }))
+    const headers = { 'content-type': 'application/apply-patch+yaml' }
+    const { text } = await textOf(transport, {
+      method: 'PATCH',
+      path: '/apis/x?a=b%20c',
+      headers,
+      body: '{"grün":"€"}',
+    })
+    const [method, url, received, body] = JSON.parse(text)
+    assert.deepEqual([method, url, body], ['PATCH', '/prefix/apis/x?a=b%20c', '{"grün":"€"}'])
+    assert.equal(received['content-type'], 'application/apply-patch+yaml')
+    assert.equal(received['content-length'], '15')
+    assert.equal(received['transfer-encoding'], undefined)
+    assert.equal(received['user-agent'], 'test/1')
+    assert.equal(received['host'], `127.0.0.1:${server.port}`)
+    assert.equal(received['accept-encoding'], undefined, 'loopback is not compressed')
   }))
-  const transport = keep(await transportTo(server))
-  const { status, text, headers } = await textOf(transport)
-  assert.deepEqual([status, text, headers['warning'], headers['location']], [307, '', '299 - "one", 299 - "two"', '/elsewhere'])
-}))
 
-test('compressed answers are asked for and decompressed', () => ending(async (keep) => {
-  const plain = JSON.stringify({ items: Array.from({ length: 5000 }, (_, n) => ({ n, name: `näme-${n}` })) })
-  const server = keep(await serveTls((request, response) => {
-    assert.equal(request.headers['accept-encoding'], 'gzip')
-    const packed = gzipSync(plain)
-    response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
+test('a body of bytes is sent as it is, and a POST without one says so', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((request, response, body) => response.end(`${request.headers['content-length']} ${body}`)),
+    )
+    const transport = keep(await transportTo(server))
+    assert.equal((await textOf(transport, { method: 'PUT', body: new TextEncoder().encode('bytes') })).text, '5 bytes')
+    assert.equal((await textOf(transport, { method: 'POST' })).text, '0 ')
+    assert.equal((await textOf(transport, { method: 'DELETE' })).text, 'undefined ')
   }))
-  const transport = keep(await transportTo(server, { gzip: true }))
-  const { text, headers } = await textOf(transport)
-  assert.equal(text, plain)
-  assert.equal(headers['content-encoding'], undefined)
-  assert.equal(headers['content-length'], undefined)
-  await textOf(transport)
-  assert.equal(server.connections(), 1)
-}))
 
-test('a compressed answer that is cut off is an error, though its bytes so far were fine', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => {
-    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(randomBytes(50_000)).subarray(0, 20_000))
+test('status, repeated headers and an empty body come through; redirects are not followed', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((_, response) => {
+        response.setHeader('warning', ['299 - "one"', '299 - "two"'])
+        response.writeHead(307, { location: '/elsewhere', 'content-length': 0 }).end()
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const { status, text, headers } = await textOf(transport)
+    assert.deepEqual([status, text, headers['warning'], headers['location']], [
+      307,
+      '',
+      '299 - "one", 299 - "two"',
+      '/elsewhere',
+    ])
   }))
-  const transport = keep(await transportTo(server, { gzip: true }))
-  await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'body')
-}))
 
-test('chunks are delivered as they come, also when they split a character', () => ending(async (keep) => {
-  const { promise: first, resolve: gotFirst } = Promise.withResolvers<void>()
-  const euro = new TextEncoder().encode('€')
-  const server = keep(await serveTls((_, response) => {
-    response.write(euro.subarray(0, 1))
-    first.then(() => response.end(euro.subarray(1)))
+test('compressed answers are asked for and decompressed', () =>
+  ending(async (keep) => {
+    const plain = JSON.stringify({ items: Array.from({ length: 5000 }, (_, n) => ({ n, name: `näme-${n}` })) })
+    const server = keep(
+      await serveTls((request, response) => {
+        assert.equal(request.headers['accept-encoding'], 'gzip')
+        const packed = gzipSync(plain)
+        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
+      }),
+    )
+    const transport = keep(await transportTo(server, { gzip: true }))
+    const { text, headers } = await textOf(transport)
+    assert.equal(text, plain)
+    assert.equal(headers['content-encoding'], undefined)
+    assert.equal(headers['content-length'], undefined)
+    await textOf(transport)
+    assert.equal(server.connections(), 1)
   }))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/?watch=1' })
-  const chunks: Uint8Array[] = []
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    gotFirst()
-  }
-  assert.equal(Buffer.concat(chunks).toString(), '€')
-  assert.equal(chunks.length, 2)
-}))
 
-test('a large body that is read late is whole', () => ending(async (keep) => {
-  const sent = randomBytes(8_000_000)
-  const { promise: finished, resolve: onFinished } = Promise.withResolvers<void>()
-  const server = keep(await serveTls((_, response) => {
-    response.on('finish', onFinished)
-    response.end(sent)
+test('a compressed answer that is cut off is an error, though its bytes so far were fine', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((_, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(randomBytes(50_000)).subarray(0, 20_000))
+      }),
+    )
+    const transport = keep(await transportTo(server, { gzip: true }))
+    await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'body')
   }))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/' })
-  // Nobody reads yet, and still the server gets rid of it.
-  await finished
-  const hash = createHash('sha256')
-  for await (const chunk of body) hash.update(chunk)
-  assert.equal(hash.digest('hex'), createHash('sha256').update(sent).digest('hex'))
-}))
 
-test('a body is read once', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end('once')))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/' })
-  assert.equal(await body.text(), 'once')
-  await assert.rejects(body.text(), TypeError)
-}))
+test('chunks are delivered as they come, also when they split a character', () =>
+  ending(async (keep) => {
+    const { promise: first, resolve: gotFirst } = Promise.withResolvers<void>()
+    const euro = new TextEncoder().encode('€')
+    const server = keep(
+      await serveTls((_, response) => {
+        response.write(euro.subarray(0, 1))
+        first.then(() => response.end(euro.subarray(1)))
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const { body } = await transport({ method: 'GET', path: '/?watch=1' })
+    const chunks: Uint8Array[] = []
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      gotFirst()
+    }
+    assert.equal(Buffer.concat(chunks).toString(), '€')
+    assert.equal(chunks.length, 2)
+  }))
 
-for (const { name, head } of [
-  { name: 'a stated length', head: 'content-length: 100' },
-  { name: 'chunks', head: 'transfer-encoding: chunked' },
-]) {
-  test(`a body with ${name} that is cut off throws after what was whole`, () => ending(async (keep) => {
-    const server = keep(await serveBytes((socket) => {
-      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`))
-    }))
+test('a large body that is read late is whole', () =>
+  ending(async (keep) => {
+    const sent = randomBytes(8_000_000)
+    const { promise: finished, resolve: onFinished } = Promise.withResolvers<void>()
+    const server = keep(
+      await serveTls((_, response) => {
+        response.on('finish', onFinished)
+        response.end(sent)
+      }),
+    )
     const transport = keep(await transportTo(server))
     const { body } = await transport({ method: 'GET', path: '/' })
-    let text = ''
-    await assert.rejects(async () => {
-      for await (const chunk of body) text += Buffer.from(chunk).toString()
-    }, (error) => {
-      assert.ok(error instanceof NetworkError, String(error))
-      assert.equal(error.phase, 'body')
-      assert.match(error.message, new RegExp(`Cannot read the answer of 127.0.0.1:${server.port}: it broke off`))
-      return true
-    })
-    assert.match(text, /hello/)
+    // Nobody reads yet, and still the server gets rid of it.
+    await finished
+    const hash = createHash('sha256')
+    for await (const chunk of body) hash.update(chunk)
+    assert.equal(hash.digest('hex'), createHash('sha256').update(sent).digest('hex'))
   }))
+
+test('a body is read once', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end('once')))
+    const transport = keep(await transportTo(server))
+    const { body } = await transport({ method: 'GET', path: '/' })
+    assert.equal(await body.text(), 'once')
+    await assert.rejects(body.text(), TypeError)
+  }))
+
+for (
+  const { name, head } of [
+    { name: 'a stated length', head: 'content-length: 100' },
+    { name: 'chunks', head: 'transfer-encoding: chunked' },
+  ]
+) {
+  test(`a body with ${name} that is cut off throws after what was whole`, () =>
+    ending(async (keep) => {
+      const server = keep(
+        await serveBytes((socket) => {
+          socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`))
+        }),
+      )
+      const transport = keep(await transportTo(server))
+      const { body } = await transport({ method: 'GET', path: '/' })
+      let text = ''
+      await assert.rejects(async () => {
+        for await (const chunk of body) text += Buffer.from(chunk).toString()
+      }, (error) => {
+        assert.ok(error instanceof NetworkError, String(error))
+        assert.equal(error.phase, 'body')
+        assert.match(error.message, new RegExp(`Cannot read the answer of 127.0.0.1:${server.port}: it broke off`))
+        return true
+      })
+      assert.match(text, /hello/)
+    }))
 }
 
-test('a watch whose server dies throws, over TLS as well', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/?watch=1' })
-  const chunks = body[Symbol.asyncIterator]()
-  await chunks.next()
-  server.dropConnections()
-  await assert.rejects(chunks.next(), (error) => error instanceof NetworkError && error.phase === 'body')
-}))
-
-test('a connection that is closed before an answer is an error of phase response', () => ending(async (keep) => {
-  const server = keep(await serveBytes((socket) => socket.once('data', () => socket.destroy())))
-  const transport = keep(await transportTo(server))
-  await assert.rejects(textOf(transport), (error) => {
-    assert.ok(error instanceof NetworkError, String(error))
-    assert.equal(error.phase, 'response')
-    assert.match(error.message, /^Cannot get an answer from 127\.0\.0\.1:\d+: the connection was lost after the request was sent/)
-    return true
-  })
-}))
-
-test('leaving the loop early closes the connection', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/?watch=1' })
-  for await (const _ of body) break
-  await server.closedConnections(1)
-}))
-
-test('giving up a small rest keeps the connection', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.writeHead(404, { 'content-length': 1000 }).end('x'.repeat(1000))))
-  const transport = keep(await transportTo(server))
-  const { body } = await transport({ method: 'GET', path: '/' })
-  body.cancel()
-  await body.text()
-  for (let n = 0; n < 3; n++) await textOf(transport)
-  assert.ok(server.connections() <= 2, `${server.connections()} connections`)
-}))
-
-test('plain http works, for a server behind kubectl proxy', () => ending(async (keep) => {
-  const server = keep(await servePlain((request, response, body) => response.end(request.method + body)))
-  const transport = keep(await transportTo(server))
-  assert.equal((await textOf(transport, { method: 'POST', body: ' body' })).text, 'POST body')
-  await textOf(transport)
-  assert.equal(server.connections(), 1)
-}))
-
-test('three hundred watches at once, and a request beside them', () => ending(async (keep) => {
-  const answers: import('node:http').ServerResponse[] = []
-  const server = keep(await serveTls((request, response) => {
-    if (!request.url!.includes('watch')) return void response.end('list')
-    answers.push(response)
-    response.write('open\n')
-  }))
-  const transport = keep(await transportTo(server))
-  const warnings: Error[] = []
-  const onWarning = (warning: Error): void => void warnings.push(warning)
-  process.on('warning', onWarning)
-  const controller = new AbortController()
-  const watches = await Promise.all(Array.from({ length: 300 }, async () => {
-    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
+test('a watch whose server dies throws, over TLS as well', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
+    const transport = keep(await transportTo(server))
+    const { body } = await transport({ method: 'GET', path: '/?watch=1' })
     const chunks = body[Symbol.asyncIterator]()
     await chunks.next()
-    return chunks
+    server.dropConnections()
+    await assert.rejects(chunks.next(), (error) => error instanceof NetworkError && error.phase === 'body')
   }))
-  assert.equal((await textOf(transport, { signal: controller.signal })).text, 'list')
-  for (const answer of answers) answer.write('event\n')
-  for (const watch of watches) assert.equal(Buffer.from((await watch.next()).value!).toString(), 'event\n')
-  const reason = new Error('enough')
-  controller.abort(reason)
-  for (const watch of watches) await assert.rejects(watch.next(), (error) => error === reason)
-  await server.closedConnections(300)
-  process.off('warning', onWarning)
-  assert.deepEqual(warnings, [])
-}))
+
+test('a connection that is closed before an answer is an error of phase response', () =>
+  ending(async (keep) => {
+    const server = keep(await serveBytes((socket) => socket.once('data', () => socket.destroy())))
+    const transport = keep(await transportTo(server))
+    await assert.rejects(textOf(transport), (error) => {
+      assert.ok(error instanceof NetworkError, String(error))
+      assert.equal(error.phase, 'response')
+      assert.match(
+        error.message,
+        /^Cannot get an answer from 127\.0\.0\.1:\d+: the connection was lost after the request was sent/,
+      )
+      return true
+    })
+  }))
+
+test('leaving the loop early closes the connection', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
+    const transport = keep(await transportTo(server))
+    const { body } = await transport({ method: 'GET', path: '/?watch=1' })
+    for await (const _ of body) break
+    await server.closedConnections(1)
+  }))
+
+test('giving up a small rest keeps the connection', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((_, response) => response.writeHead(404, { 'content-length': 1000 }).end('x'.repeat(1000))),
+    )
+    const transport = keep(await transportTo(server))
+    const { body } = await transport({ method: 'GET', path: '/' })
+    body.cancel()
+    await body.text()
+    for (let n = 0; n < 3; n++) await textOf(transport)
+    assert.ok(server.connections() <= 2, `${server.connections()} connections`)
+  }))
+
+test('plain http works, for a server behind kubectl proxy', () =>
+  ending(async (keep) => {
+    const server = keep(await servePlain((request, response, body) => response.end(request.method + body)))
+    const transport = keep(await transportTo(server))
+    assert.equal((await textOf(transport, { method: 'POST', body: ' body' })).text, 'POST body')
+    await textOf(transport)
+    assert.equal(server.connections(), 1)
+  }))
+
+test('three hundred watches at once, and a request beside them', () =>
+  ending(async (keep) => {
+    const answers: import('node:http').ServerResponse[] = []
+    const server = keep(
+      await serveTls((request, response) => {
+        if (!request.url!.includes('watch')) return void response.end('list')
+        answers.push(response)
+        response.write('open\n')
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const warnings: Error[] = []
+    const onWarning = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', onWarning)
+    const controller = new AbortController()
+    const watches = await Promise.all(Array.from({ length: 300 }, async () => {
+      const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
+      const chunks = body[Symbol.asyncIterator]()
+      await chunks.next()
+      return chunks
+    }))
+    assert.equal((await textOf(transport, { signal: controller.signal })).text, 'list')
+    for (const answer of answers) answer.write('event\n')
+    for (const watch of watches) assert.equal(Buffer.from((await watch.next()).value!).toString(), 'event\n')
+    const reason = new Error('enough')
+    controller.abort(reason)
+    for (const watch of watches) await assert.rejects(watch.next(), (error) => error === reason)
+    await server.closedConnections(300)
+    process.off('warning', onWarning)
+    assert.deepEqual(warnings, [])
+  }))

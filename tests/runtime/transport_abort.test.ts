@@ -4,212 +4,252 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
 
-test('an abort before the answer rejects with its reason, and the server sees the close', () => ending(async (keep) => {
-  const arrived = Promise.withResolvers<void>()
-  const server = keep(await serveTls(() => arrived.resolve()))
-  const transport = keep(await transportTo(server))
-  const controller = new AbortController()
-  const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
-  await arrived.promise
-  const reason = { why: 'not even an error' }
-  controller.abort(reason)
-  await assert.rejects(answer, (error) => error === reason)
-  await server.closedConnections(1)
-}))
-
-test('an abort within the body rejects its reader with the reason, and the server sees the close', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => void response.write('first')))
-  const transport = keep(await transportTo(server))
-  const controller = new AbortController()
-  const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
-  const chunks = body[Symbol.asyncIterator]()
-  await chunks.next()
-  const next = chunks.next()
-  const reason = new Error('stop')
-  controller.abort(reason)
-  await assert.rejects(next, (error) => error === reason)
-  await server.closedConnections(1)
-}))
-
-test('an abort while the connection is being made', () => ending(async (keep) => {
-  // It accepts, and never answers the handshake.
-  const connected = Promise.withResolvers<void>()
-  const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
-  const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }))
-  const controller = new AbortController()
-  const answer = transport({ method: 'POST', path: '/', signal: controller.signal, beforeSend: () => assert.fail('nothing may be sent') })
-  await connected.promise
-  const reason = new Error('stop')
-  controller.abort(reason)
-  await assert.rejects(answer, (error) => error === reason)
-  await server.closedConnections(1)
-}))
-
-test('an aborted signal sends nothing, nor asks for a token', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end()))
-  const transport = keep(await transportTo(server, { token: () => assert.fail('asked for a token') }))
-  const reason = new Error('too late')
-  await assert.rejects(transport({ method: 'GET', path: '/', signal: AbortSignal.abort(reason) }), (error) => error === reason)
-  assert.equal(server.connections(), 0)
-}))
-
-test('an abort while the token is fetched', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end()))
-  const transport = keep(await transportTo(server, { token: () => new Promise(() => {}) }))
-  const controller = new AbortController()
-  const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
-  const reason = new Error('stop')
-  controller.abort(reason)
-  await assert.rejects(answer, (error) => error === reason)
-}))
-
-test('a signal keeps no listener of a request that is over', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response) => {
-    if (request.url === '/cut') request.socket.destroy()
-    else response.end('ok')
+test('an abort before the answer rejects with its reason, and the server sees the close', () =>
+  ending(async (keep) => {
+    const arrived = Promise.withResolvers<void>()
+    const server = keep(await serveTls(() => arrived.resolve()))
+    const transport = keep(await transportTo(server))
+    const controller = new AbortController()
+    const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
+    await arrived.promise
+    const reason = { why: 'not even an error' }
+    controller.abort(reason)
+    await assert.rejects(answer, (error) => error === reason)
+    await server.closedConnections(1)
   }))
-  const transport = keep(await transportTo(server))
-  const controller = new AbortController()
-  let listeners = 0
-  const { signal } = controller
-  const { addEventListener, removeEventListener } = signal
-  signal.addEventListener = (...args: Parameters<typeof addEventListener>) => (listeners++, addEventListener.apply(signal, args))
-  signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => (listeners--, removeEventListener.apply(signal, args))
-  await textOf(transport, { signal })
-  await assert.rejects(textOf(transport, { signal, path: '/cut', method: 'POST' }), NetworkError)
-  const { body } = await transport({ method: 'GET', path: '/', signal })
-  body.cancel()
-  await assert.rejects(textOf(transport, { signal, beforeSend: () => { throw new Error('no') } }), /no/)
-  assert.equal((await textOf(transport, { signal })).text, 'ok')
-  assert.equal(listeners, 0)
-}))
 
-test('a connection that does not stand in time is given up, by the clock', () => ending(async (keep) => {
-  const connected = Promise.withResolvers<void>()
-  const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
-  const clock = new FakeClock()
-  const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }, { clock }))
-  const answer = textOf(transport)
-  await connected.promise
-  const refused = assert.rejects(answer, (error) => {
-    assert.ok(error instanceof NetworkError)
-    assert.deepEqual([error.phase, error.code], ['connect', 'ETIMEDOUT'])
-    assert.match(error.message, /^Cannot connect to 127\.0\.0\.1:\d+: no answer in time/)
-    return true
-  })
-  await clock.advance(29_999)
-  assert.equal(clock.pending, 1)
-  await clock.advance(1)
-  await refused
-}))
-
-test('an answer that does not begin in time is given up, by the clock', () => ending(async (keep) => {
-  const received = Promise.withResolvers<void>()
-  const server = keep(await serveTls(() => received.resolve()))
-  const clock = new FakeClock()
-  const transport = keep(await transportTo(server, {}, { clock }))
-  const answer = textOf(transport)
-  await received.promise
-  const refused = assert.rejects(answer, (error) => {
-    assert.ok(error instanceof NetworkError)
-    assert.deepEqual([error.phase, error.code], ['response', 'ETIMEDOUT'])
-    assert.match(error.message, /^Cannot get an answer from 127\.0\.0\.1:\d+: no answer in time/)
-    return true
-  })
-  await clock.advance(74_999)
-  assert.equal(clock.pending, 1)
-  await clock.advance(1)
-  await refused
-  assert.equal(clock.pending, 0)
-}))
-
-test('a body may take as long as it likes: a watch does', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => void response.write('a')))
-  const clock = new FakeClock()
-  const transport = keep(await transportTo(server, {}, { clock }))
-  const { body } = await transport({ method: 'GET', path: '/' })
-  assert.equal(clock.pending, 0)
-  body.cancel()
-}))
-
-test('beforeSend is called before the first byte, on new and on kept connections', () => ending(async (keep) => {
-  const order: string[] = []
-  const server = keep(await serveTls((request, response) => {
-    order.push(`server has ${request.method}`)
-    response.end()
+test('an abort within the body rejects its reader with the reason, and the server sees the close', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => void response.write('first')))
+    const transport = keep(await transportTo(server))
+    const controller = new AbortController()
+    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
+    const chunks = body[Symbol.asyncIterator]()
+    await chunks.next()
+    const next = chunks.next()
+    const reason = new Error('stop')
+    controller.abort(reason)
+    await assert.rejects(next, (error) => error === reason)
+    await server.closedConnections(1)
   }))
-  const transport = keep(await transportTo(server))
-  for (const method of ['POST', 'PATCH'] as const) {
-    await textOf(transport, { method, body: '{}', beforeSend: () => order.push('beforeSend') })
-  }
-  assert.deepEqual(order, ['beforeSend', 'server has POST', 'beforeSend', 'server has PATCH'])
-  assert.equal(server.connections(), 1)
-}))
 
-test('beforeSend waits for a slow handshake', () => ending(async (keep) => {
-  const accepted = Promise.withResolvers<() => void>()
-  const upstream = keep(await serveTls((_, response) => response.end('late')))
-  // A door in front of the server that is opened by hand: TCP connects at once, TLS does not.
-  const net = await import('node:net')
-  const door = keep(await serveBytes((socket) => {
-    socket.pause()
-    accepted.resolve(() => {
-      const inner = net.connect(upstream.port, '127.0.0.1')
-      socket.pipe(inner).pipe(socket)
-      inner.on('error', () => {})
+test('an abort while the connection is being made', () =>
+  ending(async (keep) => {
+    // It accepts, and never answers the handshake.
+    const connected = Promise.withResolvers<void>()
+    const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
+    const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }))
+    const controller = new AbortController()
+    const answer = transport({
+      method: 'POST',
+      path: '/',
+      signal: controller.signal,
+      beforeSend: () => assert.fail('nothing may be sent'),
     })
+    await connected.promise
+    const reason = new Error('stop')
+    controller.abort(reason)
+    await assert.rejects(answer, (error) => error === reason)
+    await server.closedConnections(1)
   }))
-  const transport = keep(await transportTo(door, { server: `https://127.0.0.1:${door.port}` }))
-  let isOpen = false
-  let sentWhileShut = false
-  const answer = textOf(transport, { method: 'POST', beforeSend: () => void (sentWhileShut = !isOpen) })
-  const open = await accepted.promise
-  // A round trip on another connection: time enough for whoever does not wait.
-  const other = keep(await transportTo(upstream))
-  await textOf(other)
-  isOpen = true
-  open()
-  assert.equal((await answer).text, 'late')
-  assert.equal(sentWhileShut, false)
-}))
 
-test('a throw in beforeSend ends the request with it, and nothing is sent', () => ending(async (keep) => {
-  const seen: string[] = []
-  const server = keep(await serveTls((request, response) => {
-    seen.push(request.method!)
-    response.end('ok')
+test('an aborted signal sends nothing, nor asks for a token', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end()))
+    const transport = keep(await transportTo(server, { token: () => assert.fail('asked for a token') }))
+    const reason = new Error('too late')
+    await assert.rejects(transport({ method: 'GET', path: '/', signal: AbortSignal.abort(reason) }), (error) =>
+      error === reason)
+    assert.equal(server.connections(), 0)
   }))
-  const transport = keep(await transportTo(server))
-  const fence = new Error('the lease is lost')
-  const beforeSend = (): void => {
-    throw fence
-  }
-  // On a new connection, on a kept one, and the transport lives on.
-  await assert.rejects(textOf(transport, { method: 'POST', body: '{}', beforeSend }), (error) => error === fence)
-  await textOf(transport)
-  await assert.rejects(textOf(transport, { method: 'PUT', body: '{}', beforeSend }), (error) => error === fence)
-  assert.equal((await textOf(transport)).text, 'ok')
-  assert.deepEqual(seen, ['GET', 'GET'])
-}))
 
-test('close ends what is under way, and refuses what comes after', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => void response.write('1')))
-  const transport = await transportTo(server)
-  const { body } = await transport({ method: 'GET', path: '/?watch=1' })
-  const chunks = body[Symbol.asyncIterator]()
-  await chunks.next()
-  const rest = chunks.next()
-  transport.close()
-  await assert.rejects(rest, (error) => error instanceof NetworkError && /closed by this process/.test(error.message))
-  await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'connect')
-  await server.closedConnections(1)
-  transport.close()
-}))
+test('an abort while the token is fetched', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end()))
+    const transport = keep(await transportTo(server, { token: () => new Promise(() => {}) }))
+    const controller = new AbortController()
+    const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
+    const reason = new Error('stop')
+    controller.abort(reason)
+    await assert.rejects(answer, (error) => error === reason)
+  }))
 
-test('close also closes what is idle', () => ending(async (keep) => {
-  const server = keep(await servePlain((_, response) => response.end()))
-  const transport = await transportTo(server)
-  await textOf(transport)
-  transport.close()
-  await server.closedConnections(1)
-}))
+test('a signal keeps no listener of a request that is over', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await serveTls((request, response) => {
+        if (request.url === '/cut') request.socket.destroy()
+        else response.end('ok')
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const controller = new AbortController()
+    let listeners = 0
+    const { signal } = controller
+    const { addEventListener, removeEventListener } = signal
+    signal.addEventListener = (
+      ...args: Parameters<typeof addEventListener>
+    ) => (listeners++, addEventListener.apply(signal, args))
+    signal.removeEventListener = (
+      ...args: Parameters<typeof removeEventListener>
+    ) => (listeners--, removeEventListener.apply(signal, args))
+    await textOf(transport, { signal })
+    await assert.rejects(textOf(transport, { signal, path: '/cut', method: 'POST' }), NetworkError)
+    const { body } = await transport({ method: 'GET', path: '/', signal })
+    body.cancel()
+    await assert.rejects(
+      textOf(transport, {
+        signal,
+        beforeSend: () => {
+          throw new Error('no')
+        },
+      }),
+      /no/,
+    )
+    assert.equal((await textOf(transport, { signal })).text, 'ok')
+    assert.equal(listeners, 0)
+  }))
+
+test('a connection that does not stand in time is given up, by the clock', () =>
+  ending(async (keep) => {
+    const connected = Promise.withResolvers<void>()
+    const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }, { clock }))
+    const answer = textOf(transport)
+    await connected.promise
+    const refused = assert.rejects(answer, (error) => {
+      assert.ok(error instanceof NetworkError)
+      assert.deepEqual([error.phase, error.code], ['connect', 'ETIMEDOUT'])
+      assert.match(error.message, /^Cannot connect to 127\.0\.0\.1:\d+: no answer in time/)
+      return true
+    })
+    await clock.advance(29_999)
+    assert.equal(clock.pending, 1)
+    await clock.advance(1)
+    await refused
+  }))
+
+test('an answer that does not begin in time is given up, by the clock', () =>
+  ending(async (keep) => {
+    const received = Promise.withResolvers<void>()
+    const server = keep(await serveTls(() => received.resolve()))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
+    const answer = textOf(transport)
+    await received.promise
+    const refused = assert.rejects(answer, (error) => {
+      assert.ok(error instanceof NetworkError)
+      assert.deepEqual([error.phase, error.code], ['response', 'ETIMEDOUT'])
+      assert.match(error.message, /^Cannot get an answer from 127\.0\.0\.1:\d+: no answer in time/)
+      return true
+    })
+    await clock.advance(74_999)
+    assert.equal(clock.pending, 1)
+    await clock.advance(1)
+    await refused
+    assert.equal(clock.pending, 0)
+  }))
+
+test('a body may take as long as it likes: a watch does', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => void response.write('a')))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
+    const { body } = await transport({ method: 'GET', path: '/' })
+    assert.equal(clock.pending, 0)
+    body.cancel()
+  }))
+
+test('beforeSend is called before the first byte, on new and on kept connections', () =>
+  ending(async (keep) => {
+    const order: string[] = []
+    const server = keep(
+      await serveTls((request, response) => {
+        order.push(`server has ${request.method}`)
+        response.end()
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    for (const method of ['POST', 'PATCH'] as const) {
+      await textOf(transport, { method, body: '{}', beforeSend: () => order.push('beforeSend') })
+    }
+    assert.deepEqual(order, ['beforeSend', 'server has POST', 'beforeSend', 'server has PATCH'])
+    assert.equal(server.connections(), 1)
+  }))
+
+test('beforeSend waits for a slow handshake', () =>
+  ending(async (keep) => {
+    const accepted = Promise.withResolvers<() => void>()
+    const upstream = keep(await serveTls((_, response) => response.end('late')))
+    // A door in front of the server that is opened by hand: TCP connects at once, TLS does not.
+    const net = await import('node:net')
+    const door = keep(
+      await serveBytes((socket) => {
+        socket.pause()
+        accepted.resolve(() => {
+          const inner = net.connect(upstream.port, '127.0.0.1')
+          socket.pipe(inner).pipe(socket)
+          inner.on('error', () => {})
+        })
+      }),
+    )
+    const transport = keep(await transportTo(door, { server: `https://127.0.0.1:${door.port}` }))
+    let isOpen = false
+    let sentWhileShut = false
+    const answer = textOf(transport, { method: 'POST', beforeSend: () => void (sentWhileShut = !isOpen) })
+    const open = await accepted.promise
+    // A round trip on another connection: time enough for whoever does not wait.
+    const other = keep(await transportTo(upstream))
+    await textOf(other)
+    isOpen = true
+    open()
+    assert.equal((await answer).text, 'late')
+    assert.equal(sentWhileShut, false)
+  }))
+
+test('a throw in beforeSend ends the request with it, and nothing is sent', () =>
+  ending(async (keep) => {
+    const seen: string[] = []
+    const server = keep(
+      await serveTls((request, response) => {
+        seen.push(request.method!)
+        response.end('ok')
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const fence = new Error('the lease is lost')
+    const beforeSend = (): void => {
+      throw fence
+    }
+    // On a new connection, on a kept one, and the transport lives on.
+    await assert.rejects(textOf(transport, { method: 'POST', body: '{}', beforeSend }), (error) => error === fence)
+    await textOf(transport)
+    await assert.rejects(textOf(transport, { method: 'PUT', body: '{}', beforeSend }), (error) => error === fence)
+    assert.equal((await textOf(transport)).text, 'ok')
+    assert.deepEqual(seen, ['GET', 'GET'])
+  }))
+
+test('close ends what is under way, and refuses what comes after', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => void response.write('1')))
+    const transport = await transportTo(server)
+    const { body } = await transport({ method: 'GET', path: '/?watch=1' })
+    const chunks = body[Symbol.asyncIterator]()
+    await chunks.next()
+    const rest = chunks.next()
+    transport.close()
+    await assert.rejects(rest, (error) => error instanceof NetworkError && /closed by this process/.test(error.message))
+    await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'connect')
+    await server.closedConnections(1)
+    transport.close()
+  }))
+
+test('close also closes what is idle', () =>
+  ending(async (keep) => {
+    const server = keep(await servePlain((_, response) => response.end()))
+    const transport = await transportTo(server)
+    await textOf(transport)
+    transport.close()
+    await server.closedConnections(1)
+  }))

@@ -6,97 +6,128 @@ import { ending, type Handler, serveBytes, serveTls, type TestServer, textOf, tr
 
 const sayHeaders: Handler = (request, response) => response.end(JSON.stringify(request.headers))
 
-test('a token is sent as text, and asked for before each request as a function', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response) => response.end(request.headers.authorization)))
-  const fixed = keep(await transportTo(server, { token: 'one' }))
-  assert.equal((await textOf(fixed)).text, 'Bearer one')
-  let token = 'two'
-  const asked = keep(await transportTo(server, { token: () => Promise.resolve(token) }))
-  assert.equal((await textOf(asked)).text, 'Bearer two')
-  token = 'three'
-  assert.equal((await textOf(asked)).text, 'Bearer three')
-  assert.equal(server.connections(), 2)
-}))
-
-test('credentials go before the token, and headers can say who we are', () => ending(async (keep) => {
-  const server = keep(await serveTls(sayHeaders))
-  const both = keep(await transportTo(server, { token: 'fixed', credentials: () => Promise.resolve({ token: 'fetched' }) }))
-  assert.equal(JSON.parse((await textOf(both)).text).authorization, 'Bearer fetched')
-  const basic = keep(await transportTo(server, { credentials: () => Promise.resolve({ headers: { authorization: 'Basic eA==' } }) }))
-  assert.equal(JSON.parse((await textOf(basic)).text).authorization, 'Basic eA==')
-}))
-
-test('impersonation is sent header by header', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.rawHeaders))))
-  const transport = keep(await transportTo(server, {
-    impersonate: { user: 'jane', groups: ['dev', 'ops'], uid: '42', extra: { 'Example.org/Scopes': ['view', 'edit'] } },
+test('a token is sent as text, and asked for before each request as a function', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((request, response) => response.end(request.headers.authorization)))
+    const fixed = keep(await transportTo(server, { token: 'one' }))
+    assert.equal((await textOf(fixed)).text, 'Bearer one')
+    let token = 'two'
+    const asked = keep(await transportTo(server, { token: () => Promise.resolve(token) }))
+    assert.equal((await textOf(asked)).text, 'Bearer two')
+    token = 'three'
+    assert.equal((await textOf(asked)).text, 'Bearer three')
+    assert.equal(server.connections(), 2)
   }))
-  const raw: string[] = JSON.parse((await textOf(transport)).text)
-  const sent = raw.flatMap((name, at) => at % 2 === 0 && /^impersonate/i.test(name) ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : [])
-  assert.deepEqual(sent.sort(), [
-    'impersonate-extra-example.org%2Fscopes: edit'.toLowerCase(),
-    'impersonate-extra-example.org%2fscopes: view',
-    'impersonate-group: dev',
-    'impersonate-group: ops',
-    'impersonate-uid: 42',
-    'impersonate-user: jane',
-  ])
-}))
 
-test('after a 401 the request is sent once more, with fresh credentials', () => ending(async (keep) => {
-  const seen: string[] = []
-  const server = keep(await serveTls((request, response, body) => {
-    seen.push(`${request.headers.authorization} ${body}`)
-    response.writeHead(request.headers.authorization === 'Bearer fresh' ? 200 : 401).end()
+test('credentials go before the token, and headers can say who we are', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls(sayHeaders))
+    const both = keep(
+      await transportTo(server, { token: 'fixed', credentials: () => Promise.resolve({ token: 'fetched' }) }),
+    )
+    assert.equal(JSON.parse((await textOf(both)).text).authorization, 'Bearer fetched')
+    const basic = keep(
+      await transportTo(server, { credentials: () => Promise.resolve({ headers: { authorization: 'Basic eA==' } }) }),
+    )
+    assert.equal(JSON.parse((await textOf(basic)).text).authorization, 'Basic eA==')
   }))
-  let token = 'stale'
-  const transport = keep(await transportTo(server, { token: () => Promise.resolve(token), invalidate: () => (token = 'fresh') }))
-  assert.equal((await textOf(transport, { method: 'POST', body: 'x' })).status, 200)
-  assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
-}))
 
-test('a second 401 stands, and without invalidate so does the first', () => ending(async (keep) => {
-  let requests = 0
-  const server = keep(await serveTls((_, response) => {
-    requests++
-    response.writeHead(401).end('{"kind":"Status"}')
+test('impersonation is sent header by header', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.rawHeaders))))
+    const transport = keep(
+      await transportTo(server, {
+        impersonate: {
+          user: 'jane',
+          groups: ['dev', 'ops'],
+          uid: '42',
+          extra: { 'Example.org/Scopes': ['view', 'edit'] },
+        },
+      }),
+    )
+    const raw: string[] = JSON.parse((await textOf(transport)).text)
+    const sent = raw.flatMap((name, at) =>
+      at % 2 === 0 && /^impersonate/i.test(name) ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : []
+    )
+    assert.deepEqual(sent.sort(), [
+      'impersonate-extra-example.org%2Fscopes: edit'.toLowerCase(),
+      'impersonate-extra-example.org%2fscopes: view',
+      'impersonate-group: dev',
+      'impersonate-group: ops',
+      'impersonate-uid: 42',
+      'impersonate-user: jane',
+    ])
   }))
-  let invalidated = 0
-  const transport = keep(await transportTo(server, { token: 'wrong', invalidate: () => invalidated++ }))
-  const { status, text } = await textOf(transport)
-  assert.deepEqual([status, text, requests, invalidated], [401, '{"kind":"Status"}', 2, 1])
-  const plain = keep(await transportTo(server, { token: 'wrong' }))
-  assert.equal((await textOf(plain)).status, 401)
-  assert.equal(requests, 3)
-}))
 
-test('fifty requests that are refused at once have the credentials fetched once', () => ending(async (keep) => {
-  const waiting: (() => void)[] = []
-  const server = keep(await serveTls((request, response) => {
-    if (request.headers.authorization === 'Bearer 1') return void response.end()
-    waiting.push(() => response.writeHead(401).end())
-    if (waiting.length === 50) for (const refuse of waiting) refuse()
+test('after a 401 the request is sent once more, with fresh credentials', () =>
+  ending(async (keep) => {
+    const seen: string[] = []
+    const server = keep(
+      await serveTls((request, response, body) => {
+        seen.push(`${request.headers.authorization} ${body}`)
+        response.writeHead(request.headers.authorization === 'Bearer fresh' ? 200 : 401).end()
+      }),
+    )
+    let token = 'stale'
+    const transport = keep(
+      await transportTo(server, { token: () => Promise.resolve(token), invalidate: () => (token = 'fresh') }),
+    )
+    assert.equal((await textOf(transport, { method: 'POST', body: 'x' })).status, 200)
+    assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
   }))
-  let generation = 0
-  const transport = keep(await transportTo(server, { token: () => Promise.resolve(String(generation)), invalidate: () => generation++ }))
-  const answers = await Promise.all(Array.from({ length: 50 }, () => textOf(transport)))
-  assert.ok(answers.every(({ status }) => status === 200))
-  assert.equal(generation, 1)
-}))
 
-test('what the token function throws ends the request', () => ending(async (keep) => {
-  const server = keep(await serveTls(sayHeaders))
-  const failure = new Error('no token today')
-  const transport = keep(await transportTo(server, { token: () => Promise.reject(failure) }))
-  await assert.rejects(textOf(transport), (error) => error === failure)
-}))
+test('a second 401 stands, and without invalidate so does the first', () =>
+  ending(async (keep) => {
+    let requests = 0
+    const server = keep(
+      await serveTls((_, response) => {
+        requests++
+        response.writeHead(401).end('{"kind":"Status"}')
+      }),
+    )
+    let invalidated = 0
+    const transport = keep(await transportTo(server, { token: 'wrong', invalidate: () => invalidated++ }))
+    const { status, text } = await textOf(transport)
+    assert.deepEqual([status, text, requests, invalidated], [401, '{"kind":"Status"}', 2, 1])
+    const plain = keep(await transportTo(server, { token: 'wrong' }))
+    assert.equal((await textOf(plain)).status, 401)
+    assert.equal(requests, 3)
+  }))
 
-test('a token that no header can hold is not quoted', () => ending(async (keep) => {
-  const server = keep(await serveTls(sayHeaders))
-  const transport = keep(await transportTo(server, { token: 'very\nsecret' }))
-  await assert.rejects(textOf(transport), (error) => !/very|secret/.test(String(error)))
-  assert.equal(server.connections(), 0)
-}))
+test('fifty requests that are refused at once have the credentials fetched once', () =>
+  ending(async (keep) => {
+    const waiting: (() => void)[] = []
+    const server = keep(
+      await serveTls((request, response) => {
+        if (request.headers.authorization === 'Bearer 1') return void response.end()
+        waiting.push(() => response.writeHead(401).end())
+        if (waiting.length === 50) { for (const refuse of waiting) refuse() }
+      }),
+    )
+    let generation = 0
+    const transport = keep(
+      await transportTo(server, { token: () => Promise.resolve(String(generation)), invalidate: () => generation++ }),
+    )
+    const answers = await Promise.all(Array.from({ length: 50 }, () => textOf(transport)))
+    assert.ok(answers.every(({ status }) => status === 200))
+    assert.equal(generation, 1)
+  }))
+
+test('what the token function throws ends the request', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls(sayHeaders))
+    const failure = new Error('no token today')
+    const transport = keep(await transportTo(server, { token: () => Promise.reject(failure) }))
+    await assert.rejects(textOf(transport), (error) => error === failure)
+  }))
+
+test('a token that no header can hold is not quoted', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls(sayHeaders))
+    const transport = keep(await transportTo(server, { token: 'very\nsecret' }))
+    await assert.rejects(textOf(transport), (error) => !/very|secret/.test(String(error)))
+    assert.equal(server.connections(), 0)
+  }))
 
 /** A server that answers once, and closes the connection when it hears of it again, as one does whose idle time is over. */
 async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> {
@@ -111,58 +142,64 @@ async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> 
   })
 }
 
-test('a GET on a kept connection that the server closes is sent once more, on a new one', () => ending(async (keep) => {
-  const requests: string[] = []
-  const server = keep(await serveOnceEach(requests))
-  const transport = keep(await transportTo(server))
-  await textOf(transport)
-  let checks = 0
-  assert.equal((await textOf(transport, { beforeSend: () => checks++ })).text, 'ok')
-  assert.deepEqual(requests, ['GET', 'GET', 'GET'])
-  assert.equal(server.connections(), 2)
-  assert.equal(checks, 2)
-}))
+test('a GET on a kept connection that the server closes is sent once more, on a new one', () =>
+  ending(async (keep) => {
+    const requests: string[] = []
+    const server = keep(await serveOnceEach(requests))
+    const transport = keep(await transportTo(server))
+    await textOf(transport)
+    let checks = 0
+    assert.equal((await textOf(transport, { beforeSend: () => checks++ })).text, 'ok')
+    assert.deepEqual(requests, ['GET', 'GET', 'GET'])
+    assert.equal(server.connections(), 2)
+    assert.equal(checks, 2)
+  }))
 
-test('a POST that may have arrived is not sent twice', () => ending(async (keep) => {
-  const requests: string[] = []
-  const server = keep(await serveOnceEach(requests))
-  const transport = keep(await transportTo(server))
-  await textOf(transport)
-  const answer = textOf(transport, { method: 'POST', body: '{}' })
-  await assert.rejects(answer, (error) => error instanceof NetworkError && error.phase === 'response')
-  assert.deepEqual(requests, ['GET', 'POST'])
-}))
+test('a POST that may have arrived is not sent twice', () =>
+  ending(async (keep) => {
+    const requests: string[] = []
+    const server = keep(await serveOnceEach(requests))
+    const transport = keep(await transportTo(server))
+    await textOf(transport)
+    const answer = textOf(transport, { method: 'POST', body: '{}' })
+    await assert.rejects(answer, (error) => error instanceof NetworkError && error.phase === 'response')
+    assert.deepEqual(requests, ['GET', 'POST'])
+  }))
 
 // denoland/deno#36786
-test('a POST on a kept connection that is aborted is not sent again', () => ending(async (keep) => {
-  const requests: string[] = []
-  const arrived = Promise.withResolvers<void>()
-  const server = keep(await serveTls((request, response) => {
-    requests.push(request.method!)
-    if (request.method === 'GET') return void response.end('ok')
-    arrived.resolve()
+test('a POST on a kept connection that is aborted is not sent again', () =>
+  ending(async (keep) => {
+    const requests: string[] = []
+    const arrived = Promise.withResolvers<void>()
+    const server = keep(
+      await serveTls((request, response) => {
+        requests.push(request.method!)
+        if (request.method === 'GET') return void response.end('ok')
+        arrived.resolve()
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    await textOf(transport)
+    const controller = new AbortController()
+    const answer = textOf(transport, { method: 'POST', body: '{}', signal: controller.signal })
+    await arrived.promise
+    controller.abort(new Error('fenced'))
+    await assert.rejects(answer, /fenced/)
+    await server.closedConnections(1)
+    // Two whole requests later it would have come.
+    await textOf(transport)
+    await textOf(transport)
+    assert.deepEqual(requests, ['GET', 'POST', 'GET', 'GET'])
   }))
-  const transport = keep(await transportTo(server))
-  await textOf(transport)
-  const controller = new AbortController()
-  const answer = textOf(transport, { method: 'POST', body: '{}', signal: controller.signal })
-  await arrived.promise
-  controller.abort(new Error('fenced'))
-  await assert.rejects(answer, /fenced/)
-  await server.closedConnections(1)
-  // Two whole requests later it would have come.
-  await textOf(transport)
-  await textOf(transport)
-  assert.deepEqual(requests, ['GET', 'POST', 'GET', 'GET'])
-}))
 
-test('a new connection that is closed without an answer is not tried again', () => ending(async (keep) => {
-  let connections = 0
-  const server = keep(await serveBytes((socket) => socket.once('data', () => (connections++, socket.destroy()))))
-  const transport = keep(await transportTo(server))
-  await assert.rejects(textOf(transport), NetworkError)
-  assert.equal(connections, 1)
-}))
+test('a new connection that is closed without an answer is not tried again', () =>
+  ending(async (keep) => {
+    let connections = 0
+    const server = keep(await serveBytes((socket) => socket.once('data', () => (connections++, socket.destroy()))))
+    const transport = keep(await transportTo(server))
+    await assert.rejects(textOf(transport), NetworkError)
+    assert.equal(connections, 1)
+  }))
 
 /** A server that answers `/together` when five such requests are there: each then has a connection of its own. */
 async function serveTogether(): Promise<{ server: TestServer; five: (transport: Transport) => Promise<void> }> {
@@ -182,25 +219,29 @@ async function serveTogether(): Promise<{ server: TestServer; five: (transport: 
   }
 }
 
-test('a server that restarted has closed every kept connection: the first GET finds out for all that follow', () => ending(async (keep) => {
-  const { server, five } = await serveTogether()
-  keep(server)
-  const transport = keep(await transportTo(server))
-  await five(transport)
-  assert.equal(server.connections(), 5)
-  server.dropConnections()
-  await server.closedConnections(5)
-  for (const method of ['GET', 'POST', 'PATCH'] as const) assert.equal((await textOf(transport, { method })).text, 'ok')
-  assert.equal(server.connections(), 6)
-}))
+test('a server that restarted has closed every kept connection: the first GET finds out for all that follow', () =>
+  ending(async (keep) => {
+    const { server, five } = await serveTogether()
+    keep(server)
+    const transport = keep(await transportTo(server))
+    await five(transport)
+    assert.equal(server.connections(), 5)
+    server.dropConnections()
+    await server.closedConnections(5)
+    for (const method of ['GET', 'POST', 'PATCH'] as const) {
+      assert.equal((await textOf(transport, { method })).text, 'ok')
+    }
+    assert.equal(server.connections(), 6)
+  }))
 
-test('many that find their connections closed at once share the new ones', () => ending(async (keep) => {
-  const { server, five } = await serveTogether()
-  keep(server)
-  const transport = keep(await transportTo(server))
-  await five(transport)
-  server.dropConnections()
-  await five(transport)
-  await five(transport)
-  assert.equal(server.connections(), 10)
-}))
+test('many that find their connections closed at once share the new ones', () =>
+  ending(async (keep) => {
+    const { server, five } = await serveTogether()
+    keep(server)
+    const transport = keep(await transportTo(server))
+    await five(transport)
+    server.dropConnections()
+    await five(transport)
+    await five(transport)
+    assert.equal(server.connections(), 10)
+  }))

@@ -9,168 +9,184 @@ function isConnectError(message: RegExp): (error: unknown) => boolean {
   return (error) => error instanceof NetworkError && error.phase === 'connect' && message.test(error.message)
 }
 
-test('requests go through the proxy, twenty of them through one tunnel', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end('ok')))
-  const proxy = keep(await serveProxy())
-  const transport = keep(await transportTo(server, { proxy: proxy.url, token: 'secret' }))
-  for (let n = 0; n < 20; n++) assert.equal((await textOf(transport)).text, 'ok')
-  assert.deepEqual(proxy.asked.map(({ url }) => url), [`127.0.0.1:${server.port}`])
-  assert.equal(proxy.asked[0]!.headers.authorization, undefined, 'the token is for the server')
-  assert.equal(server.connections(), 1)
-}))
+test('requests go through the proxy, twenty of them through one tunnel', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const proxy = keep(await serveProxy())
+    const transport = keep(await transportTo(server, { proxy: proxy.url, token: 'secret' }))
+    for (let n = 0; n < 20; n++) assert.equal((await textOf(transport)).text, 'ok')
+    assert.deepEqual(proxy.asked.map(({ url }) => url), [`127.0.0.1:${server.port}`])
+    assert.equal(proxy.asked[0]!.headers.authorization, undefined, 'the token is for the server')
+    assert.equal(server.connections(), 1)
+  }))
 
-test('user and password of the proxy URL are sent to the proxy, decoded', () => ending(async (keep) => {
-  const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.headers))))
-  const proxy = keep(await serveProxy())
-  const transport = keep(await transportTo(server, { proxy: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
-  const { text } = await textOf(transport)
-  assert.equal(proxy.asked[0]!.headers['proxy-authorization'], `Basic ${Buffer.from('jane:p@ss').toString('base64')}`)
-  assert.doesNotMatch(text, /proxy-authorization/)
-}))
+test('user and password of the proxy URL are sent to the proxy, decoded', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.headers))))
+    const proxy = keep(await serveProxy())
+    const transport = keep(await transportTo(server, { proxy: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
+    const { text } = await textOf(transport)
+    assert.equal(proxy.asked[0]!.headers['proxy-authorization'], `Basic ${Buffer.from('jane:p@ss').toString('base64')}`)
+    assert.doesNotMatch(text, /proxy-authorization/)
+  }))
 
-test('the certificate is verified inside the tunnel', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
-  const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-  const proxy = keep(await serveProxy())
-  const transport = keep(await transportTo(server, { proxy: proxy.url }))
-  await assert.rejects(textOf(transport), isConnectError(/for another name/))
-  const named = keep(await transportTo(server, { proxy: proxy.url, serverName: 'other.test' }))
-  assert.equal((await textOf(named)).text, 'ok')
-}))
+test('the certificate is verified inside the tunnel', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
+    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+    const proxy = keep(await serveProxy())
+    const transport = keep(await transportTo(server, { proxy: proxy.url }))
+    await assert.rejects(textOf(transport), isConnectError(/for another name/))
+    const named = keep(await transportTo(server, { proxy: proxy.url, serverName: 'other.test' }))
+    assert.equal((await textOf(named)).text, 'ok')
+  }))
 
-test('a proxy that refuses is named, with its status and without its password', () => ending(async (keep) => {
-  const cases = [
-    [407, '', /put user and password into the proxy URL/],
-    [407, 'u:hunter2@', /check user and password/],
-    [403, '', /may reach this server/],
-  ] as const
-  for (const [status, user, hint] of cases) {
-    const proxy = keep(await serveProxy({ answer: () => status }))
-    const transport = keep(httpTransport({ server: 'https://api.test:6443', proxy: `http://${user}127.0.0.1:${proxy.port}` }))
-    await assert.rejects(textOf(transport), (error) => {
-      assert.ok(error instanceof NetworkError, String(error))
-      assert.equal(error.phase, 'connect')
-      const start = `Cannot connect to api.test:6443 through proxy 127.0.0.1:${proxy.port}: the proxy answered CONNECT with ${status}; `
-      assert.equal(error.message.slice(0, start.length), start)
-      assert.match(error.message, hint)
-      assert.doesNotMatch(error.message, /hunter2/)
-      return true
-    })
-  }
-}))
-
-test('a server that does not know CONNECT, and a proxy that is not there', () => ending(async (keep) => {
-  const noProxy = keep(await servePlain((_, response) => response.writeHead(400).end()))
-  const wrong = keep(httpTransport({ server: 'https://api.test', proxy: noProxy.url }))
-  await assert.rejects(textOf(wrong), isConnectError(/through proxy/))
-  const gone = await servePlain(() => {})
-  await gone.close()
-  const dead = keep(httpTransport({ server: 'https://api.test', proxy: gone.url }))
-  await assert.rejects(textOf(dead), isConnectError(/through proxy .*connection refused/))
-}))
-
-test('a proxy may speak TLS itself', () => ending(async (keep) => {
-  const { server: leaf } = await certificates()
-  const server = keep(await serveTls((_, response) => response.end('ok')))
-  const proxy = keep(await serveProxy({ tls: leaf }))
-  const transport = keep(await transportTo(server, { proxy: proxy.url }))
-  assert.equal((await textOf(transport)).text, 'ok')
-  assert.equal(proxy.asked.length, 1)
-}))
-
-test('a plain server is reached through a tunnel as well', () => ending(async (keep) => {
-  const server = keep(await servePlain((_, response) => response.end('ok')))
-  const proxy = keep(await serveProxy())
-  const transport = keep(await transportTo(server, { proxy: proxy.url }))
-  assert.equal((await textOf(transport)).text, 'ok')
-  assert.equal(proxy.asked.length, 1)
-}))
-
-test('an abort while the proxy thinks', () => ending(async (keep) => {
-  const asked = Promise.withResolvers<void>()
-  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
-  const transport = keep(httpTransport({ server: 'https://api.test', proxy: `http://127.0.0.1:${silent.port}` }))
-  const controller = new AbortController()
-  const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
-  await asked.promise
-  const reason = new Error('stop')
-  controller.abort(reason)
-  await assert.rejects(answer, (error) => error === reason)
-  await silent.closedConnections(1)
-}))
-
-test('a proxy that stays silent keeps no connection of a request that has given it up', () => ending(async (keep) => {
-  let asked = Promise.withResolvers<void>()
-  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
-  const clock = new FakeClock()
-  const transport = keep(httpTransport({ server: 'https://api.test', proxy: silent.url }, { clock }))
-  for (let round = 1; round <= 3; round++) {
-    asked = Promise.withResolvers<void>()
-    const answer = textOf(transport)
-    await asked.promise
-    const refused = assert.rejects(answer, isConnectError(/ETIMEDOUT/))
-    await clock.advance(30_000)
-    await refused
-    await silent.closedConnections(round)
-  }
-}))
-
-test('closing the transport closes the tunnels that are asked for, and those that are idle', () => ending(async (keep) => {
-  const asked = Promise.withResolvers<void>()
-  const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
-  const waiting = httpTransport({ server: 'https://api.test', proxy: silent.url })
-  const refused = assert.rejects(textOf(waiting), isConnectError(/closed by this process/))
-  await asked.promise
-  waiting.close()
-  await refused
-  await silent.closedConnections(1)
-  const server = keep(await serveTls((_, response) => response.end('ok')))
-  const proxy = keep(await serveProxy())
-  const idle = await transportTo(server, { proxy: proxy.url })
-  await textOf(idle)
-  idle.close()
-  await proxy.closedConnections(1)
-}))
-
-test('a handshake inside a tunnel that is given up closes the tunnel', () => ending(async (keep) => {
-  const greeted = Promise.withResolvers<void>()
-  const mute = keep(await serveBytes((socket) => socket.once('data', () => greeted.resolve())))
-  const proxy = keep(await serveProxy())
-  const transport = keep(await transportTo(mute, { server: `https://127.0.0.1:${mute.port}`, proxy: proxy.url }))
-  const controller = new AbortController()
-  const answer = textOf(transport, { signal: controller.signal })
-  await greeted.promise
-  controller.abort(new Error('stop'))
-  await assert.rejects(answer, /stop/)
-  await proxy.closedConnections(1)
-  await mute.closedConnections(1)
-}))
-
-test('a proxy that refuses and leaves the connection open does not gather them', () => ending(async (keep) => {
-  const { server: leaf } = await certificates()
-  for (const tls of [undefined, leaf]) {
-    const proxy = keep(await serveProxy({ answer: () => 407, staysOpen: true, ...(tls && { tls }) }))
-    const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
-    for (let round = 1; round <= 3; round++) {
-      await assert.rejects(textOf(transport), isConnectError(/answered CONNECT with 407/))
-      await proxy.closedConnections(round)
+test('a proxy that refuses is named, with its status and without its password', () =>
+  ending(async (keep) => {
+    const cases = [
+      [407, '', /put user and password into the proxy URL/],
+      [407, 'u:hunter2@', /check user and password/],
+      [403, '', /may reach this server/],
+    ] as const
+    for (const [status, user, hint] of cases) {
+      const proxy = keep(await serveProxy({ answer: () => status }))
+      const transport = keep(
+        httpTransport({ server: 'https://api.test:6443', proxy: `http://${user}127.0.0.1:${proxy.port}` }),
+      )
+      await assert.rejects(textOf(transport), (error) => {
+        assert.ok(error instanceof NetworkError, String(error))
+        assert.equal(error.phase, 'connect')
+        const start =
+          `Cannot connect to api.test:6443 through proxy 127.0.0.1:${proxy.port}: the proxy answered CONNECT with ${status}; `
+        assert.equal(error.message.slice(0, start.length), start)
+        assert.match(error.message, hint)
+        assert.doesNotMatch(error.message, /hunter2/)
+        return true
+      })
     }
-  }
-}))
+  }))
 
-test('a silent proxy with TLS is given up, too', () => ending(async (keep) => {
-  const { server: leaf } = await certificates()
-  const asked = Promise.withResolvers<void>()
-  const proxy = keep(await serveProxy({ tls: leaf, answer: () => (asked.resolve(), 0), staysOpen: true }))
-  const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
-  const controller = new AbortController()
-  const answer = textOf(transport, { signal: controller.signal })
-  await asked.promise
-  controller.abort(new Error('stop'))
-  await assert.rejects(answer, /stop/)
-  await proxy.closedConnections(1)
-}))
+test('a server that does not know CONNECT, and a proxy that is not there', () =>
+  ending(async (keep) => {
+    const noProxy = keep(await servePlain((_, response) => response.writeHead(400).end()))
+    const wrong = keep(httpTransport({ server: 'https://api.test', proxy: noProxy.url }))
+    await assert.rejects(textOf(wrong), isConnectError(/through proxy/))
+    const gone = await servePlain(() => {})
+    await gone.close()
+    const dead = keep(httpTransport({ server: 'https://api.test', proxy: gone.url }))
+    await assert.rejects(textOf(dead), isConnectError(/through proxy .*connection refused/))
+  }))
+
+test('a proxy may speak TLS itself', () =>
+  ending(async (keep) => {
+    const { server: leaf } = await certificates()
+    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const proxy = keep(await serveProxy({ tls: leaf }))
+    const transport = keep(await transportTo(server, { proxy: proxy.url }))
+    assert.equal((await textOf(transport)).text, 'ok')
+    assert.equal(proxy.asked.length, 1)
+  }))
+
+test('a plain server is reached through a tunnel as well', () =>
+  ending(async (keep) => {
+    const server = keep(await servePlain((_, response) => response.end('ok')))
+    const proxy = keep(await serveProxy())
+    const transport = keep(await transportTo(server, { proxy: proxy.url }))
+    assert.equal((await textOf(transport)).text, 'ok')
+    assert.equal(proxy.asked.length, 1)
+  }))
+
+test('an abort while the proxy thinks', () =>
+  ending(async (keep) => {
+    const asked = Promise.withResolvers<void>()
+    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+    const transport = keep(httpTransport({ server: 'https://api.test', proxy: `http://127.0.0.1:${silent.port}` }))
+    const controller = new AbortController()
+    const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
+    await asked.promise
+    const reason = new Error('stop')
+    controller.abort(reason)
+    await assert.rejects(answer, (error) => error === reason)
+    await silent.closedConnections(1)
+  }))
+
+test('a proxy that stays silent keeps no connection of a request that has given it up', () =>
+  ending(async (keep) => {
+    let asked = Promise.withResolvers<void>()
+    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+    const clock = new FakeClock()
+    const transport = keep(httpTransport({ server: 'https://api.test', proxy: silent.url }, { clock }))
+    for (let round = 1; round <= 3; round++) {
+      asked = Promise.withResolvers<void>()
+      const answer = textOf(transport)
+      await asked.promise
+      const refused = assert.rejects(answer, isConnectError(/ETIMEDOUT/))
+      await clock.advance(30_000)
+      await refused
+      await silent.closedConnections(round)
+    }
+  }))
+
+test('closing the transport closes the tunnels that are asked for, and those that are idle', () =>
+  ending(async (keep) => {
+    const asked = Promise.withResolvers<void>()
+    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+    const waiting = httpTransport({ server: 'https://api.test', proxy: silent.url })
+    const refused = assert.rejects(textOf(waiting), isConnectError(/closed by this process/))
+    await asked.promise
+    waiting.close()
+    await refused
+    await silent.closedConnections(1)
+    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const proxy = keep(await serveProxy())
+    const idle = await transportTo(server, { proxy: proxy.url })
+    await textOf(idle)
+    idle.close()
+    await proxy.closedConnections(1)
+  }))
+
+test('a handshake inside a tunnel that is given up closes the tunnel', () =>
+  ending(async (keep) => {
+    const greeted = Promise.withResolvers<void>()
+    const mute = keep(await serveBytes((socket) => socket.once('data', () => greeted.resolve())))
+    const proxy = keep(await serveProxy())
+    const transport = keep(await transportTo(mute, { server: `https://127.0.0.1:${mute.port}`, proxy: proxy.url }))
+    const controller = new AbortController()
+    const answer = textOf(transport, { signal: controller.signal })
+    await greeted.promise
+    controller.abort(new Error('stop'))
+    await assert.rejects(answer, /stop/)
+    await proxy.closedConnections(1)
+    await mute.closedConnections(1)
+  }))
+
+test('a proxy that refuses and leaves the connection open does not gather them', () =>
+  ending(async (keep) => {
+    const { server: leaf } = await certificates()
+    for (const tls of [undefined, leaf]) {
+      const proxy = keep(await serveProxy({ answer: () => 407, staysOpen: true, ...(tls && { tls }) }))
+      const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
+      for (let round = 1; round <= 3; round++) {
+        await assert.rejects(textOf(transport), isConnectError(/answered CONNECT with 407/))
+        await proxy.closedConnections(round)
+      }
+    }
+  }))
+
+test('a silent proxy with TLS is given up, too', () =>
+  ending(async (keep) => {
+    const { server: leaf } = await certificates()
+    const asked = Promise.withResolvers<void>()
+    const proxy = keep(await serveProxy({ tls: leaf, answer: () => (asked.resolve(), 0), staysOpen: true }))
+    const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
+    const controller = new AbortController()
+    const answer = textOf(transport, { signal: controller.signal })
+    await asked.promise
+    controller.abort(new Error('stop'))
+    await assert.rejects(answer, /stop/)
+    await proxy.closedConnections(1)
+  }))
 
 test('a user or password with a stray percent sign is a ConfigError that says how to write it, and quotes neither', () => {
   for (const user of ['jane:100%', 'ja%ne:hunter2', 'jane:%ff', 'jane:hunter2@100%']) {
@@ -186,13 +202,22 @@ test('a user or password with a stray percent sign is a ConfigError that says ho
 test('what is no URL is not quoted with what may be its password', () => {
   for (const proxy of ['http://u:hunter/2@x y', 'u:hunter2@x', 'socks5://u:hunter@2@x', 'http://u:hunter2@[x']) {
     assert.throws(() => httpTransport({ server: 'https://x', proxy }), (error) => {
-      return error instanceof ConfigError && !/hunter|2@/.test(error.message) && /check proxy-url, HTTPS_PROXY and HTTP_PROXY/.test(error.message)
+      return error instanceof ConfigError && !/hunter|2@/.test(error.message) &&
+        /check proxy-url, HTTPS_PROXY and HTTP_PROXY/.test(error.message)
     }, proxy)
   }
 })
 
 test('servers and proxies that are no URL are refused at once, without their password', () => {
-  for (const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, { server: 'https://x', proxy: 'socks5://u:hunter2@x' }]) {
-    assert.throws(() => httpTransport(config), (error) => error instanceof ConfigError && !/hunter2/.test(error.message))
+  for (
+    const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, {
+      server: 'https://x',
+      proxy: 'socks5://u:hunter2@x',
+    }]
+  ) {
+    assert.throws(
+      () => httpTransport(config),
+      (error) => error instanceof ConfigError && !/hunter2/.test(error.message),
+    )
   }
 })

@@ -5,7 +5,16 @@ import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { certificates, ending, serveTls, servePlain, type Handler, type TestServer, textOf, transportTo } from './servers.ts'
+import {
+  certificates,
+  ending,
+  type Handler,
+  servePlain,
+  serveTls,
+  type TestServer,
+  textOf,
+  transportTo,
+} from './servers.ts'
 
 interface FailingServer {
   readonly server: TestServer
@@ -37,7 +46,7 @@ async function serveFailing(serve: (handler: Handler) => Promise<TestServer> = s
     if (request.url === '/slow') return onSlow()
     if (request.url !== '/together') return void response.end('ok')
     waiting.push(() => response.end('ok'))
-    if (waiting.length === together) for (const answer of waiting.splice(0)) answer()
+    if (waiting.length === together) { for (const answer of waiting.splice(0)) answer() }
   })
   return {
     server,
@@ -59,161 +68,173 @@ async function areClosed({ server }: FailingServer, transport: Transport, before
 }
 
 for (const method of ['GET', 'PUT'] as const) {
-  test(`a ${method} without an answer in time costs one wait: the other idle connections are closed with its own`, () => ending(async (keep) => {
+  test(`a ${method} without an answer in time costs one wait: the other idle connections are closed with its own`, () =>
+    ending(async (keep) => {
+      const failing = await serveFailing()
+      keep(failing.server)
+      const clock = new FakeClock()
+      const transport = keep(await transportTo(failing.server, {}, { clock }))
+      await failing.keepIdle(transport, 4)
+      failing.failOver()
+      const answer = textOf(transport, { method })
+      await failing.lost(1)
+      const refused = assert.rejects(answer, (error) => error instanceof NetworkError && error.code === 'ETIMEDOUT')
+      await clock.advance(75_000)
+      await refused
+      await areClosed(failing, transport, 4)
+    }))
+}
+
+test('so does one that its caller gives up by a deadline of its own', () =>
+  ending(async (keep) => {
+    for (const serve of [serveTls, servePlain]) {
+      const failing = await serveFailing(serve)
+      keep(failing.server)
+      const transport = keep(await transportTo(failing.server))
+      await failing.keepIdle(transport, 4)
+      failing.failOver()
+      const controller = new AbortController()
+      const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
+      await failing.lost(1)
+      // As AbortSignal.timeout() has it.
+      controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
+      await assert.rejects(answer, /did not answer within 5 s/)
+      await areClosed(failing, transport, 4)
+    }
+  }))
+
+test('and a watch that its reader takes for dead', () =>
+  ending(async (keep) => {
+    const failing = await serveFailing()
+    keep(failing.server)
+    const transport = keep(await transportTo(failing.server))
+    await failing.keepIdle(transport, 4)
+    const controller = new AbortController()
+    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
+    const chunks = body[Symbol.asyncIterator]()
+    await chunks.next()
+    failing.failOver()
+    const silence = new NetworkError('nothing was heard', { phase: 'body', code: 'ETIMEDOUT' })
+    const next = chunks.next()
+    controller.abort(silence)
+    await assert.rejects(next, (error) => error === silence)
+    await areClosed(failing, transport, 4)
+  }))
+
+test('an ordinary abort leaves the idle connections alone: of a request, and of a watch that is stopped', () =>
+  ending(async (keep) => {
+    const failing = await serveFailing()
+    keep(failing.server)
+    const transport = keep(await transportTo(failing.server))
+    await failing.keepIdle(transport, 4)
+    const ended = new DOMException('the work has ended', 'AbortError')
+    const [request, watch] = [new AbortController(), new AbortController()]
+    const arrived = failing.slow()
+    const answer = transport({ method: 'GET', path: '/slow', signal: request.signal })
+    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: watch.signal })
+    await arrived
+    request.abort(ended)
+    watch.abort(ended)
+    await assert.rejects(answer, (error) => error === ended)
+    await assert.rejects(body.text(), (error) => error === ended)
+    // Two of the four ended with what was aborted on them.
+    await failing.server.closedConnections(2)
+    await failing.keepIdle(transport, 2)
+    assert.equal(failing.server.connections(), 4)
+  }))
+
+test('a deadline that passes before a connection stands says nothing about the others', () =>
+  ending(async (keep) => {
     const failing = await serveFailing()
     keep(failing.server)
     const clock = new FakeClock()
     const transport = keep(await transportTo(failing.server, {}, { clock }))
-    await failing.keepIdle(transport, 4)
-    failing.failOver()
-    const answer = textOf(transport, { method })
-    await failing.lost(1)
-    const refused = assert.rejects(answer, (error) => error instanceof NetworkError && error.code === 'ETIMEDOUT')
-    await clock.advance(75_000)
-    await refused
-    await areClosed(failing, transport, 4)
-  }))
-}
-
-test('so does one that its caller gives up by a deadline of its own', () => ending(async (keep) => {
-  for (const serve of [serveTls, servePlain]) {
-    const failing = await serveFailing(serve)
-    keep(failing.server)
-    const transport = keep(await transportTo(failing.server))
-    await failing.keepIdle(transport, 4)
-    failing.failOver()
+    await failing.keepIdle(transport, 2)
+    // Both are in use, so that this one needs a third, and is given up before that.
+    const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
+    for (const watch of slow) await watch
     const controller = new AbortController()
-    const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
-    await failing.lost(1)
-    // As AbortSignal.timeout() has it.
-    controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
-    await assert.rejects(answer, /did not answer within 5 s/)
-    await areClosed(failing, transport, 4)
-  }
-}))
-
-test('and a watch that its reader takes for dead', () => ending(async (keep) => {
-  const failing = await serveFailing()
-  keep(failing.server)
-  const transport = keep(await transportTo(failing.server))
-  await failing.keepIdle(transport, 4)
-  const controller = new AbortController()
-  const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
-  const chunks = body[Symbol.asyncIterator]()
-  await chunks.next()
-  failing.failOver()
-  const silence = new NetworkError('nothing was heard', { phase: 'body', code: 'ETIMEDOUT' })
-  const next = chunks.next()
-  controller.abort(silence)
-  await assert.rejects(next, (error) => error === silence)
-  await areClosed(failing, transport, 4)
-}))
-
-test('an ordinary abort leaves the idle connections alone: of a request, and of a watch that is stopped', () => ending(async (keep) => {
-  const failing = await serveFailing()
-  keep(failing.server)
-  const transport = keep(await transportTo(failing.server))
-  await failing.keepIdle(transport, 4)
-  const ended = new DOMException('the work has ended', 'AbortError')
-  const [request, watch] = [new AbortController(), new AbortController()]
-  const arrived = failing.slow()
-  const answer = transport({ method: 'GET', path: '/slow', signal: request.signal })
-  const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: watch.signal })
-  await arrived
-  request.abort(ended)
-  watch.abort(ended)
-  await assert.rejects(answer, (error) => error === ended)
-  await assert.rejects(body.text(), (error) => error === ended)
-  // Two of the four ended with what was aborted on them.
-  await failing.server.closedConnections(2)
-  await failing.keepIdle(transport, 2)
-  assert.equal(failing.server.connections(), 4)
-}))
-
-test('a deadline that passes before a connection stands says nothing about the others', () => ending(async (keep) => {
-  const failing = await serveFailing()
-  keep(failing.server)
-  const clock = new FakeClock()
-  const transport = keep(await transportTo(failing.server, {}, { clock }))
-  await failing.keepIdle(transport, 2)
-  // Both are in use, so that this one needs a third, and is given up before that.
-  const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
-  for (const watch of slow) await watch
-  const controller = new AbortController()
-  const answer = textOf(transport, { signal: controller.signal })
-  controller.abort(new DOMException('too late', 'TimeoutError'))
-  await assert.rejects(answer, /too late/)
-  for (const watch of slow) (await watch).body.cancel()
-  assert.equal((await textOf(transport)).text, 'ok')
-}))
-
-test('of many that find it out, the first does it for all: what is new stays', () => ending(async (keep) => {
-  const failing = await serveFailing()
-  keep(failing.server)
-  const clock = new FakeClock()
-  const transport = keep(await transportTo(failing.server, {}, { clock }))
-  await failing.keepIdle(transport, 3)
-  failing.failOver()
-  const first = assert.rejects(textOf(transport), /ETIMEDOUT/)
-  await failing.lost(1)
-  await clock.advance(10_000)
-  const second = assert.rejects(textOf(transport), /ETIMEDOUT/)
-  await failing.lost(2)
-  await clock.advance(65_000)
-  await first
-  assert.equal((await textOf(transport)).text, 'ok')
-  await clock.advance(10_000)
-  await second
-  assert.equal((await textOf(transport)).text, 'ok')
-  assert.equal(failing.server.connections(), 4, 'the connection that the second request did not use is kept')
-}))
-
-test('requests under way go on, on connections that are closed behind them', () => ending(async (keep) => {
-  const answers: (() => void)[] = []
-  const arrived = Promise.withResolvers<void>()
-  const server = keep(await serveTls((request, response) => {
-    if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
-    answers.push(() => response.end('late'))
-    if (answers.length === 2) arrived.resolve()
+    const answer = textOf(transport, { signal: controller.signal })
+    controller.abort(new DOMException('too late', 'TimeoutError'))
+    await assert.rejects(answer, /too late/)
+    for (const watch of slow) (await watch).body.cancel()
+    assert.equal((await textOf(transport)).text, 'ok')
   }))
-  const transport = keep(await transportTo(server))
-  const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
-  await arrived.promise
-  const controller = new AbortController()
-  const silent = textOf(transport, { path: '/silent', signal: controller.signal })
-  // A round trip on a fourth connection: the silent request is on its way.
-  await textOf(transport)
-  controller.abort(new DOMException('too late', 'TimeoutError'))
-  await assert.rejects(silent, /too late/)
-  for (const answer of answers) answer()
-  assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late'])
-  // All four: the one that was silent, the one that was idle, and the two that became free.
-  await server.closedConnections(4)
-  await textOf(transport)
-  assert.equal(server.connections(), 5)
-}))
 
-test('connections that were in use when the certificate rotated are closed once they are free, however often it does', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const answers: (() => void)[] = []
-  let arrived = (): void => {}
-  const server = keep(await serveTls((request, response) => {
-    if (request.url !== '/slow') return void response.end('ok')
-    answers.push(() => response.end('late'))
-    arrived()
-  }, { requestCert: true, rejectUnauthorized: false }))
-  let pair = await authority.issue({ commonName: 'me', usage: 'client' })
-  const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(pair) }))
-  const slow: Promise<{ text: string }>[] = []
-  for (let round = 0; round < 3; round++) {
-    const begun = new Promise<void>((resolve) => (arrived = resolve))
-    slow.push(textOf(transport, { path: '/slow' }))
-    await begun
-    pair = await authority.issue({ commonName: `me${round}`, usage: 'client' })
-  }
-  for (const answer of answers) answer()
-  assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late', 'late'])
-  await textOf(transport)
-  await server.closedConnections(3)
-  assert.equal(server.connections(), 4)
-}))
+test('of many that find it out, the first does it for all: what is new stays', () =>
+  ending(async (keep) => {
+    const failing = await serveFailing()
+    keep(failing.server)
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(failing.server, {}, { clock }))
+    await failing.keepIdle(transport, 3)
+    failing.failOver()
+    const first = assert.rejects(textOf(transport), /ETIMEDOUT/)
+    await failing.lost(1)
+    await clock.advance(10_000)
+    const second = assert.rejects(textOf(transport), /ETIMEDOUT/)
+    await failing.lost(2)
+    await clock.advance(65_000)
+    await first
+    assert.equal((await textOf(transport)).text, 'ok')
+    await clock.advance(10_000)
+    await second
+    assert.equal((await textOf(transport)).text, 'ok')
+    assert.equal(failing.server.connections(), 4, 'the connection that the second request did not use is kept')
+  }))
+
+test('requests under way go on, on connections that are closed behind them', () =>
+  ending(async (keep) => {
+    const answers: (() => void)[] = []
+    const arrived = Promise.withResolvers<void>()
+    const server = keep(
+      await serveTls((request, response) => {
+        if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
+        answers.push(() => response.end('late'))
+        if (answers.length === 2) arrived.resolve()
+      }),
+    )
+    const transport = keep(await transportTo(server))
+    const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
+    await arrived.promise
+    const controller = new AbortController()
+    const silent = textOf(transport, { path: '/silent', signal: controller.signal })
+    // A round trip on a fourth connection: the silent request is on its way.
+    await textOf(transport)
+    controller.abort(new DOMException('too late', 'TimeoutError'))
+    await assert.rejects(silent, /too late/)
+    for (const answer of answers) answer()
+    assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late'])
+    // All four: the one that was silent, the one that was idle, and the two that became free.
+    await server.closedConnections(4)
+    await textOf(transport)
+    assert.equal(server.connections(), 5)
+  }))
+
+test('connections that were in use when the certificate rotated are closed once they are free, however often it does', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const answers: (() => void)[] = []
+    let arrived = (): void => {}
+    const server = keep(
+      await serveTls((request, response) => {
+        if (request.url !== '/slow') return void response.end('ok')
+        answers.push(() => response.end('late'))
+        arrived()
+      }, { requestCert: true, rejectUnauthorized: false }),
+    )
+    let pair = await authority.issue({ commonName: 'me', usage: 'client' })
+    const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(pair) }))
+    const slow: Promise<{ text: string }>[] = []
+    for (let round = 0; round < 3; round++) {
+      const begun = new Promise<void>((resolve) => (arrived = resolve))
+      slow.push(textOf(transport, { path: '/slow' }))
+      await begun
+      pair = await authority.issue({ commonName: `me${round}`, usage: 'client' })
+    }
+    for (const answer of answers) answer()
+    assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late', 'late'])
+    await textOf(transport)
+    await server.closedConnections(3)
+    assert.equal(server.connections(), 4)
+  }))

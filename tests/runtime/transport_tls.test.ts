@@ -8,7 +8,16 @@ import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { certificates, ending, type Handler, servePlain, serveTls, type TestServer, textOf, transportTo } from './servers.ts'
+import {
+  certificates,
+  ending,
+  type Handler,
+  servePlain,
+  serveTls,
+  type TestServer,
+  textOf,
+  transportTo,
+} from './servers.ts'
 
 /** Says whether the client's certificate was good. Bun tells a server nothing more of it. */
 const sayAuthorized: Handler = (request, response) => response.end(String((request.socket as TLSSocket).authorized))
@@ -27,149 +36,180 @@ function isConnectError(message: RegExp): (error: unknown) => boolean {
   }
 }
 
-test('a server whose CA is not trusted is refused, before anything is sent to it', () => ending(async (keep) => {
-  let requests = 0
-  const server = keep(await serveTls((_, response) => {
-    requests++
-    response.end()
+test('a server whose CA is not trusted is refused, before anything is sent to it', () =>
+  ending(async (keep) => {
+    let requests = 0
+    const server = keep(
+      await serveTls((_, response) => {
+        requests++
+        response.end()
+      }),
+    )
+    const other = await createAuthority()
+    for (const ca of [other.ca, undefined]) {
+      const transport = keep(httpTransport({ server: server.url, ca, token: 'very-secret' }))
+      await assert.rejects(textOf(transport), (error) => {
+        assert.doesNotMatch(String(error), /very-secret/)
+        const start =
+          `^Cannot connect to 127.0.0.1:${server.port}: its certificate is not signed by a CA that is trusted here`
+        return isConnectError(new RegExp(start))(error)
+      })
+    }
+    assert.equal(requests, 0)
   }))
-  const other = await createAuthority()
-  for (const ca of [other.ca, undefined]) {
-    const transport = keep(httpTransport({ server: server.url, ca, token: 'very-secret' }))
-    await assert.rejects(textOf(transport), (error) => {
-      assert.doesNotMatch(String(error), /very-secret/)
-      const start = `^Cannot connect to 127.0.0.1:${server.port}: its certificate is not signed by a CA that is trusted here`
-      return isConnectError(new RegExp(start))(error)
+
+test('a certificate for another name is refused', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
+    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+    const transport = keep(await transportTo(server))
+    await assert.rejects(
+      textOf(transport),
+      isConnectError(/its certificate is for another name; .*set tls-server-name/),
+    )
+  }))
+
+test('tls-server-name says which name to expect', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const right = keep(await transportTo(server, { serverName: 'api.test' }))
+    assert.equal((await textOf(right)).text, 'ok')
+    const wrong = keep(await transportTo(server, { serverName: 'else.test' }))
+    await assert.rejects(textOf(wrong), isConnectError(/for another name/))
+  }))
+
+test('insecure trusts any certificate', () =>
+  ending(async (keep) => {
+    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const transport = keep(httpTransport({ server: server.url, insecure: true }))
+    assert.equal((await textOf(transport)).text, 'ok')
+  }))
+
+test('an expired certificate is refused, by name', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const now = Date.now() - 3_600_000
+    const leaf = await authority.issue({
+      commonName: 'x',
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+      now: now,
+      validForMs: 60_000,
     })
-  }
-  assert.equal(requests, 0)
-}))
+    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+    const transport = keep(await transportTo(server))
+    await assert.rejects(textOf(transport), isConnectError(/has expired;/))
+  }))
 
-test('a certificate for another name is refused', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
-  const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-  const transport = keep(await transportTo(server))
-  await assert.rejects(textOf(transport), isConnectError(/its certificate is for another name; .*set tls-server-name/))
-}))
+test('an EC client certificate is shown', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const server = keep(await serveClients())
+    const client = await authority.issue({ commonName: 'me', organizations: ['system:masters'], usage: 'client' })
+    const transport = keep(await transportTo(server, client))
+    assert.equal((await textOf(transport)).text, 'true')
+  }))
 
-test('tls-server-name says which name to expect', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end('ok')))
-  const right = keep(await transportTo(server, { serverName: 'api.test' }))
-  assert.equal((await textOf(right)).text, 'ok')
-  const wrong = keep(await transportTo(server, { serverName: 'else.test' }))
-  await assert.rejects(textOf(wrong), isConnectError(/for another name/))
-}))
+test('an RSA client certificate is shown, its key as PKCS#8 and PKCS#1', () =>
+  ending(async (keep) => {
+    const server = keep(await serveClients())
+    for (const key of ['pkcs8', 'pkcs1'] as const) {
+      const transport = keep(await transportTo(server, await rsaClient(key)))
+      assert.equal((await textOf(transport)).text, 'true', key)
+    }
+  }))
 
-test('insecure trusts any certificate', () => ending(async (keep) => {
-  const server = keep(await serveTls((_, response) => response.end('ok')))
-  const transport = keep(httpTransport({ server: server.url, insecure: true }))
-  assert.equal((await textOf(transport)).text, 'ok')
-}))
+test('without a client certificate a server that wants one refuses, and we say why', () =>
+  ending(async (keep) => {
+    const server = keep(await serveClients())
+    const transport = keep(await transportTo(server))
+    // TLS 1.3 refuses after the handshake is over for the client, so the phase is either.
+    await assert.rejects(textOf(transport), (error) => {
+      assert.ok(error instanceof NetworkError, String(error))
+      assert.match(error.message, /client certificate|connection was lost/)
+      return true
+    })
+  }))
 
-test('an expired certificate is refused, by name', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const now = Date.now() - 3_600_000
-  const leaf = await authority.issue({ commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server', now: now, validForMs: 60_000 })
-  const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-  const transport = keep(await transportTo(server))
-  await assert.rejects(textOf(transport), isConnectError(/has expired;/))
-}))
+test('a key that does not belong to the certificate is refused, as is what is no key at all', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const server = keep(await serveClients())
+    const [one, two] = [
+      await authority.issue({ commonName: 'a', usage: 'client' }),
+      await authority.issue({ commonName: 'b', usage: 'client' }),
+    ]
+    const cases: [Partial<IssuedCertificate>, RegExp][] = [
+      [{ cert: one.cert, key: two.key }, /the client certificate and its key do not belong together/],
+      [{ cert: one.cert, key: 'garbage' }, /the client certificate or its key cannot be read/],
+      [{ cert: 'garbage', key: one.key }, /the client certificate or its key cannot be read/],
+      [{ cert: one.cert }, /there is a client certificate, but no client key/],
+    ]
+    for (const [config, message] of cases) {
+      const transport = keep(await transportTo(server, config))
+      await assert.rejects(textOf(transport), isConnectError(message))
+    }
+    assert.equal(server.connections(), 0)
+  }))
 
-test('an EC client certificate is shown', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const server = keep(await serveClients())
-  const client = await authority.issue({ commonName: 'me', organizations: ['system:masters'], usage: 'client' })
-  const transport = keep(await transportTo(server, client))
-  assert.equal((await textOf(transport)).text, 'true')
-}))
+test('a certificate that rotates is shown on the next connection, and a watch on the old one goes on', () =>
+  ending(async (keep) => {
+    const { authority } = await certificates()
+    const watching = Promise.withResolvers<import('node:http').ServerResponse>()
+    const server = keep(
+      await serveTls((request, response) => {
+        if (!request.url!.includes('watch')) return void response.end(String((request.socket as TLSSocket).authorized))
+        response.write('1')
+        watching.resolve(response)
+      }, { requestCert: true, rejectUnauthorized: false, ca: authority.ca }),
+    )
+    const foreign = await (await createAuthority()).issue({ commonName: 'a', usage: 'client' })
+    let current = foreign
+    const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(current) }))
+    const watch = (await transport({ method: 'GET', path: '/?watch=1' })).body[Symbol.asyncIterator]()
+    await watch.next()
+    assert.equal((await textOf(transport)).text, 'false')
+    assert.equal(server.connections(), 2)
+    current = await authority.issue({ commonName: 'b', usage: 'client' })
+    assert.equal((await textOf(transport)).text, 'true')
+    assert.equal((await textOf(transport)).text, 'true')
+    assert.equal(server.connections(), 3)
+    ;(await watching.promise).end('2')
+    assert.equal(Buffer.from((await watch.next()).value!).toString(), '2')
+    assert.equal((await watch.next()).done, true)
+    // Its connection is not kept: nobody would ever use it again.
+    await server.closedConnections(2)
+  }))
 
-test('an RSA client certificate is shown, its key as PKCS#8 and PKCS#1', () => ending(async (keep) => {
-  const server = keep(await serveClients())
-  for (const key of ['pkcs8', 'pkcs1'] as const) {
-    const transport = keep(await transportTo(server, await rsaClient(key)))
-    assert.equal((await textOf(transport)).text, 'true', key)
-  }
-}))
+test('a CA that rotates is trusted from the next connection on', () =>
+  ending(async (keep) => {
+    const [old, next] = await Promise.all([createAuthority(), createAuthority()])
+    const leaf = await next.issue({ commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server' })
+    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+    let ca = old.ca
+    const transport = keep(await transportTo(server, { ca: () => Promise.resolve(ca) }))
+    await assert.rejects(textOf(transport), isConnectError(/not signed by a CA/))
+    ca = `${old.ca}\n${next.ca}`
+    assert.equal((await textOf(transport)).text, 'ok')
+  }))
 
-test('without a client certificate a server that wants one refuses, and we say why', () => ending(async (keep) => {
-  const server = keep(await serveClients())
-  const transport = keep(await transportTo(server))
-  // TLS 1.3 refuses after the handshake is over for the client, so the phase is either.
-  await assert.rejects(textOf(transport), (error) => {
-    assert.ok(error instanceof NetworkError, String(error))
-    assert.match(error.message, /client certificate|connection was lost/)
-    return true
-  })
-}))
-
-test('a key that does not belong to the certificate is refused, as is what is no key at all', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const server = keep(await serveClients())
-  const [one, two] = [await authority.issue({ commonName: 'a', usage: 'client' }), await authority.issue({ commonName: 'b', usage: 'client' })]
-  const cases: [Partial<IssuedCertificate>, RegExp][] = [
-    [{ cert: one.cert, key: two.key }, /the client certificate and its key do not belong together/],
-    [{ cert: one.cert, key: 'garbage' }, /the client certificate or its key cannot be read/],
-    [{ cert: 'garbage', key: one.key }, /the client certificate or its key cannot be read/],
-    [{ cert: one.cert }, /there is a client certificate, but no client key/],
-  ]
-  for (const [config, message] of cases) {
-    const transport = keep(await transportTo(server, config))
-    await assert.rejects(textOf(transport), isConnectError(message))
-  }
-  assert.equal(server.connections(), 0)
-}))
-
-test('a certificate that rotates is shown on the next connection, and a watch on the old one goes on', () => ending(async (keep) => {
-  const { authority } = await certificates()
-  const watching = Promise.withResolvers<import('node:http').ServerResponse>()
-  const server = keep(await serveTls((request, response) => {
-    if (!request.url!.includes('watch')) return void response.end(String((request.socket as TLSSocket).authorized))
-    response.write('1')
-    watching.resolve(response)
-  }, { requestCert: true, rejectUnauthorized: false, ca: authority.ca }))
-  const foreign = await (await createAuthority()).issue({ commonName: 'a', usage: 'client' })
-  let current = foreign
-  const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(current) }))
-  const watch = (await transport({ method: 'GET', path: '/?watch=1' })).body[Symbol.asyncIterator]()
-  await watch.next()
-  assert.equal((await textOf(transport)).text, 'false')
-  assert.equal(server.connections(), 2)
-  current = await authority.issue({ commonName: 'b', usage: 'client' })
-  assert.equal((await textOf(transport)).text, 'true')
-  assert.equal((await textOf(transport)).text, 'true')
-  assert.equal(server.connections(), 3)
-  ;(await watching.promise).end('2')
-  assert.equal(Buffer.from((await watch.next()).value!).toString(), '2')
-  assert.equal((await watch.next()).done, true)
-  // Its connection is not kept: nobody would ever use it again.
-  await server.closedConnections(2)
-}))
-
-test('a CA that rotates is trusted from the next connection on', () => ending(async (keep) => {
-  const [old, next] = await Promise.all([createAuthority(), createAuthority()])
-  const leaf = await next.issue({ commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server' })
-  const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-  let ca = old.ca
-  const transport = keep(await transportTo(server, { ca: () => Promise.resolve(ca) }))
-  await assert.rejects(textOf(transport), isConnectError(/not signed by a CA/))
-  ca = `${old.ca}\n${next.ca}`
-  assert.equal((await textOf(transport)).text, 'ok')
-}))
-
-test('nobody at the address, no such name, and no TLS there are told apart', () => ending(async (keep) => {
-  const gone = await servePlain(() => {})
-  await gone.close()
-  const plain = keep(await servePlain((_, response) => response.end()))
-  for (const [server, message] of [
-    [`https://127.0.0.1:${gone.port}`, /connection refused; check that the server runs.*\(ECONNREFUSED\)/],
-    ['https://kubeloop.invalid', /^Cannot connect to kubeloop\.invalid:443: its name cannot be resolved/],
-    [`https://127.0.0.1:${plain.port}`, /does not speak TLS on this port/],
-  ] as const) {
-    const transport = keep(httpTransport({ server }))
-    await assert.rejects(textOf(transport), isConnectError(message))
-  }
-}))
+test('nobody at the address, no such name, and no TLS there are told apart', () =>
+  ending(async (keep) => {
+    const gone = await servePlain(() => {})
+    await gone.close()
+    const plain = keep(await servePlain((_, response) => response.end()))
+    for (
+      const [server, message] of [
+        [`https://127.0.0.1:${gone.port}`, /connection refused; check that the server runs.*\(ECONNREFUSED\)/],
+        ['https://kubeloop.invalid', /^Cannot connect to kubeloop\.invalid:443: its name cannot be resolved/],
+        [`https://127.0.0.1:${plain.port}`, /does not speak TLS on this port/],
+      ] as const
+    ) {
+      const transport = keep(httpTransport({ server }))
+      await assert.rejects(textOf(transport), isConnectError(message))
+    }
+  }))
 
 /** An RSA key and a certificate for it from the shared authority: `issue` makes EC keys only, as do most of today's tools. */
 async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
@@ -179,7 +219,8 @@ async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
     const saved = authority.save()
     writeFileSync(join(folder, 'ca.crt'), saved.ca)
     writeFileSync(join(folder, 'ca.key'), saved.key, { mode: 0o600 })
-    const openssl = (command: string): Buffer => execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' })
+    const openssl = (command: string): Buffer =>
+      execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' })
     openssl(`genrsa ${type === 'pkcs1' ? '-traditional ' : ''}-out c.key 2048`)
     openssl('req -new -key c.key -out c.csr -subj /CN=rsa')
     // Without an extension it would be X.509 v1, which rustls (Deno's server) refuses.

@@ -68,10 +68,13 @@ test('work in steps takes one turn’s time of each turn, beside other work of t
 
 test('work whose step throws rejects', async () => {
   const { budget } = budgeting()
-  await assert.rejects(budget.run((function* (): Generator<undefined, void> {
-    yield
-    throw new Error('mine')
-  })()), /mine/)
+  await assert.rejects(
+    budget.run((function* (): Generator<undefined, void> {
+      yield
+      throw new Error('mine')
+    })()),
+    /mine/,
+  )
 })
 
 test('all work on one clock has one budget; another clock has another', () => {

@@ -13,7 +13,11 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { installCrds } from '../../lib/operator/crds.ts'
 
 const base = { group: 'conditions.example.com', version: 'v1', kind: 'Foo' }
-const Foo = defineResource({ ...base, spec: z.object({ size: z.int32() }), status: z.object({ conditions: conditionList }) })
+const Foo = defineResource({
+  ...base,
+  spec: z.object({ size: z.int32() }),
+  status: z.object({ conditions: conditionList }),
+})
 const ready = { type: 'Ready', status: 'True', reason: 'AllGood', message: '', observedGeneration: 1 } as const
 const NOW = Date.UTC(2026, 0, 2)
 
@@ -22,24 +26,39 @@ test('the list is a map by type, with the limits of meta/v1', () => {
     const root = definition!.crd.spec.versions[0]!.schema.openAPIV3Schema as { properties: { status: unknown } }
     return root.properties.status
   }
-  const status = of(Foo.definition) as { properties: { conditions: { items: { properties: { lastTransitionTime: Record<string, unknown> } } } } }
+  const status = of(Foo.definition) as {
+    properties: { conditions: { items: { properties: { lastTransitionTime: Record<string, unknown> } } } }
+  }
   const { pattern, ...time } = status.properties.conditions.items.properties.lastTransitionTime
   assert.equal(typeof pattern, 'string')
-  assert.deepEqual(status, { type: 'object', properties: { conditions: {
-    type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'],
-    items: {
-      type: 'object',
-      properties: {
-        type: { type: 'string', maxLength: 316, pattern: '^([a-z\\d]([-a-z\\d]*[a-z\\d])?(\\.[a-z\\d]([-a-z\\d]*[a-z\\d])?)*\\/)?(([A-Za-z\\d][-\\w.]*)?[A-Za-z\\d])$'.replaceAll('\\/', '/') },
-        status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
-        reason: { type: 'string', maxLength: 1024, pattern: '^[A-Za-z]([\\w,:]*\\w)?$' },
-        message: { type: 'string', maxLength: 32_768 },
-        lastTransitionTime: { ...time, pattern },
-        observedGeneration: { type: 'integer', format: 'int64', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  assert.deepEqual(status, {
+    type: 'object',
+    properties: {
+      conditions: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['type'],
+        items: {
+          type: 'object',
+          properties: {
+            type: {
+              type: 'string',
+              maxLength: 316,
+              pattern:
+                '^([a-z\\d]([-a-z\\d]*[a-z\\d])?(\\.[a-z\\d]([-a-z\\d]*[a-z\\d])?)*\\/)?(([A-Za-z\\d][-\\w.]*)?[A-Za-z\\d])$'
+                  .replaceAll('\\/', '/'),
+            },
+            status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+            reason: { type: 'string', maxLength: 1024, pattern: '^[A-Za-z]([\\w,:]*\\w)?$' },
+            message: { type: 'string', maxLength: 32_768 },
+            lastTransitionTime: { ...time, pattern },
+            observedGeneration: { type: 'integer', format: 'int64', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+          },
+          required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+        },
       },
-      required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
     },
-  } } })
+  })
   assert.deepEqual(time, { type: 'string', format: 'date-time' })
   const Mini = defineResource({ ...base, spec: mini.object({}), status: mini.object({ conditions: conditionList }) })
   assert.deepEqual(of(Mini.definition), status)
@@ -68,11 +87,17 @@ for (const [name, list, isRight] of values) {
     const object = { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1 } }
     assert.equal(Foo.definition!.validate({ ...object, status: { conditions: list } }).length === 0, isRight)
     const api = new Api({ transport: new ApiServer().handle })
-    await installCrds([Foo], { api, clock: systemClock, log: silentLog, fieldManager: 'test' }, new AbortController().signal)
+    await installCrds(
+      [Foo],
+      { api, clock: systemClock, log: silentLog, fieldManager: 'test' },
+      new AbortController().signal,
+    )
     const client = new KubeClient({ api, fieldManager: 'test' })
     const foo = await client.create(Foo, object)
     const written = client.setStatus(Foo, foo, { conditions: list as typeof valid })
-    if (!isRight) return assert.rejects(written, (error: Error) => error instanceof ApiError && error.status.reason === 'Invalid')
+    if (!isRight) {
+      return assert.rejects(written, (error: Error) => error instanceof ApiError && error.status.reason === 'Invalid')
+    }
     const { status } = await written
     assert.deepEqual(status?.conditions, list && JSON.parse(JSON.stringify(list)))
     if (status?.conditions?.[0]) assert.equal(conditions.isTrue({ status }, 'Ready'), true)

@@ -7,34 +7,55 @@ import { defineResource } from '../../lib/schema/define_resource.ts'
 import type { AnyResource, CustomResourceDefinition } from '../../lib/core/resource.ts'
 
 function version(name: string, extra: { cluster?: boolean; kind?: string; plural?: string } = {}): AnyResource {
-  return defineResource({ group: 'example.com', kind: 'Site', ...extra, version: name, spec: z.object({ [name]: z.string() }) })
+  return defineResource({
+    group: 'example.com',
+    kind: 'Site',
+    ...extra,
+    version: name,
+    spec: z.object({ [name]: z.string() }),
+  })
 }
 
 function outline(crds: readonly CustomResourceDefinition[]): object {
-  return Object.fromEntries(crds.map((crd) => [crd.metadata.name,
-    crd.spec.versions.map((one) => one.storage ? `${one.name} stored` : one.name)]))
+  return Object.fromEntries(
+    crds.map((
+      crd,
+    ) => [crd.metadata.name, crd.spec.versions.map((one) => one.storage ? `${one.name} stored` : one.name)]),
+  )
 }
 
 test('versions of one kind share a CRD, and the best is stored', () => {
   const resources = [version('v1alpha1'), version('v1'), version('v1beta1'), version('v1', { kind: 'Other' })]
-  assert.deepEqual(outline(crdOf(resources)), { 'sites.example.com': ['v1 stored', 'v1beta1', 'v1alpha1'],
-    'others.example.com': ['v1 stored'] })
+  assert.deepEqual(outline(crdOf(resources)), {
+    'sites.example.com': ['v1 stored', 'v1beta1', 'v1alpha1'],
+    'others.example.com': ['v1 stored'],
+  })
 })
 
 test('each version keeps its schema', () => {
   const [crd] = crdOf([version('v1alpha1'), version('v1')])
-  const parts = crd!.spec.versions.map(({ schema }) => schema.openAPIV3Schema['properties'] as { spec: { properties: object } })
+  const parts = crd!.spec.versions.map(({ schema }) =>
+    schema.openAPIV3Schema['properties'] as { spec: { properties: object } }
+  )
   assert.deepEqual(parts.map(({ spec }) => Object.keys(spec.properties)), [['v1'], ['v1alpha1']])
 })
 
 test('a hub is stored, whatever its name', () => {
   const hub = version('v1alpha1')
-  assert.deepEqual(outline(crdOf([hub, version('v1')], { hubs: [hub] })), { 'sites.example.com': ['v1', 'v1alpha1 stored'] })
+  assert.deepEqual(outline(crdOf([hub, version('v1')], { hubs: [hub] })), {
+    'sites.example.com': ['v1', 'v1alpha1 stored'],
+  })
 })
 
 test('the same resource twice is one version, and kinds without a definition have no CRD', () => {
   const site = version('v1')
-  const builtIn: AnyResource = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' }
+  const builtIn: AnyResource = {
+    group: 'apps',
+    version: 'v1',
+    kind: 'Deployment',
+    plural: 'deployments',
+    scope: 'Namespaced',
+  }
   assert.deepEqual(outline(crdOf([site, builtIn, site])), { 'sites.example.com': ['v1 stored'] })
   assert.deepEqual(crdOf([builtIn]), [])
 })
@@ -42,18 +63,30 @@ test('the same resource twice is one version, and kinds without a definition hav
 test('versions that contradict each other are refused', () => {
   assert.throws(() => crdOf([version('v1'), version('v1')]), /its version "v1" is defined twice/)
   assert.throws(() => crdOf([version('v1'), version('v2', { cluster: true })]), /of its scope, .*"Cluster"/)
-  assert.throws(() => crdOf([version('v1', { plural: 'sites' }), version('v2', { kind: 'Page', plural: 'sites' })]), /of its kind, /)
+  assert.throws(
+    () => crdOf([version('v1', { plural: 'sites' }), version('v2', { kind: 'Page', plural: 'sites' })]),
+    /of its kind, /,
+  )
   const both = [version('v1'), version('v2')]
   assert.throws(() => crdOf(both, { hubs: both }), /only one version can be stored, not "v2" and "v1"/)
 })
 
 const spec = z.object({
-  size: z.int32().max(50).default(1), mode: z.enum(['a', 'b']), hosts: z.array(z.object({ name: z.string() })),
-    tags: z.record(z.string(), z.string().min(1)).optional(),
-  open: z.unknown().optional(), note: z.string().nullable().optional(),
+  size: z.int32().max(50).default(1),
+  mode: z.enum(['a', 'b']),
+  hosts: z.array(z.object({ name: z.string() })),
+  tags: z.record(z.string(), z.string().min(1)).optional(),
+  open: z.unknown().optional(),
+  note: z.string().nullable().optional(),
 }).meta({ 'x-kubernetes-validations': [{ rule: 'self.size < 40', message: 'too large' }] })
 const Site = defineResource({
-  group: 'example.com', version: 'v1', kind: 'Site', spec, status: z.object({ ready: z.boolean() }), shortNames: ['si', 'st'], categories: ['all'],
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Site',
+  spec,
+  status: z.object({ ready: z.boolean() }),
+  shortNames: ['si', 'st'],
+  categories: ['all'],
   columns: { Size: '.spec.size' },
 })
 const ours = Site.definition!.crd
@@ -67,90 +100,226 @@ function after(change: (crd: Mutable, spec: Mutable) => void): readonly string[]
   return crdDifferences(ours, copy as object)
 }
 
-const set = (object: Mutable, key: string, value: unknown): void => void ((object as Record<string, unknown>)[key] = value)
+const set = (object: Mutable, key: string, value: unknown): void =>
+  void ((object as Record<string, unknown>)[key] = value)
 
 test('a CRD will do for itself', () => assert.deepEqual(after(() => undefined), []))
 
 const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => void, readonly string[]])[] = [
   ['another scope', (crd) => set(crd['spec']!, 'scope', 'Cluster'), ['its scope is Cluster, not Namespaced']],
   ['another kind', (crd) => set(crd['spec']!['names']!, 'kind', 'Sight'), ['its kind is Sight, not Site']],
-  ['names that are taken', (crd) => set(crd, 'status', { conditions: [{ type: 'NamesAccepted', status: 'False',
-    message: '"sites" is already in use' }] }), ['it is not served: "sites" is already in use']],
+  [
+    'names that are taken',
+    (crd) =>
+      set(crd, 'status', {
+        conditions: [{ type: 'NamesAccepted', status: 'False', message: '"sites" is already in use' }],
+      }),
+    ['it is not served: "sites" is already in use'],
+  ],
   ['no such version', (crd) => set(crd['spec']!['versions']![0]!, 'name', 'v2'), ['version v1 is missing']],
-  ['a version that is not served', (crd) => set(crd['spec']!['versions']![0]!, 'served', false), ['version v1 is not served']],
-  ['no status subresource', (crd) => set(crd['spec']!['versions']![0]!, 'subresources', {}), ['version v1 has no status subresource']],
+  ['a version that is not served', (crd) => set(crd['spec']!['versions']![0]!, 'served', false), [
+    'version v1 is not served',
+  ]],
+  ['no status subresource', (crd) => set(crd['spec']!['versions']![0]!, 'subresources', {}), [
+    'version v1 has no status subresource',
+  ]],
   ['a missing field', (_, spec) => void delete spec['properties']!['size'], ['v1: spec.size is missing']],
-  ['a missing field at depth', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}),
-    ['v1: spec.hosts[].name is missing']],
-  ['another type', (_, spec) => set(spec['properties']!['size']!, 'type', 'string'), ['v1: type of spec.size is "string", not "integer"']],
-  ['no default', (_, spec) => void delete spec['properties']!['size']!['default'], ['v1: default of spec.size is absent, not 1']],
-  ['another default', (_, spec) => set(spec['properties']!['size']!, 'default', 2), ['v1: default of spec.size is 2, not 1']],
-  ['a narrower enum', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['a']), ['v1: enum of spec.mode lacks "b"']],
-  ['a required field of theirs', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'zone']), ['v1: required of spec has "zone"']],
-  ['a map that is none', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), ['v1: additionalProperties of spec.tags is absent, not {"type":"string","minLength":1}']],
-  ['a map of other values', (_, spec) => set(spec['properties']!['tags']!['additionalProperties']!, 'type', 'integer'),
-    ['v1: type of spec.tags{} is "integer", not "string"']],
-  ['a required field of theirs at depth', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'required', ['name', 'port']),
-    ['v1: required of spec.hosts[] has "port"']],
-  ['items of another type', (_, spec) => set(spec['properties']!['hosts']!['items']!['properties']!['name']!, 'type', 'integer'),
-    ['v1: type of spec.hosts[].name is "integer", not "string"']],
-  ['a type where anything may be', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), ['v1: type of spec.open is "object", not "anything"']],
-  ['an integer or a string', (_, spec) => set(spec['properties']!, 'size', { 'x-kubernetes-int-or-string': true, default: 1 }),
-    ['v1: type of spec.size is "int-or-string", not "integer"']],
+  ['a missing field at depth', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}), [
+    'v1: spec.hosts[].name is missing',
+  ]],
+  ['another type', (_, spec) => set(spec['properties']!['size']!, 'type', 'string'), [
+    'v1: type of spec.size is "string", not "integer"',
+  ]],
+  ['no default', (_, spec) => void delete spec['properties']!['size']!['default'], [
+    'v1: default of spec.size is absent, not 1',
+  ]],
+  ['another default', (_, spec) => set(spec['properties']!['size']!, 'default', 2), [
+    'v1: default of spec.size is 2, not 1',
+  ]],
+  ['a narrower enum', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['a']), [
+    'v1: enum of spec.mode lacks "b"',
+  ]],
+  ['a required field of theirs', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'zone']), [
+    'v1: required of spec has "zone"',
+  ]],
+  ['a map that is none', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), [
+    'v1: additionalProperties of spec.tags is absent, not {"type":"string","minLength":1}',
+  ]],
+  [
+    'a map of other values',
+    (_, spec) => set(spec['properties']!['tags']!['additionalProperties']!, 'type', 'integer'),
+    ['v1: type of spec.tags{} is "integer", not "string"'],
+  ],
+  [
+    'a required field of theirs at depth',
+    (_, spec) => set(spec['properties']!['hosts']!['items']!, 'required', ['name', 'port']),
+    ['v1: required of spec.hosts[] has "port"'],
+  ],
+  [
+    'items of another type',
+    (_, spec) => set(spec['properties']!['hosts']!['items']!['properties']!['name']!, 'type', 'integer'),
+    ['v1: type of spec.hosts[].name is "integer", not "string"'],
+  ],
+  ['a type where anything may be', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), [
+    'v1: type of spec.open is "object", not "anything"',
+  ]],
+  [
+    'an integer or a string',
+    (_, spec) => set(spec['properties']!, 'size', { 'x-kubernetes-int-or-string': true, default: 1 }),
+    ['v1: type of spec.size is "int-or-string", not "integer"'],
+  ],
   ['fields that are like those of a map', (_, spec) => {
     set(spec, 'properties', {})
     set(spec, 'additionalProperties', { type: 'integer' })
-  }, ['v1: format of spec.size is absent, not "int32"', 'v1: maximum of spec.size is absent, not 50', 'v1: default of spec.size is absent, not 1', 'v1: type of spec.mode is "integer", not "string"', 'v1: type of spec.hosts is "integer", not "array"',
-    'v1: type of spec.tags is "integer", not "object"', 'v1: type of spec.open is "integer", not "anything"', 'v1: type of spec.note is "integer", not "string"',
-    'v1: additionalProperties of spec is {"type":"integer"}, not absent']],
-  ['a lower maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 10), ['v1: maximum of spec.size is 10, not 50']],
-  ['a higher maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 99), ['v1: maximum of spec.size is 99, not 50']],
-  ['a minimum that we have not', (_, spec) => set(spec['properties']!['size']!, 'minimum', 0), ['v1: minimum of spec.size is 0, not absent']],
-  ['no minLength any more, in a map', (_, spec) => void delete spec['properties']!['tags']!['additionalProperties']!['minLength'],
-    ['v1: minLength of spec.tags{} is absent, not 1']],
-  ['a value more', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b', 'a']), ['v1: enum of spec.mode has "c"']],
-  ['another value', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b']), ['v1: enum of spec.mode lacks "a"', 'v1: enum of spec.mode has "c"']],
-  ['any value', (_, spec) => void delete spec['properties']!['mode']!['enum'], ['v1: enum of spec.mode lacks "a", "b"']],
-  ['a pattern that we have not', (_, spec) => set(spec['properties']!['note']!, 'pattern', '^a'), ['v1: pattern of spec.note is "^a", not absent']],
-  ['a list of another kind', (_, spec) => set(spec['properties']!['hosts']!, 'x-kubernetes-list-type', 'set'),
-    ['v1: x-kubernetes-list-type of spec.hosts is "set", not absent']],
-  ['a required field that we have as optional', (_, spec) => set(spec, 'required', ['note', 'mode', 'hosts']), ['v1: required of spec has "note"']],
-  ['an optional field that we require', (_, spec) => set(spec, 'required', ['mode']), ['v1: required of spec lacks "hosts"']],
-  ['nothing required', (_, spec) => void delete (spec as Record<string, unknown>)['required'], ['v1: required of spec lacks "mode", "hosts"']],
-  ['an optional spec', (crd) => void delete (crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema'] as Record<string, unknown>)['required'], ['v1: required of the object lacks "spec"']],
-  ['null where we have none', (_, spec) => set(spec['properties']!['size']!, 'nullable', true), ['v1: nullable of spec.size is true, not absent']],
-  ['a default where we have none', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a'), ['v1: default of spec.mode is "a", not absent']],
-  ['anything for a field', (_, spec) => set(spec['properties']!, 'mode', { 'x-kubernetes-preserve-unknown-fields': true }),
-    ['v1: type of spec.mode is "anything", not "string"']],
-  ['a list that keeps unknown fields', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'x-kubernetes-preserve-unknown-fields', true),
-    ['v1: additionalProperties of spec.hosts[] is {}, not absent']],
-  ['no rule', (_, spec) => void delete (spec as Record<string, unknown>)['x-kubernetes-validations'],
-    ['v1: x-kubernetes-validations of spec lacks {"rule":"self.size < 40","message":"too large"}']],
-  ['a rule more', (_, spec) => set(spec, 'x-kubernetes-validations', [{ rule: 'self.size > 2' }, { message: 'too large', rule: 'self.size < 40' }]),
-    ['v1: x-kubernetes-validations of spec has {"rule":"self.size > 2"}']],
-  ['a renamed column', (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'name', 'Length'), ['v1: column "Size" is missing']],
-  ['a column that shows something else', (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'jsonPath', '.spec.mode'),
-    ['v1: column "Size" shows .spec.mode (integer), not .spec.size (integer)']],
-  ['a column of another type', (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'type', 'string'),
-    ['v1: column "Size" shows .spec.size (string), not .spec.size (integer)']],
-  ['no columns', (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['additionalPrinterColumns'],
-    ['v1: column "Size" is missing', 'v1: column "Age" is missing']],
-  ['a short name less', (crd) => set(crd['spec']!['names']!, 'shortNames', ['st']), ['its shortNames is st, not si,st']],
-  ['no short names', (crd) => void delete (crd['spec']!['names'] as Record<string, unknown>)['shortNames'], ['its shortNames is absent, not si,st']],
-  ['another category', (crd) => set(crd['spec']!['names']!, 'categories', ['some']), ['its categories is some, not all']],
+  }, [
+    'v1: format of spec.size is absent, not "int32"',
+    'v1: maximum of spec.size is absent, not 50',
+    'v1: default of spec.size is absent, not 1',
+    'v1: type of spec.mode is "integer", not "string"',
+    'v1: type of spec.hosts is "integer", not "array"',
+    'v1: type of spec.tags is "integer", not "object"',
+    'v1: type of spec.open is "integer", not "anything"',
+    'v1: type of spec.note is "integer", not "string"',
+    'v1: additionalProperties of spec is {"type":"integer"}, not absent',
+  ]],
+  ['a lower maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 10), [
+    'v1: maximum of spec.size is 10, not 50',
+  ]],
+  ['a higher maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 99), [
+    'v1: maximum of spec.size is 99, not 50',
+  ]],
+  ['a minimum that we have not', (_, spec) => set(spec['properties']!['size']!, 'minimum', 0), [
+    'v1: minimum of spec.size is 0, not absent',
+  ]],
+  [
+    'no minLength any more, in a map',
+    (_, spec) => void delete spec['properties']!['tags']!['additionalProperties']!['minLength'],
+    ['v1: minLength of spec.tags{} is absent, not 1'],
+  ],
+  ['a value more', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b', 'a']), [
+    'v1: enum of spec.mode has "c"',
+  ]],
+  ['another value', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b']), [
+    'v1: enum of spec.mode lacks "a"',
+    'v1: enum of spec.mode has "c"',
+  ]],
+  ['any value', (_, spec) => void delete spec['properties']!['mode']!['enum'], [
+    'v1: enum of spec.mode lacks "a", "b"',
+  ]],
+  ['a pattern that we have not', (_, spec) => set(spec['properties']!['note']!, 'pattern', '^a'), [
+    'v1: pattern of spec.note is "^a", not absent',
+  ]],
+  ['a list of another kind', (_, spec) => set(spec['properties']!['hosts']!, 'x-kubernetes-list-type', 'set'), [
+    'v1: x-kubernetes-list-type of spec.hosts is "set", not absent',
+  ]],
+  ['a required field that we have as optional', (_, spec) => set(spec, 'required', ['note', 'mode', 'hosts']), [
+    'v1: required of spec has "note"',
+  ]],
+  ['an optional field that we require', (_, spec) => set(spec, 'required', ['mode']), [
+    'v1: required of spec lacks "hosts"',
+  ]],
+  ['nothing required', (_, spec) => void delete (spec as Record<string, unknown>)['required'], [
+    'v1: required of spec lacks "mode", "hosts"',
+  ]],
+  [
+    'an optional spec',
+    (crd) =>
+      void delete (crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema'] as Record<string, unknown>)['required'],
+    ['v1: required of the object lacks "spec"'],
+  ],
+  ['null where we have none', (_, spec) => set(spec['properties']!['size']!, 'nullable', true), [
+    'v1: nullable of spec.size is true, not absent',
+  ]],
+  ['a default where we have none', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a'), [
+    'v1: default of spec.mode is "a", not absent',
+  ]],
+  [
+    'anything for a field',
+    (_, spec) => set(spec['properties']!, 'mode', { 'x-kubernetes-preserve-unknown-fields': true }),
+    ['v1: type of spec.mode is "anything", not "string"'],
+  ],
+  [
+    'a list that keeps unknown fields',
+    (_, spec) => set(spec['properties']!['hosts']!['items']!, 'x-kubernetes-preserve-unknown-fields', true),
+    ['v1: additionalProperties of spec.hosts[] is {}, not absent'],
+  ],
+  ['no rule', (_, spec) => void delete (spec as Record<string, unknown>)['x-kubernetes-validations'], [
+    'v1: x-kubernetes-validations of spec lacks {"rule":"self.size < 40","message":"too large"}',
+  ]],
+  [
+    'a rule more',
+    (_, spec) =>
+      set(spec, 'x-kubernetes-validations', [{ rule: 'self.size > 2' }, {
+        message: 'too large',
+        rule: 'self.size < 40',
+      }]),
+    ['v1: x-kubernetes-validations of spec has {"rule":"self.size > 2"}'],
+  ],
+  ['a renamed column', (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'name', 'Length'), [
+    'v1: column "Size" is missing',
+  ]],
+  [
+    'a column that shows something else',
+    (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'jsonPath', '.spec.mode'),
+    ['v1: column "Size" shows .spec.mode (integer), not .spec.size (integer)'],
+  ],
+  [
+    'a column of another type',
+    (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'type', 'string'),
+    ['v1: column "Size" shows .spec.size (string), not .spec.size (integer)'],
+  ],
+  [
+    'no columns',
+    (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['additionalPrinterColumns'],
+    ['v1: column "Size" is missing', 'v1: column "Age" is missing'],
+  ],
+  ['a short name less', (crd) => set(crd['spec']!['names']!, 'shortNames', ['st']), [
+    'its shortNames is st, not si,st',
+  ]],
+  ['no short names', (crd) => void delete (crd['spec']!['names'] as Record<string, unknown>)['shortNames'], [
+    'its shortNames is absent, not si,st',
+  ]],
+  ['another category', (crd) => set(crd['spec']!['names']!, 'categories', ['some']), [
+    'its categories is some, not all',
+  ]],
   ['another singular', (crd) => set(crd['spec']!['names']!, 'singular', 'place'), ['its singular is place, not site']],
-  ['another kind of list', (crd) => set(crd['spec']!['names']!, 'listKind', 'Sites'), ['its listKind is Sites, not SiteList']],
-  ['no schema of the version', (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['schema'], ['v1: type of the object is "anything", not "object"']],
-  ['a schema that keeps everything', (crd) => set(crd['spec']!['versions']![0]!['schema']!, 'openAPIV3Schema',
-    { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
-  ['v1: type of spec is "anything", not "object"', 'v1: type of status is "anything", not "object"', 'v1: required of the object lacks "spec"', 'v1: additionalProperties of the object is {}, not absent']],
+  ['another kind of list', (crd) => set(crd['spec']!['names']!, 'listKind', 'Sites'), [
+    'its listKind is Sites, not SiteList',
+  ]],
+  [
+    'no schema of the version',
+    (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['schema'],
+    ['v1: type of the object is "anything", not "object"'],
+  ],
+  [
+    'a schema that keeps everything',
+    (crd) =>
+      set(crd['spec']!['versions']![0]!['schema']!, 'openAPIV3Schema', {
+        type: 'object',
+        'x-kubernetes-preserve-unknown-fields': true,
+      }),
+    [
+      'v1: type of spec is "anything", not "object"',
+      'v1: type of status is "anything", not "object"',
+      'v1: required of the object lacks "spec"',
+      'v1: additionalProperties of the object is {}, not absent',
+    ],
+  ],
   ['several differences', (crd, spec) => {
     set(crd['spec']!, 'scope', 'Cluster')
     set(spec['properties']!['size']!, 'type', 'string')
     void delete spec['properties']!['mode']
-  }, ['its scope is Cluster, not Namespaced', 'v1: type of spec.size is "string", not "integer"', 'v1: spec.mode is missing']],
-  ['that is not established', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }), ['it is not served: Established']],
-  ['null refused', (_, spec) => set(spec['properties']!['note']!, 'nullable', false), ['v1: nullable of spec.note is absent, not true']],
+  }, [
+    'its scope is Cluster, not Namespaced',
+    'v1: type of spec.size is "string", not "integer"',
+    'v1: spec.mode is missing',
+  ]],
+  ['that is not established', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }), [
+    'it is not served: Established',
+  ]],
+  ['null refused', (_, spec) => set(spec['properties']!['note']!, 'nullable', false), [
+    'v1: nullable of spec.note is absent, not true',
+  ]],
 ]
 
 for (const [name, change, expected] of differences) {
@@ -162,29 +331,56 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
     set(spec['properties']!, 'zone', { type: 'string' })
     set(spec['properties']!['hosts']!['items']!['properties']!, 'port', { type: 'integer', default: 80 })
   }],
-  ['an older version beside', (crd) => set(crd['spec']!, 'versions',
-    [{ name: 'v1alpha1', served: true, storage: false }, ...crd['spec']!['versions']!])],
+  [
+    'an older version beside',
+    (crd) =>
+      set(crd['spec']!, 'versions', [{ name: 'v1alpha1', served: true, storage: false }, ...crd['spec']!['versions']!]),
+  ],
   ['another stored version', (crd) => set(crd['spec']!['versions']![0]!, 'storage', false)],
   ['other descriptions', (_, spec) => set(spec['properties']!['mode']!, 'description', 'x')],
   ['no word of what every object has', (crd) => {
-    const properties = crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties'] as Record<string, unknown>
+    const properties = crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties'] as Record<
+      string,
+      unknown
+    >
     for (const name of ['apiVersion', 'kind', 'metadata']) delete properties[name]
   }],
   ['the same in another order', (crd, spec) => {
     set(spec, 'required', ['hosts', 'mode'])
     set(spec['properties']!['mode']!, 'enum', ['b', 'a'])
     set(crd['spec']!['names']!, 'shortNames', ['st', 'si'])
-    set(crd['spec']!['versions']![0]!, 'additionalPrinterColumns', crd['spec']!['versions']![0]!['additionalPrinterColumns']!.toReversed())
+    set(
+      crd['spec']!['versions']![0]!,
+      'additionalPrinterColumns',
+      crd['spec']!['versions']![0]!['additionalPrinterColumns']!.toReversed(),
+    )
   }],
   ['short names, categories and columns beside ours', (crd) => {
     set(crd['spec']!['names']!, 'shortNames', ['a', 'si', 'st'])
     set(crd['spec']!['names']!, 'categories', ['all', 'some'])
-    set(crd['spec']!['versions']![0]!, 'additionalPrinterColumns', [...crd['spec']!['versions']![0]!['additionalPrinterColumns']!, { name: 'Mode', type: 'string', jsonPath: '.spec.mode' }])
+    set(crd['spec']!['versions']![0]!, 'additionalPrinterColumns', [
+      ...crd['spec']!['versions']![0]!['additionalPrinterColumns']!,
+      { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
+    ])
   }],
-  ['anything, and no word of null, where we have anything or null', (_, spec) => void delete spec['properties']!['open']!['nullable']],
-  ['conditions that say nothing', (crd) => set(crd, 'status', { conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }] })],
-  ['its status', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'True' },
-    { type: 'NamesAccepted', status: 'True' }] })],
+  [
+    'anything, and no word of null, where we have anything or null',
+    (_, spec) => void delete spec['properties']!['open']!['nullable'],
+  ],
+  [
+    'conditions that say nothing',
+    (crd) =>
+      set(crd, 'status', {
+        conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }],
+      }),
+  ],
+  [
+    'its status',
+    (crd) =>
+      set(crd, 'status', {
+        conditions: [{ type: 'Established', status: 'True' }, { type: 'NamesAccepted', status: 'True' }],
+      }),
+  ],
 ]
 
 for (const [name, change] of harmless) {
@@ -201,22 +397,40 @@ test('of two versions, each is compared with its own', () => {
 })
 
 test('what keeps unknown fields must keep them', () => {
-  const open = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({ a: z.looseObject({}) }) }).definition!.crd
-  const closed = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({ a: z.object({}) }) }).definition!.crd
-  assert.deepEqual(crdDifferences(open, closed), ['v1: additionalProperties of spec.a is absent, not {}', 'v1: additionalProperties of spec is absent, not {}'])
-  assert.deepEqual(crdDifferences(closed, open), ['v1: additionalProperties of spec.a is {}, not absent', 'v1: additionalProperties of spec is {}, not absent'])
+  const open =
+    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({ a: z.looseObject({}) }) })
+      .definition!.crd
+  const closed =
+    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({ a: z.object({}) }) })
+      .definition!.crd
+  assert.deepEqual(crdDifferences(open, closed), [
+    'v1: additionalProperties of spec.a is absent, not {}',
+    'v1: additionalProperties of spec is absent, not {}',
+  ])
+  assert.deepEqual(crdDifferences(closed, open), [
+    'v1: additionalProperties of spec.a is {}, not absent',
+    'v1: additionalProperties of spec is {}, not absent',
+  ])
 })
 
 test('a difference of a field hides none of a field whose name begins alike', () => {
   const of = (inner: z.ZodType, other: z.ZodType): typeof ours => {
-    return defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({ a: inner, ab: other }) }).definition!.crd
+    return defineResource({
+      group: 'example.com',
+      version: 'v1',
+      kind: 'Site',
+      spec: z.object({ a: inner, ab: other }),
+    }).definition!.crd
   }
-  assert.deepEqual(crdDifferences(of(z.object({ b: z.int() }), z.string().max(5)), of(z.string(), z.string().max(6))),
-    ['v1: type of spec.a is "string", not "object"', 'v1: maxLength of spec.ab is 6, not 5'])
+  assert.deepEqual(crdDifferences(of(z.object({ b: z.int() }), z.string().max(5)), of(z.string(), z.string().max(6))), [
+    'v1: type of spec.a is "string", not "object"',
+    'v1: maxLength of spec.ab is 6, not 5',
+  ])
 })
 
 test('what others require in what we keep open is a difference: our objects may be without it', () => {
-  const open = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({}) }).definition!.crd
+  const open =
+    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({}) }).definition!.crd
   const copy = structuredClone(open) as unknown as Mutable
   set(copy['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'required', ['zone'])
   assert.deepEqual(crdDifferences(open, copy as object), ['v1: required of spec has "zone"'])

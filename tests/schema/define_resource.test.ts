@@ -7,16 +7,30 @@ import { dynamicResource } from '../../lib/schema/dynamic_resource.ts'
 
 const base = { group: 'example.com', version: 'v1', kind: 'Foo' }
 const Site = defineResource({
-  ...base, shortNames: ['fo'], categories: ['all'],
+  ...base,
+  shortNames: ['fo'],
+  categories: ['all'],
   columns: {
-    Ready: '.status.ready', Size: '.spec.size', Since: '.status.since', Ratio: '.spec.ratio', First: '.spec.hosts[0]',
-      Label: '.metadata.labels.app\\.kubernetes\\.io/name',
-    State: '.status.conditions[?(@.type=="Ready")].status', Port: '.spec.port',
+    Ready: '.status.ready',
+    Size: '.spec.size',
+    Since: '.status.since',
+    Ratio: '.spec.ratio',
+    First: '.spec.hosts[0]',
+    Label: '.metadata.labels.app\\.kubernetes\\.io/name',
+    State: '.status.conditions[?(@.type=="Ready")].status',
+    Port: '.spec.port',
   },
-  spec: z.object({ size: z.int32().default(1), ratio: z.number().optional(), hosts: z.array(z.string().min(1)).optional(),
-    port: z.union([z.int(), z.string()]).optional() }),
-  status: z.object({ ready: z.boolean(), since: z.iso.datetime().optional(),
-    conditions: z.array(z.object({ type: z.string(), status: z.string() })).optional() }),
+  spec: z.object({
+    size: z.int32().default(1),
+    ratio: z.number().optional(),
+    hosts: z.array(z.string().min(1)).optional(),
+    port: z.union([z.int(), z.string()]).optional(),
+  }),
+  status: z.object({
+    ready: z.boolean(),
+    since: z.iso.datetime().optional(),
+    conditions: z.array(z.object({ type: z.string(), status: z.string() })).optional(),
+  }),
 })
 
 test('a resource has the names of its kind', () => {
@@ -29,15 +43,28 @@ test('a resource has the names of its kind', () => {
 test('the CRD is whole', () => {
   const { crd } = Site.definition!
   assert.equal(crd.metadata.name, 'foos.example.com')
-  assert.deepEqual(crd.spec.names, { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo', shortNames: ['fo'],
-    categories: ['all'] })
+  assert.deepEqual(crd.spec.names, {
+    kind: 'Foo',
+    listKind: 'FooList',
+    plural: 'foos',
+    singular: 'foo',
+    shortNames: ['fo'],
+    categories: ['all'],
+  })
   const [version] = crd.spec.versions
   assert.deepEqual(version!.subresources, { status: {} })
   assert.deepEqual(version!.schema.openAPIV3Schema['required'], ['spec'])
   const columns = Object.fromEntries(version!.additionalPrinterColumns!.map(({ name, type }) => [name, type]))
   assert.deepEqual(columns, {
-    Ready: 'boolean', Size: 'integer', Since: 'date', Ratio: 'number', First: 'string', Label: 'string', State: 'string', Port: 'string',
-      Age: 'date',
+    Ready: 'boolean',
+    Size: 'integer',
+    Since: 'date',
+    Ratio: 'number',
+    First: 'string',
+    Label: 'string',
+    State: 'string',
+    Port: 'string',
+    Age: 'date',
   })
 })
 
@@ -49,41 +76,67 @@ test('without a status schema there is no status', () => {
 })
 
 test('a spec that is filled in is not required', () => {
-  const [version] = defineResource({ ...base, spec: z.object({ a: z.string().default('x') }).prefault({}) }).definition!.crd.spec.versions
+  const [version] =
+    defineResource({ ...base, spec: z.object({ a: z.string().default('x') }).prefault({}) }).definition!.crd.spec
+      .versions
   assert.equal(version!.schema.openAPIV3Schema['required'], undefined)
 })
 
 test('a column of the age is not repeated', () => {
   const columns = { Born: '.metadata.creationTimestamp' }
   const [version] = defineResource({ ...base, columns, spec: z.object({}) }).definition!.crd.spec.versions
-  assert.deepEqual(version!.additionalPrinterColumns, [{ name: 'Born', type: 'date', jsonPath: '.metadata.creationTimestamp' }])
+  assert.deepEqual(version!.additionalPrinterColumns, [{
+    name: 'Born',
+    type: 'date',
+    jsonPath: '.metadata.creationTimestamp',
+  }])
 })
 
 test('a column that shows nothing is refused', () => {
-  const define = (path: string): unknown => defineResource({ ...base, columns: { X: path }, spec: z.object({ a: z.string() }) })
-  assert.throws(() => define('.spec.b'), /Cannot define resource "Foo": column "X" shows ".spec.b", but the schema has no ".spec.b"/)
+  const define = (path: string): unknown =>
+    defineResource({ ...base, columns: { X: path }, spec: z.object({ a: z.string() }) })
+  assert.throws(
+    () => define('.spec.b'),
+    /Cannot define resource "Foo": column "X" shows ".spec.b", but the schema has no ".spec.b"/,
+  )
   assert.throws(() => define('.status.ready'), /has no ".status"/)
   assert.throws(() => define('.spec.a.b'), /has no ".spec.a.b"/)
   assert.throws(() => define('spec.a'), /needs a JSON path such as ".spec.replicas", not "spec.a"/)
 })
 
 test('a name that the server would not take is refused', () => {
-  assert.throws(() => defineResource({ ...base, group: 'g', spec: z.object({}) }),
-    /^TypeError: Cannot define resource "Foo": group "g" must be a domain/)
+  assert.throws(
+    () => defineResource({ ...base, group: 'g', spec: z.object({}) }),
+    /^TypeError: Cannot define resource "Foo": group "g" must be a domain/,
+  )
 })
 
 test('a group of the Kubernetes project gets the annotation that the server demands', () => {
   const { crd } = defineResource({ ...base, group: 'samplecontroller.k8s.io', spec: z.object({}) }).definition!
-  assert.deepEqual(crd.metadata, { name: 'foos.samplecontroller.k8s.io',
-    annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' } })
+  assert.deepEqual(crd.metadata, {
+    name: 'foos.samplecontroller.k8s.io',
+    annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' },
+  })
   assert.ok(!('annotations' in Site.definition!.crd.metadata))
 })
 
 test('zod and zod/mini define the same', () => {
-  const classic = defineResource({ ...base, spec: z.object({ region: z.enum(['eu', 'us']), keep: z.boolean().default(false),
-    name: z.string().min(1).optional() }) })
-  const small = defineResource({ ...base, spec: mini.object({ region: mini.enum(['eu', 'us']), keep: mini._default(mini.boolean(), false),
-    name: mini.optional(mini.string().check(mini.minLength(1))) }) })
+  const classic = defineResource({
+    ...base,
+    spec: z.object({
+      region: z.enum(['eu', 'us']),
+      keep: z.boolean().default(false),
+      name: z.string().min(1).optional(),
+    }),
+  })
+  const small = defineResource({
+    ...base,
+    spec: mini.object({
+      region: mini.enum(['eu', 'us']),
+      keep: mini._default(mini.boolean(), false),
+      name: mini.optional(mini.string().check(mini.minLength(1))),
+    }),
+  })
   assert.deepEqual(small.definition!.crd, classic.definition!.crd)
 })
 
@@ -93,24 +146,33 @@ test('a valid object has no problems, whatever else it has', () => {
   const { validate } = Site.definition!
   assert.deepEqual(validate({ ...object, spec: { size: 1 } }), [])
   assert.deepEqual(validate({ ...object, spec: { later: true }, status: { ready: true, more: 1 }, other: 1 }), [])
-  const strict = defineResource({ ...base, spec: z.strictObject({ deep: z.union([z.strictObject({ a: z.string() }),
-    z.strictObject({ b: z.string() })]) }) })
+  const strict = defineResource({
+    ...base,
+    spec: z.strictObject({ deep: z.union([z.strictObject({ a: z.string() }), z.strictObject({ b: z.string() })]) }),
+  })
   assert.deepEqual(strict.definition!.validate({ spec: { later: 1, deep: { a: 'x', later: 1 } } }), [])
 })
 
 test('problems name their fields as the server does', () => {
   const { validate } = Site.definition!
-  assert.deepEqual(validate({ ...object, spec: { size: 'x', hosts: ['a', ''] }, status: {} }).map(({ field }) => field),
-    ['spec.size', 'spec.hosts[1]', 'status.ready'])
+  assert.deepEqual(
+    validate({ ...object, spec: { size: 'x', hosts: ['a', ''] }, status: {} }).map(({ field }) => field),
+    ['spec.size', 'spec.hosts[1]', 'status.ready'],
+  )
   assert.deepEqual(validate({ ...object }).map(({ field }) => field), ['spec'])
   assert.deepEqual(validate(null).map(({ field }) => field), ['spec'])
 })
 
 test('the alternative that was meant speaks', () => {
   const spec = z.object({
-    tls: z.discriminatedUnion('mode', [z.object({ mode: z.literal('off') }),
-      z.object({ mode: z.literal('on'), secret: z.string() })]).optional(),
-    probe: z.union([z.object({ http: z.object({ port: z.int() }) }), z.object({ exec: z.object({ command: z.string() }) })]).optional(),
+    tls: z.discriminatedUnion('mode', [
+      z.object({ mode: z.literal('off') }),
+      z.object({ mode: z.literal('on'), secret: z.string() }),
+    ]).optional(),
+    probe: z.union([
+      z.object({ http: z.object({ port: z.int() }) }),
+      z.object({ exec: z.object({ command: z.string() }) }),
+    ]).optional(),
     port: z.union([z.int(), z.string()]).optional(),
     map: z.record(z.string(), z.int()).optional(),
   })
@@ -125,22 +187,45 @@ test('the alternative that was meant speaks', () => {
   assert.match(port!.message, /number.*, or .*string/)
 })
 
-test('a user\'s own message is kept', () => {
-  const { validate } = defineResource({ ...base, spec: z.object({ a: z.string().min(3, 'Too short a name') }) }).definition!
+test("a user's own message is kept", () => {
+  const { validate } = defineResource({ ...base, spec: z.object({ a: z.string().min(3, 'Too short a name') }) })
+    .definition!
   assert.deepEqual(validate({ spec: { a: 'x' } }), [{ field: 'spec.a', message: 'Too short a name' }])
 })
 
 test('a dynamic resource guesses what is left out', () => {
-  assert.deepEqual(dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy' }),
-    { group: 'a.b', version: 'v1', kind: 'Policy', plural: 'policies', scope: 'Namespaced' })
-  assert.deepEqual(dynamicResource({ group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }),
-    { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' })
+  assert.deepEqual(dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy' }), {
+    group: 'a.b',
+    version: 'v1',
+    kind: 'Policy',
+    plural: 'policies',
+    scope: 'Namespaced',
+  })
+  assert.deepEqual(dynamicResource({ group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }), {
+    group: '',
+    version: 'v1',
+    kind: 'Node',
+    plural: 'nodes',
+    scope: 'Cluster',
+  })
   assert.throws(() => dynamicResource({ group: 'a.b', version: '', kind: 'Policy' }), /Cannot name a kind/)
   const bad = ['v1/namespaces/kube-system/configmaps/victim?x=', '..', 'a/b', 'a%2fb', 'a?b', 'a b', 'a#b', '-a']
   for (const part of ['group', 'version', 'kind', 'plural'] as const) {
     for (const name of [...bad, ...(part === 'group' || part === 'plural' ? [] : ['Vé'])]) {
-      assert.throws(() => dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy', [part]: name }), new RegExp(`^TypeError: Cannot name a kind: ${part} `), `${part} ${name}`)
+      assert.throws(
+        () => dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy', [part]: name }),
+        new RegExp(`^TypeError: Cannot name a kind: ${part} `),
+        `${part} ${name}`,
+      )
     }
   }
-  assert.equal(dynamicResource({ group: 'external.metrics.k8s.io', version: 'v1beta1', kind: 'ExternalMetricValueList', plural: 'queue_length' }).plural, 'queue_length')
+  assert.equal(
+    dynamicResource({
+      group: 'external.metrics.k8s.io',
+      version: 'v1beta1',
+      kind: 'ExternalMetricValueList',
+      plural: 'queue_length',
+    }).plural,
+    'queue_length',
+  )
 })

@@ -34,20 +34,34 @@ export function isValid(schema: Json, value: unknown): boolean {
 function hasType(schema: Json, value: unknown): boolean {
   if (schema['x-kubernetes-int-or-string']) return typeof value === 'string' || Number.isInteger(value)
   switch (schema['type']) {
-    case undefined: return true
-    case 'integer': return Number.isInteger(value) && (schema['format'] !== 'int32' || value === (value as number) >> 0)
-    case 'number': return typeof value === 'number' && (schema['format'] !== 'float' || Math.abs(value) < 3.5e38)
-    case 'array': return Array.isArray(value)
-    case 'object': return isObject(value)
-    default: return typeof value === schema['type']
+    case undefined:
+      return true
+    case 'integer':
+      return Number.isInteger(value) && (schema['format'] !== 'int32' || value === (value as number) >> 0)
+    case 'number':
+      return typeof value === 'number' && (schema['format'] !== 'float' || Math.abs(value) < 3.5e38)
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isObject(value)
+    default:
+      return typeof value === schema['type']
   }
 }
 
 /** What each keyword demands. Those of one type say nothing of values of another, null among them. */
 const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, schema: Json) => boolean])[] = [
   ['enum', (values: unknown[], value) => values.some((one) => one === value && value !== null)],
-  ['minimum', (limit: number, value, schema) => typeof value !== 'number' || (schema['exclusiveMinimum'] ? value > limit : value >= limit)],
-  ['maximum', (limit: number, value, schema) => typeof value !== 'number' || (schema['exclusiveMaximum'] ? value < limit : value <= limit)],
+  [
+    'minimum',
+    (limit: number, value, schema) =>
+      typeof value !== 'number' || (schema['exclusiveMinimum'] ? value > limit : value >= limit),
+  ],
+  [
+    'maximum',
+    (limit: number, value, schema) =>
+      typeof value !== 'number' || (schema['exclusiveMaximum'] ? value < limit : value <= limit),
+  ],
   ['multipleOf', (divisor: number, value) => typeof value !== 'number' || Number.isInteger(value / divisor)],
   ['minLength', (limit: number, value) => typeof value !== 'string' || [...value].length >= limit],
   ['maxLength', (limit: number, value) => typeof value !== 'string' || [...value].length <= limit],
@@ -56,24 +70,35 @@ const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, 
   ['minItems', (limit: number, value) => !Array.isArray(value) || value.length >= limit],
   ['maxItems', (limit: number, value) => !Array.isArray(value) || value.length <= limit],
   ['required', (names: string[], value) => !isObject(value) || names.every((name) => name in value)],
-  ['properties', (fields: Record<string, Json>, value) => !isObject(value)
-    || Object.entries(fields).every(([name, field]) => !(name in value) || isValid(field, value[name]))],
-  ['additionalProperties', (field: Json, value) => !isObject(value) || Object.values(value).every((one) => isValid(field, one))],
+  ['properties', (fields: Record<string, Json>, value) =>
+    !isObject(value) ||
+    Object.entries(fields).every(([name, field]) => !(name in value) || isValid(field, value[name]))],
+  [
+    'additionalProperties',
+    (field: Json, value) => !isObject(value) || Object.values(value).every((one) => isValid(field, one)),
+  ],
   ['items', (item: Json, value) => !Array.isArray(value) || value.every((one) => isValid(item, one))],
   ['allOf', (schemas: Json[], value) => schemas.every((one) => isValid(one, value))],
   ['anyOf', (schemas: Json[], value) => schemas.some((one) => isValid(one, value))],
   ['not', (schema: Json, value) => value === null || !isValid(schema, value)],
-  ['x-kubernetes-validations', (rules: { rule: string }[], value) => !isObject(value) || rules.every(({ rule }) => holds(rule, value))],
+  [
+    'x-kubernetes-validations',
+    (rules: { rule: string }[], value) => !isObject(value) || rules.every(({ rule }) => holds(rule, value)),
+  ],
 ]
 
 /** A CEL rule of comparisons with literals and has(), read as JavaScript. Of another rule nothing is known. */
 function holds(rule: string, self: Json): boolean {
   const known = /^(?:!?has\(self\.\w+\)|self\.\w+ [!=]= (?:"(?:[^"\\]|\\.)*"|[-\w.]+)| \|\| | && )+$/
   if (!known.test(rule)) return true
-  const field = (name: string): string => JSON.stringify(name.replace(/__(\w+?)__/g, (_, word: string) => ESCAPED[word] ?? word))
-  const code = rule.replace(/"(?:[^"\\]|\\.)*"|has\(self\.(\w+)\)|self\.(\w+)/g, (text, tested?: string, read?: string) => {
-    return tested ? `((self[${field(tested)}] ?? null) !== null)` : read ? `self[${field(read)}]` : text
-  })
+  const field = (name: string): string =>
+    JSON.stringify(name.replace(/__(\w+?)__/g, (_, word: string) => ESCAPED[word] ?? word))
+  const code = rule.replace(
+    /"(?:[^"\\]|\\.)*"|has\(self\.(\w+)\)|self\.(\w+)/g,
+    (text, tested?: string, read?: string) => {
+      return tested ? `((self[${field(tested)}] ?? null) !== null)` : read ? `self[${field(read)}]` : text
+    },
+  )
   return new Function('self', `return ${code}`)(self) as boolean
 }
 
@@ -81,14 +106,23 @@ const ESCAPED: Record<string, string> = { underscores: '__', dot: '.', dash: '-'
 
 function fromRe2(pattern: string): RegExp {
   const [, flags = '', rest = ''] = /^(?:\(\?([ims]+)\))?([^]*)$/.exec(pattern)!
-  return new RegExp(rest.replace(/\\x\{([0-9A-Fa-f]+)\}/g, '\\u{$1}').replaceAll('(?P<', '(?<').replace(/\\(["'%:~ ,;@&!#=<>`])/g, '$1'),
-    `${flags}u`)
+  return new RegExp(
+    rest.replace(/\\x\{([0-9A-Fa-f]+)\}/g, '\\u{$1}').replaceAll('(?P<', '(?<').replace(
+      /\\(["'%:~ ,;@&!#=<>`])/g,
+      '$1',
+    ),
+    `${flags}u`,
+  )
 }
 
 function hasFormat(format: string, value: string): boolean {
   if (format === 'ipv6') return value.includes(':') && URL.canParse(`http://[${value}]`)
-  if (format === 'cidr') return value.includes('/') && (value.includes(':') ? URL.canParse(`http://[${value.split('/')[0]!}]`)
-    && Number(value.split('/')[1]) <= 128 : true)
+  if (format === 'cidr') {
+    return value.includes('/') && (value.includes(':')
+      ? URL.canParse(`http://[${value.split('/')[0]!}]`) &&
+        Number(value.split('/')[1]) <= 128
+      : true)
+  }
   return true
 }
 
@@ -99,29 +133,62 @@ export function structuralFaults(schema: Json, path = '$'): readonly string[] {
   if (!('type' in schema) && !free) faults.push(`${path} has no type`)
   if ('type' in schema && schema['x-kubernetes-int-or-string']) faults.push(`${path} has a type and is int-or-string`)
   if (schema['type'] === 'array' && !schema['items']) faults.push(`${path} has no items`)
-  if (schema['properties'] && schema['additionalProperties']) faults.push(`${path} has properties and additionalProperties`)
-  for (const keyword of Object.keys(schema)) if (!ALLOWED.has(keyword)
-    && !keyword.startsWith('x-kubernetes-')) faults.push(`${path} has ${keyword}`)
-  if ('default' in schema && !isValid(schema, stored(schema, schema['default']))) faults.push(`${path} has an invalid default`)
+  if (schema['properties'] && schema['additionalProperties']) {
+    faults.push(`${path} has properties and additionalProperties`)
+  }
+  for (const keyword of Object.keys(schema)) {
+    if (
+      !ALLOWED.has(keyword) &&
+      !keyword.startsWith('x-kubernetes-')
+    ) faults.push(`${path} has ${keyword}`)
+  }
+  if ('default' in schema && !isValid(schema, stored(schema, schema['default']))) {
+    faults.push(`${path} has an invalid default`)
+  }
   for (const [name, field] of children(schema)) faults.push(...structuralFaults(field, `${path}${name}`))
   for (const junctor of JUNCTORS) {
-    for (const inner of [schema[junctor] ?? []].flat() as Json[]) faults.push(...conditionFaults(inner, schema, `${path}.${junctor}`))
+    for (const inner of [schema[junctor] ?? []].flat() as Json[]) {
+      faults.push(...conditionFaults(inner, schema, `${path}.${junctor}`))
+    }
   }
   return faults
 }
 
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf', 'not']
 const ALLOWED = new Set([
-  'type', 'format', 'title', 'description', 'default', 'nullable', 'enum', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum',
-  'multipleOf', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'required', 'properties',
-  'additionalProperties', 'items', ...JUNCTORS,
+  'type',
+  'format',
+  'title',
+  'description',
+  'default',
+  'nullable',
+  'enum',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+  'required',
+  'properties',
+  'additionalProperties',
+  'items',
+  ...JUNCTORS,
 ])
 const FORBIDDEN_INSIDE = ['type', 'default', 'nullable', 'description', 'title', 'additionalProperties']
 
 /** Inside a junctor only conditions may stand, on fields that the structure outside has. */
 function conditionFaults(inner: Json, structure: Json, path: string): readonly string[] {
   const faults = Object.keys(inner)
-    .filter((keyword) => FORBIDDEN_INSIDE.includes(keyword) || keyword.startsWith('x-kubernetes-') || !ALLOWED.has(keyword))
+    .filter((keyword) =>
+      FORBIDDEN_INSIDE.includes(keyword) || keyword.startsWith('x-kubernetes-') || !ALLOWED.has(keyword)
+    )
     .map((keyword) => `${path} has ${keyword}`)
   const outside = new Map(children(structure))
   for (const [name, field] of children(inner)) {
@@ -130,14 +197,17 @@ function conditionFaults(inner: Json, structure: Json, path: string): readonly s
     else faults.push(`${path}${name} is not in the structure`)
   }
   for (const junctor of JUNCTORS) {
-    for (const nested of [inner[junctor] ?? []].flat() as Json[]) faults.push(...conditionFaults(nested, structure, `${path}.${junctor}`))
+    for (const nested of [inner[junctor] ?? []].flat() as Json[]) {
+      faults.push(...conditionFaults(nested, structure, `${path}.${junctor}`))
+    }
   }
   return faults
 }
 
 function children(schema: Json): [string, Json][] {
-  const fields = Object.entries((schema['properties'] ?? {}) as Record<string,
-    Json>).map(([name, field]): [string, Json] => [`.${name}`, field])
+  const fields = Object.entries((schema['properties'] ?? {}) as Record<string, Json>).map((
+    [name, field],
+  ): [string, Json] => [`.${name}`, field])
   if (schema['items']) fields.push(['[]', schema['items'] as Json])
   if (schema['additionalProperties']) fields.push(['{}', schema['additionalProperties'] as Json])
   return fields

@@ -2,7 +2,14 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { compareVersions, isProtectedGroup, nameProblem, pluralOf } from '../../lib/schema/names.ts'
 
-const good = { group: 'example.com', version: 'v1alpha1', kind: 'Foo', plural: 'foos', shortNames: ['fo'], categories: ['all'] }
+const good = {
+  group: 'example.com',
+  version: 'v1alpha1',
+  kind: 'Foo',
+  plural: 'foos',
+  shortNames: ['fo'],
+  categories: ['all'],
+}
 
 test('usual names are taken', () => assert.equal(nameProblem(good), undefined))
 
@@ -25,12 +32,21 @@ const bad: readonly (readonly [Partial<typeof good>, RegExp])[] = [
 ]
 
 for (const [change, message] of bad) {
-  test(`${JSON.stringify(change).slice(0, 60)} is refused`, () => assert.match(nameProblem({ ...good, ...change }) ?? '', message))
+  test(`${JSON.stringify(change).slice(0, 60)} is refused`, () =>
+    assert.match(nameProblem({ ...good, ...change }) ?? '', message))
 }
 
 test('plurals', () => {
-  const plurals = { Foo: 'foos', Proxy: 'proxies', Gateway: 'gateways', Ingress: 'ingresses', Box: 'boxes', Branch: 'branches',
-    Mesh: 'meshes', Key: 'keys' }
+  const plurals = {
+    Foo: 'foos',
+    Proxy: 'proxies',
+    Gateway: 'gateways',
+    Ingress: 'ingresses',
+    Box: 'boxes',
+    Branch: 'branches',
+    Mesh: 'meshes',
+    Key: 'keys',
+  }
   for (const [kind, plural] of Object.entries(plurals)) assert.equal(pluralOf(kind), plural)
 })
 
@@ -43,6 +59,8 @@ test('versions in the order of the Kubernetes documentation', () => {
 })
 
 test('groups of the Kubernetes project are protected', () => {
-  for (const group of ['samplecontroller.k8s.io', 'k8s.io', 'apps.kubernetes.io']) assert.ok(isProtectedGroup(group), group)
+  for (const group of ['samplecontroller.k8s.io', 'k8s.io', 'apps.kubernetes.io']) {
+    assert.ok(isProtectedGroup(group), group)
+  }
   for (const group of ['example.com', 'notk8s.io', 'k8s.io.example.com']) assert.ok(!isProtectedGroup(group), group)
 })

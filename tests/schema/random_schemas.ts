@@ -12,26 +12,43 @@ const word = fc.stringMatching(/^[a-c.-]{0,4}$/)
 const fieldName = fc.constantFrom('a', 'b', 'c', 'd')
 
 const leaf: fc.Arbitrary<Node> = fc.oneof(
-  fc.tuple(fc.nat(2), fc.nat(3)).map(([low, more]): Node => ({ schema: z.string().min(low).max(low + more), values: word })),
-  fc.constantFrom(/^a/, /b$/, /^[a-c]*$/, /[.-]/).map((regex): Node => ({ schema: z.string().regex(regex), values: word })),
-  fc.constantFrom(['a'], ['a', 'b.c'], ['', 'a|b']).map((values): Node => ({ schema: z.enum(values), values: fc.constantFrom(...values) })),
-  fc.tuple(fc.integer({ min: -3, max: 3 }), fc.nat(4), fc.boolean()).map(([low, more, strict]): Node => ({
-    schema: strict ? z.int32().gt(low).lt(low + more + 2) : z.int().min(low).max(low + more), values: fc.integer({ min: -5, max: 9 }),
+  fc.tuple(fc.nat(2), fc.nat(3)).map(([low, more]): Node => ({
+    schema: z.string().min(low).max(low + more),
+    values: word,
   })),
-  fc.integer({ min: 1, max: 4 }).map((divisor): Node => ({ schema: z.number().multipleOf(divisor),
-    values: fc.integer({ min: -9, max: 9 }) })),
+  fc.constantFrom(/^a/, /b$/, /^[a-c]*$/, /[.-]/).map((regex): Node => ({
+    schema: z.string().regex(regex),
+    values: word,
+  })),
+  fc.constantFrom(['a'], ['a', 'b.c'], ['', 'a|b']).map((values): Node => ({
+    schema: z.enum(values),
+    values: fc.constantFrom(...values),
+  })),
+  fc.tuple(fc.integer({ min: -3, max: 3 }), fc.nat(4), fc.boolean()).map(([low, more, strict]): Node => ({
+    schema: strict ? z.int32().gt(low).lt(low + more + 2) : z.int().min(low).max(low + more),
+    values: fc.integer({ min: -5, max: 9 }),
+  })),
+  fc.integer({ min: 1, max: 4 }).map((divisor): Node => ({
+    schema: z.number().multipleOf(divisor),
+    values: fc.integer({ min: -9, max: 9 }),
+  })),
   fc.constant<Node>({ schema: z.number(), values: fc.constantFrom(0, 0.5, -1.25) }),
   fc.constant<Node>({ schema: z.boolean(), values: fc.boolean() }),
   fc.constant<Node>({ schema: z.literal(true), values: fc.boolean() }),
   fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { minLength: 1 }).map((values): Node => {
     return { schema: z.literal(values), values: fc.constantFrom(...values) }
   }),
-  fc.constant<Node>({ schema: z.union([z.int().min(0), z.string().regex(/^a/)]), values: fc.oneof(fc.integer({ min: -1, max: 3 }), word) }),
+  fc.constant<Node>({
+    schema: z.union([z.int().min(0), z.string().regex(/^a/)]),
+    values: fc.oneof(fc.integer({ min: -1, max: 3 }), word),
+  }),
 )
 
 /** Any JSON. No tiny fractions: zod forgives them in multipleOf, and a server does not. Lengths differ beyond ASCII. */
 const json = fc.anything({
-  key: fieldName, values: [word, fc.integer(), fc.constantFrom(0.5, -1.25), fc.boolean(), fc.constant(null)], maxDepth: 2,
+  key: fieldName,
+  values: [word, fc.integer(), fc.constantFrom(0.5, -1.25), fc.boolean(), fc.constant(null)],
+  maxDepth: 2,
 })
 
 /** Any schema of the grammar. */
@@ -42,7 +59,8 @@ export const plainNode: fc.Arbitrary<Node> = nodes(false)
 
 function nodes(alternatives: boolean): fc.Arbitrary<Node> {
   const depth = { maxDepth: 3, withCrossShrink: true }
-  return fc.letrec<{ node: Node }>((tie) => ({ node: fc.oneof(depth, leaf, containerOf(tie('node'), alternatives)) })).node
+  return fc.letrec<{ node: Node }>((tie) => ({ node: fc.oneof(depth, leaf, containerOf(tie('node'), alternatives)) }))
+    .node
 }
 
 function containerOf(inner: fc.Arbitrary<Node>, alternatives: boolean): fc.Arbitrary<Node> {
@@ -50,10 +68,14 @@ function containerOf(inner: fc.Arbitrary<Node>, alternatives: boolean): fc.Arbit
   const containers = [
     fields.map(objectOf),
     fc.tuple(inner, fc.nat(1), fc.nat(2)).map(([item, low, more]): Node => ({
-      schema: z.array(item.schema).min(low).max(low + more), values: fc.array(item.values, { maxLength: 3 }),
+      schema: z.array(item.schema).min(low).max(low + more),
+      values: fc.array(item.values, { maxLength: 3 }),
     })),
     inner.map((value): Node => {
-      return { schema: z.record(z.string(), value.schema), values: fc.dictionary(fieldName, value.values, { noNullPrototype: true }) }
+      return {
+        schema: z.record(z.string(), value.schema),
+        values: fc.dictionary(fieldName, value.values, { noNullPrototype: true }),
+      }
     }),
     inner.map((value): Node => ({ schema: value.schema.nullable(), values: fc.option(value.values) })),
   ]
@@ -90,7 +112,9 @@ function objectOf(fields: Record<string, Node>): Node {
 /** A default belongs to an object that always has the field; an alternative's object does not. */
 function withoutDefault(node: Node): Node {
   const { type } = node.schema._zod.def
-  return type === 'default' || type === 'prefault' ? { ...node, schema: (node.schema as z.ZodDefault).unwrap() as z.ZodType } : node
+  return type === 'default' || type === 'prefault'
+    ? { ...node, schema: (node.schema as z.ZodDefault).unwrap() as z.ZodType }
+    : node
 }
 
 /** A field: as it is, optional, or with a default that fits. */
@@ -107,5 +131,7 @@ export function withDefaults(node: Node): fc.Arbitrary<Node> {
 export function cases(node: fc.Arbitrary<Node>): fc.Arbitrary<readonly [z.ZodType, unknown]> {
   const whole = node.chain(withDefaults).map((v) => objectOf({ v }))
   const others = fc.record({ v: json }, { noNullPrototype: true })
-  return whole.chain(({ schema, values }) => fc.tuple(fc.constant(schema), fc.oneof({ weight: 5, arbitrary: values }, others)))
+  return whole.chain(({ schema, values }) =>
+    fc.tuple(fc.constant(schema), fc.oneof({ weight: 5, arbitrary: values }, others))
+  )
 }

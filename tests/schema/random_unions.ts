@@ -5,18 +5,34 @@ import type { Node } from './random_schemas.ts'
 
 /** Fields have one type each in all alternatives, and limits that may differ. Some names CEL has to escape, one it cannot say. */
 const FIELDS: Readonly<Record<string, fc.Arbitrary<Node>>> = {
-  a: fc.nat(3).map((max) => ({ schema: z.string().max(max), values: fc.string({ unit: fc.constantFrom('x', 'y'), maxLength: 4 }) })),
+  a: fc.nat(3).map((max) => ({
+    schema: z.string().max(max),
+    values: fc.string({ unit: fc.constantFrom('x', 'y'), maxLength: 4 }),
+  })),
   'a-b': fc.nat(3).map((max) => ({ schema: z.int32().min(0).max(max), values: fc.integer({ min: -1, max: 4 }) })),
-  namespace: fc.constantFrom(['p'], ['p', 'q']).map((of) => ({ schema: z.enum(of), values: fc.constantFrom('p', 'q') })),
+  namespace: fc.constantFrom(['p'], ['p', 'q']).map((of) => ({
+    schema: z.enum(of),
+    values: fc.constantFrom('p', 'q'),
+  })),
   c__d: fc.nat(2).map((max) => ({ schema: z.string().max(max), values: fc.constantFrom('', 'xx') })),
   n: fc.nat(2).map((max) => ({ schema: z.string().max(max).nullable(), values: fc.constantFrom(null, '', 'xx') })),
-  'e.f/g': fc.nat(2).map((max) => ({ schema: z.array(z.string().max(2)).max(max), values: fc.array(fc.constantFrom('x', 'yyy'), { maxLength: 2 }) })),
+  'e.f/g': fc.nat(2).map((max) => ({
+    schema: z.array(z.string().max(2)).max(max),
+    values: fc.array(fc.constantFrom('x', 'yyy'), { maxLength: 2 }),
+  })),
   'ü': fc.constant({ schema: z.boolean(), values: fc.boolean() }),
-  h: fc.boolean().map((isB) => ({ schema: z.object({ i: z.string(), ...(isB && { j: z.string() }) }), values: fc.record({ i: fc.constant('x'), j: fc.constant('y') }, { requiredKeys: [], noNullPrototype: true }) })),
+  h: fc.boolean().map((isB) => ({
+    schema: z.object({ i: z.string(), ...(isB && { j: z.string() }) }),
+    values: fc.record({ i: fc.constant('x'), j: fc.constant('y') }, { requiredKeys: [], noNullPrototype: true }),
+  })),
 }
 
 const TAGS: readonly (readonly (readonly (string | number | boolean)[])[])[] = [
-  [['copy'], ['merge'], ['a "quoted" \\ one', 'two']], [[1], [2, -3], [4]], [[true], [false]], [[1.5], [2], [-0.25, 3]], [['x.y'], ['']],
+  [['copy'], ['merge'], ['a "quoted" \\ one', 'two']],
+  [[1], [2, -3], [4]],
+  [[true], [false]],
+  [[1.5], [2], [-0.25, 3]],
+  [['x.y'], ['']],
 ]
 
 const NAMES = Object.keys(FIELDS)
@@ -24,10 +40,17 @@ const NAMES = Object.keys(FIELDS)
 function unionOf(inner: fc.Arbitrary<Node> | undefined): fc.Arbitrary<Node> {
   const fields = fc.record({ ...FIELDS, ...(inner && { inner }) }, { noNullPrototype: true })
   const alternative = fc.record({
-    names: fc.subarray(inner ? [...NAMES, 'inner'] : NAMES, { maxLength: 4 }), optional: fc.subarray([...NAMES, 'inner']), fields, isStrict: fc.boolean(),
+    names: fc.subarray(inner ? [...NAMES, 'inner'] : NAMES, { maxLength: 4 }),
+    optional: fc.subarray([...NAMES, 'inner']),
+    fields,
+    isStrict: fc.boolean(),
   })
   return fc.tuple(
-    fc.constantFrom(...TAGS), fc.constantFrom('type', 'if', 'k-d'), fc.array(alternative, { minLength: 3, maxLength: 3 }), fields, fc.nat(2),
+    fc.constantFrom(...TAGS),
+    fc.constantFrom('type', 'if', 'k-d'),
+    fc.array(alternative, { minLength: 3, maxLength: 3 }),
+    fields,
+    fc.nat(2),
   ).map(([tags, tag, alternatives, shared, form]): Node => {
     const options = tags.map((values, at) => {
       const { names, optional, fields, isStrict } = alternatives[at]!
@@ -40,8 +63,10 @@ function unionOf(inner: fc.Arbitrary<Node> | undefined): fc.Arbitrary<Node> {
     }) as unknown as [z.ZodObject, z.ZodObject]
     const [first, ...others] = options
     // A union of a union is one union.
-    const schema = form === 0 ? z.union(options)
-      : form === 1 && others.length > 1 ? z.discriminatedUnion(tag, [first, z.discriminatedUnion(tag, others as [z.ZodObject])])
+    const schema = form === 0
+      ? z.union(options)
+      : form === 1 && others.length > 1
+      ? z.discriminatedUnion(tag, [first, z.discriminatedUnion(tag, others as [z.ZodObject])])
       : z.discriminatedUnion(tag, options)
     const one = (name: string): fc.Arbitrary<unknown> => (shared[name as keyof typeof shared] as Node).values
     const values = tags.flat().length
@@ -52,12 +77,20 @@ function unionOf(inner: fc.Arbitrary<Node> | undefined): fc.Arbitrary<Node> {
         { [tag]: fc.constantFrom(...tags[at]!), ...Object.fromEntries(names.map((name) => [name, one(name)])) },
         { requiredKeys: [tag, ...required], noNullPrototype: true },
       )
-      const more = fc.constantFrom(...NAMES).chain((name) => fc.tuple(wanted, one(name)).map(([value, field]) => ({ ...value, [name]: field })))
-      const less = fc.tuple(wanted, fc.constantFrom(tag, ...names)).map(([value, name]) => Object.fromEntries(Object.entries(value).filter(([key]) => key !== name)))
+      const more = fc.constantFrom(...NAMES).chain((name) =>
+        fc.tuple(wanted, one(name)).map(([value, field]) => ({ ...value, [name]: field }))
+      )
+      const less = fc.tuple(wanted, fc.constantFrom(tag, ...names)).map(([value, name]) =>
+        Object.fromEntries(Object.entries(value).filter(([key]) => key !== name))
+      )
       return fc.oneof({ weight: 2, arbitrary: wanted }, more, less)
     })
     const any = fc.record<Record<string, unknown>, string>(
-      { [tag]: fc.constantFrom<unknown>(...tags.flat(), 'no', 7), ...Object.fromEntries(NAMES.map((name) => [name, one(name)])), unknown: fc.constant(1) },
+      {
+        [tag]: fc.constantFrom<unknown>(...tags.flat(), 'no', 7),
+        ...Object.fromEntries(NAMES.map((name) => [name, one(name)])),
+        unknown: fc.constant(1),
+      },
       { requiredKeys: values % 2 ? [tag] : [], noNullPrototype: true },
     )
     return { schema, values: fc.oneof({ weight: 3, arbitrary: whole }, any) }
@@ -65,19 +98,32 @@ function unionOf(inner: fc.Arbitrary<Node> | undefined): fc.Arbitrary<Node> {
 }
 
 const wrappers: readonly ((node: Node) => Node)[] = [
-  (node) => node, (node) => node,
+  (node) => node,
+  (node) => node,
   ({ schema, values }) => ({ schema: schema.nullable(), values: fc.option(values) }),
   ({ schema, values }) => ({ schema: z.array(schema), values: fc.array(values, { maxLength: 2 }) }),
   ({ schema, values }) => ({ schema: z.array(schema).max(1000), values: fc.array(values, { maxLength: 2 }) }),
-  ({ schema, values }) => ({ schema: z.array(z.array(z.array(schema).max(1000)).max(1000)).max(1000), values: fc.array(fc.array(fc.array(values, { maxLength: 1 }), { maxLength: 1 }), { maxLength: 2 }) }),
-  ({ schema, values }) => ({ schema: z.record(z.string(), z.array(schema)), values: fc.dictionary(fc.constantFrom('k', 'l'), fc.array(values, { maxLength: 2 }), { noNullPrototype: true }) }),
-  ({ schema, values }) => ({ schema: z.object({ name: z.string() }).and(schema as z.ZodObject), values: values.map((value) => ({ name: 'n', ...value as object })) }),
+  ({ schema, values }) => ({
+    schema: z.array(z.array(z.array(schema).max(1000)).max(1000)).max(1000),
+    values: fc.array(fc.array(fc.array(values, { maxLength: 1 }), { maxLength: 1 }), { maxLength: 2 }),
+  }),
+  ({ schema, values }) => ({
+    schema: z.record(z.string(), z.array(schema)),
+    values: fc.dictionary(fc.constantFrom('k', 'l'), fc.array(values, { maxLength: 2 }), { noNullPrototype: true }),
+  }),
+  ({ schema, values }) => ({
+    schema: z.object({ name: z.string() }).and(schema as z.ZodObject),
+    values: values.map((value) => ({ name: 'n', ...value as object })),
+  }),
 ]
 
-const wrapped = (node: fc.Arbitrary<Node>): fc.Arbitrary<Node> => fc.tuple(node, fc.constantFrom(...wrappers)).map(([inner, wrap]) => wrap(inner))
+const wrapped = (node: fc.Arbitrary<Node>): fc.Arbitrary<Node> =>
+  fc.tuple(node, fc.constantFrom(...wrappers)).map(([inner, wrap]) => wrap(inner))
 
 /** A union, where a schema can have one; some have another in a field. */
-export const unionNode: fc.Arbitrary<Node> = wrapped(fc.oneof({ weight: 2, arbitrary: unionOf(undefined) }, unionOf(wrapped(unionOf(undefined)))))
+export const unionNode: fc.Arbitrary<Node> = wrapped(
+  fc.oneof({ weight: 2, arbitrary: unionOf(undefined) }, unionOf(wrapped(unionOf(undefined)))),
+)
 
 /** Whether zod accepts a value and drops nothing of it. */
 export function isWhole(schema: z.ZodType, value: unknown): boolean {
@@ -87,5 +133,7 @@ export function isWhole(schema: z.ZodType, value: unknown): boolean {
 
 function holds(read: unknown, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
-  return Object.entries(value).every(([name, inner]) => Object.hasOwn(read as object, name) && holds((read as Record<string, unknown>)[name], inner))
+  return Object.entries(value).every(([name, inner]) =>
+    Object.hasOwn(read as object, name) && holds((read as Record<string, unknown>)[name], inner)
+  )
 }

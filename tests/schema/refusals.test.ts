@@ -9,15 +9,27 @@ import type { $ZodType } from 'zod/v4/core'
 interface Tree {
   readonly children: readonly Tree[]
 }
-const recursive: z.ZodType<Tree> = z.object({ get children() { return z.array(recursive) } })
+const recursive: z.ZodType<Tree> = z.object({
+  get children() {
+    return z.array(recursive)
+  },
+})
 /** A schema whose getter makes a new one each time. */
 function endless(): z.ZodType {
-  return z.object({ get next(): z.ZodType { return endless() } })
+  return z.object({
+    get next(): z.ZodType {
+      return endless()
+    },
+  })
 }
 const lazily: z.ZodType = z.lazy(() => z.array(lazily))
 
 const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
-  ['a transform', z.string().transform(Number), /spec\.at is a transform, which a CRD schema cannot express; parse where it is used/],
+  [
+    'a transform',
+    z.string().transform(Number),
+    /spec\.at is a transform, which a CRD schema cannot express; parse where it is used/,
+  ],
   ['a mini transform', mini.pipe(mini.string(), mini.transform(Number)), /spec\.at is a transform/],
   ['a codec', z.stringbool(), /spec\.at is a transform/],
   ['preprocessing', z.preprocess(String, z.string()), /spec\.at is a transform/],
@@ -27,8 +39,11 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a refinement', z.string().refine((s) => s === s.trim()), /spec\.at is a refinement, .*x-kubernetes-validations/],
   ['a refinement of an object', z.object({}).superRefine(() => undefined), /spec\.at is a refinement/],
   ['a mini refinement', mini.string().check(mini.refine(() => true)), /spec\.at is a refinement/],
-  ['a refinement below another\'s rules', z.array(z.string().refine(() => true)).meta({ 'x-kubernetes-validations': [{ rule: 'true' }] }),
-    /spec\.at\[\] is a refinement/],
+  [
+    "a refinement below another's rules",
+    z.array(z.string().refine(() => true)).meta({ 'x-kubernetes-validations': [{ rule: 'true' }] }),
+    /spec\.at\[\] is a refinement/,
+  ],
   ['trimming', z.string().trim(), /spec\.at is changed when it is read/],
   ['a catch', z.string().catch('x'), /spec\.at is a catch/],
   ['a tuple', z.tuple([z.string()]), /spec\.at is a tuple/],
@@ -40,59 +55,111 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a literal undefined', z.literal([undefined]), /spec\.at is a literal undefined/],
   ['several types of values', z.literal(['a', 1]), /spec\.at is a set of values of several types \(string, number\)/],
   ['a union of types', z.union([z.string(), z.boolean()]), /spec\.at is a union of strings and booleans/],
-  ['a union of numbers and strings', z.union([z.number(), z.string()]),
-    /spec\.at is a union of numbers and strings, .*a field has one type, or is an integer or a string/],
+  [
+    'a union of numbers and strings',
+    z.union([z.number(), z.string()]),
+    /spec\.at is a union of numbers and strings, .*a field has one type, or is an integer or a string/,
+  ],
   ['an exclusive union', z.xor([z.string(), z.int()]), /spec\.at is an exclusive union/],
-  ['a field of two types', z.union([z.object({ a: z.string() }), z.object({ a: z.int() })]),
-    /spec\.at\.a is a union of strings and integers/],
-  ['a default in one alternative', z.union([z.object({ a: z.string() }), z.object({ b: z.int().default(1) })]),
-    /spec\.at\.b is a default in one alternative only/],
+  [
+    'a field of two types',
+    z.union([z.object({ a: z.string() }), z.object({ a: z.int() })]),
+    /spec\.at\.a is a union of strings and integers/,
+  ],
+  [
+    'a default in one alternative',
+    z.union([z.object({ a: z.string() }), z.object({ b: z.int().default(1) })]),
+    /spec\.at\.b is a default in one alternative only/,
+  ],
   ['checked keys', z.record(z.string().min(2), z.string()), /spec\.at is a record whose keys are checked/],
   ['numeric keys', z.record(z.number(), z.string()), /spec\.at is a record with keys of type number/],
-  ['a typed catchall beside fields', z.object({ a: z.string() }).catchall(z.int()),
-    /spec\.at is an object with typed fields and a typed catchall/],
+  [
+    'a typed catchall beside fields',
+    z.object({ a: z.string() }).catchall(z.int()),
+    /spec\.at is an object with typed fields and a typed catchall/,
+  ],
   ['recursion by a getter', recursive, /spec\.at\.children\[\] is recursive/],
   ['recursion by lazy', lazily, /spec\.at(\[\])+ is recursive/],
   ['a lookahead', z.string().regex(/^(?!x)/), /spec\.at is a regular expression that looks around/],
   ['a backreference', z.string().regex(/(a)\1/), /spec\.at is a regular expression with a backreference/],
   ['a checksum', z.iban(), /spec\.at is a string of format "iban"/],
-  ['a format by function', z.stringFormat('even', (s) => s.length % 2 === 0),
-    /spec\.at is a string of format "even" checked by a function/],
+  [
+    'a format by function',
+    z.stringFormat('even', (s) => s.length % 2 === 0),
+    /spec\.at is a string of format "even" checked by a function/,
+  ],
   ['a multiple of zero', z.number().multipleOf(0), /spec\.at is a multiple of 0/],
-  ['a random default', z.number().default(() => Math.random()), /spec\.at is given a default that changes from call to call/],
+  [
+    'a random default',
+    z.number().default(() => Math.random()),
+    /spec\.at is given a default that changes from call to call/,
+  ],
   ['a default that is not JSON', z.number().default(NaN), /spec\.at is given a default that is not JSON/],
-  ['a default of null', z.string().nullable().default(null), /spec\.at is given the default null, .*; use \.nullish\(\)/],
+  [
+    'a default of null',
+    z.string().nullable().default(null),
+    /spec\.at is given the default null, .*; use \.nullish\(\)/,
+  ],
   ['a default of null that anything may be', z.unknown().default(null), /spec\.at is given the default null/],
   ['a prefault of null', z.int().nullable().prefault(null), /spec\.at is given the default null/],
-  ['a default of null at depth', z.array(z.object({ b: z.int().nullable().default(null) })), /spec\.at\[\]\.b is given the default null/],
-  ['a default with a field that its schema does not have', z.object({ a: z.int() }).default({ a: 1, b: 2 } as { a: number }),
-    /spec\.at is given a default with the field spec\.at\.b, which its schema does not have/],
-  ['a default with such a field at depth', z.array(z.object({ a: z.int() })).default([{ a: 1 }, { a: 1, b: 2 } as { a: number }]),
-    /a default with the field spec\.at\[1\]\.b/],
-  ['a default in one of several tagged alternatives', z.discriminatedUnion('type', [
-    z.object({ type: z.literal('copy') }), z.object({ type: z.literal('merge'), into: z.string().default('x') }),
-  ]), /spec\.at\.into is a default in one alternative only/],
-  ['a length that is no integer', z.string().min(1.5), /spec\.at is limited to a length of 1\.5, .*; lengths are integers/],
+  [
+    'a default of null at depth',
+    z.array(z.object({ b: z.int().nullable().default(null) })),
+    /spec\.at\[\]\.b is given the default null/,
+  ],
+  [
+    'a default with a field that its schema does not have',
+    z.object({ a: z.int() }).default({ a: 1, b: 2 } as { a: number }),
+    /spec\.at is given a default with the field spec\.at\.b, which its schema does not have/,
+  ],
+  [
+    'a default with such a field at depth',
+    z.array(z.object({ a: z.int() })).default([{ a: 1 }, { a: 1, b: 2 } as { a: number }]),
+    /a default with the field spec\.at\[1\]\.b/,
+  ],
+  [
+    'a default in one of several tagged alternatives',
+    z.discriminatedUnion('type', [
+      z.object({ type: z.literal('copy') }),
+      z.object({ type: z.literal('merge'), into: z.string().default('x') }),
+    ]),
+    /spec\.at\.into is a default in one alternative only/,
+  ],
+  [
+    'a length that is no integer',
+    z.string().min(1.5),
+    /spec\.at is limited to a length of 1\.5, .*; lengths are integers/,
+  ],
   ['a maximal length that is no integer', z.string().max(2.5), /spec\.at is limited to a length of 2\.5/],
   ['a length of exactly a half', z.string().length(0.5), /spec\.at is limited to a length of 0\.5/],
   ['a number of items that is no integer', z.array(z.string()).max(1.5), /spec\.at is limited to a length of 1\.5/],
   ['an infinite length', z.string().min(Infinity), /spec\.at is limited to a length of Infinity/],
-  ['a misspelled extension', z.string().meta({ 'x-kubernetes-validation': [{ rule: 'true' }] }),
-    /spec\.at is given "x-kubernetes-validation", .*; there is no such extension/],
+  [
+    'a misspelled extension',
+    z.string().meta({ 'x-kubernetes-validation': [{ rule: 'true' }] }),
+    /spec\.at is given "x-kubernetes-validation", .*; there is no such extension/,
+  ],
   ['a garbled class', z.string().regex(/[a-\d]/), /spec\.at is a regular expression with a range that ends in a class/],
   ['recursion by new schemas', endless(), /spec\.at(\.next)+ is recursive/],
-  ['a default that does not fit', z.string().min(3).default('a'), /the default of spec\.at does not fit its own schema: Too small/],
+  [
+    'a default that does not fit',
+    z.string().min(3).default('a'),
+    /the default of spec\.at does not fit its own schema: Too small/,
+  ],
 ]
 
 for (const [name, at, message] of refused) {
   test(`${name} is refused`, () => {
-    assert.throws(() => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ at: at as z.ZodType }) }),
+    assert.throws(
+      () =>
+        defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ at: at as z.ZodType }) }),
       (error: unknown) => {
-      assert.ok(error instanceof TypeError)
-      assert.match(error.message, /^Cannot define resource "Foo": /)
-      assert.match(error.message, message)
-      return true
-    })
+        assert.ok(error instanceof TypeError)
+        assert.match(error.message, /^Cannot define resource "Foo": /)
+        assert.match(error.message, message)
+        return true
+      },
+    )
   })
 }
 
@@ -100,21 +167,35 @@ test('what is deep, or occurs twice, is not recursive', () => {
   let deep: z.ZodType = z.string()
   for (let depth = 0; depth < 60; depth++) deep = z.array(deep)
   const twice = z.object({ a: z.string() })
-  defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ deep, one: twice, two: z.object({ again: twice }) }) })
+  defineResource({
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Foo',
+    spec: z.object({ deep, one: twice, two: z.object({ again: twice }) }),
+  })
 })
 
 test('a spec must be an object', () => {
   const spec = z.string()
-  assert.throws(() => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec }),
-    /spec is not an object, .*; begin with z\.object\(\)/)
+  assert.throws(
+    () => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec }),
+    /spec is not an object, .*; begin with z\.object\(\)/,
+  )
 })
 
 test('a status is checked as well', () => {
-  const definition = { group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}), status: z.object({ at: z.date() }) }
+  const definition = {
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Foo',
+    spec: z.object({}),
+    status: z.object({ at: z.date() }),
+  }
   assert.throws(() => defineResource(definition), /status\.at is a Date/)
 })
 
-const define = (spec: unknown): unknown => defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: spec as $ZodType })
+const define = (spec: unknown): unknown =>
+  defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: spec as $ZodType })
 
 test('what is no schema of zod 4 is refused', () => {
   const message = 'Cannot define resource "Foo": spec is not a schema of zod 4.1.13 or later'
@@ -129,7 +210,10 @@ test('schemas of a zod that has no registry for all of its copies are refused, a
   const registry = shared.__zod_globalRegistry
   delete shared.__zod_globalRegistry
   try {
-    assert.throws(() => define(z.object({})), /^TypeError: Cannot define resource "Foo": spec is not a schema of zod 4\.1\.13 or later$/)
+    assert.throws(
+      () => define(z.object({})),
+      /^TypeError: Cannot define resource "Foo": spec is not a schema of zod 4\.1\.13 or later$/,
+    )
   } finally {
     shared.__zod_globalRegistry = registry
   }
@@ -138,6 +222,14 @@ test('schemas of a zod that has no registry for all of its copies are refused, a
 
 test('a validation that does not end at once is refused when it is asked for', () => {
   const rules = { 'x-kubernetes-validations': [{ rule: 'true' }] }
-  const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}).refine(async () => false).meta(rules) })
-  assert.throws(() => Foo.definition!.validate({ spec: {} }), { name: 'TypeError', message: 'Cannot validate: the schema is asynchronous' })
+  const Foo = defineResource({
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Foo',
+    spec: z.object({}).refine(async () => false).meta(rules),
+  })
+  assert.throws(() => Foo.definition!.validate({ spec: {} }), {
+    name: 'TypeError',
+    message: 'Cannot validate: the schema is asynchronous',
+  })
 })

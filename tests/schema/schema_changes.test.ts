@@ -9,7 +9,11 @@ import * as z from 'zod'
 import { isValid, stored } from './json_schema.ts'
 import { cases, plainNode } from './random_schemas.ts'
 
-const object = (properties: Record<string, JsonSchema>, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
+const object = (properties: Record<string, JsonSchema>, more: JsonSchema = {}): JsonSchema => ({
+  type: 'object',
+  properties,
+  ...more,
+})
 const ANYTHING = { 'x-kubernetes-preserve-unknown-fields': true }
 const text = { type: 'string' }
 
@@ -23,35 +27,101 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
   ['a lower minimum', { minimum: 1 }, { minimum: 0 }, false, 'minimum of f is 0, not 1'],
   ['a shorter text', { maxLength: 5 }, { maxLength: 4 }, true, 'maxLength of f is 4, not 5'],
   ['a longer list', { minItems: 1 }, { minItems: 2 }, true, 'minItems of f is 2, not 1'],
-  ['an exclusive limit', { minimum: 1 }, { minimum: 1, exclusiveMinimum: true }, true, 'exclusiveMinimum of f is true, not absent'],
+  [
+    'an exclusive limit',
+    { minimum: 1 },
+    { minimum: 1, exclusiveMinimum: true },
+    true,
+    'exclusiveMinimum of f is true, not absent',
+  ],
   ['a value less', { enum: ['a', 'b'] }, { enum: ['a'] }, true, 'enum of f is ["a"], not ["a","b"]'],
   ['a value more', { enum: ['a'] }, { enum: ['b', 'a'] }, false, 'enum of f is ["b","a"], not ["a"]'],
   ['another value', { enum: ['a'] }, { enum: ['b'] }, true, 'enum of f is ["b"], not ["a"]'],
-  ['a new required field', { required: ['a'] }, { required: ['a', 'b'] }, true, 'required of f is ["a","b"], not ["a"]'],
-  ['a required field less', { required: ['a', 'b'] }, { required: ['b'] }, false, 'required of f is ["b"], not ["a","b"]'],
+  [
+    'a new required field',
+    { required: ['a'] },
+    { required: ['a', 'b'] },
+    true,
+    'required of f is ["a","b"], not ["a"]',
+  ],
+  [
+    'a required field less',
+    { required: ['a', 'b'] },
+    { required: ['b'] },
+    false,
+    'required of f is ["b"], not ["a","b"]',
+  ],
   ['the first required field', {}, { required: ['a'] }, true, 'required of f is ["a"], not absent'],
-  ['another type', { ...text, maxLength: 3 }, { type: 'integer', minimum: 3 }, true, 'type of f is "integer", not "string"'],
+  [
+    'another type',
+    { ...text, maxLength: 3 },
+    { type: 'integer', minimum: 3 },
+    true,
+    'type of f is "integer", not "string"',
+  ],
   ['another pattern', { pattern: 'a' }, { pattern: 'b' }, true, 'pattern of f is "b", not "a"'],
   ['no pattern any more', { pattern: 'a' }, {}, false, 'pattern of f is absent, not "a"'],
-  ['another alternative', { anyOf: [{ minimum: 1 }] }, { anyOf: [{ minimum: 0 }] }, true, 'anyOf of f is [{"minimum":0}], not [{"minimum":1}]'],
+  [
+    'another alternative',
+    { anyOf: [{ minimum: 1 }] },
+    { anyOf: [{ minimum: 0 }] },
+    true,
+    'anyOf of f is [{"minimum":0}], not [{"minimum":1}]',
+  ],
   ['a rule', {}, { 'x-kubernetes-validations': [] }, true, 'x-kubernetes-validations of f is [], not absent'],
   ['null no longer', { ...text, nullable: true }, text, true, 'nullable of f is absent, not true'],
   ['null, too', text, { ...text, nullable: true }, false, 'nullable of f is true, not absent'],
   ['unknown fields no longer', object({}, ANYTHING), object({}), true, 'additionalProperties of f is absent, not {}'],
   ['unknown fields, too', object({}), object({}, ANYTHING), false, 'additionalProperties of f is {}, not absent'],
   ['a type where anything was', ANYTHING, text, true, 'type of f is "string", not "anything"'],
-  ['anything instead of a type', text, ANYTHING, false, 'type of f is "anything", not "string"; additionalProperties of f is {}, not absent'],
-  ['no number any more', { 'x-kubernetes-int-or-string': true }, text, true, 'type of f is "string", not "int-or-string"'],
+  [
+    'anything instead of a type',
+    text,
+    ANYTHING,
+    false,
+    'type of f is "anything", not "string"; additionalProperties of f is {}, not absent',
+  ],
+  [
+    'no number any more',
+    { 'x-kubernetes-int-or-string': true },
+    text,
+    true,
+    'type of f is "string", not "int-or-string"',
+  ],
   ['a number, too', text, { 'x-kubernetes-int-or-string': true }, true, 'type of f is "int-or-string", not "string"'],
-  ['no map any more', { type: 'object', additionalProperties: text }, object({}), true, 'additionalProperties of f is absent, not {"type":"string"}'],
-  ['a map now', object({}), { type: 'object', additionalProperties: text }, false, 'additionalProperties of f is {"type":"string"}, not absent'],
-  ['a map of other values', { type: 'object', additionalProperties: text }, { type: 'object', additionalProperties: { type: 'integer' } }, true, 'type of f{} is "integer", not "string"'],
+  [
+    'no map any more',
+    { type: 'object', additionalProperties: text },
+    object({}),
+    true,
+    'additionalProperties of f is absent, not {"type":"string"}',
+  ],
+  [
+    'a map now',
+    object({}),
+    { type: 'object', additionalProperties: text },
+    false,
+    'additionalProperties of f is {"type":"string"}, not absent',
+  ],
+  [
+    'a map of other values',
+    { type: 'object', additionalProperties: text },
+    { type: 'object', additionalProperties: { type: 'integer' } },
+    true,
+    'type of f{} is "integer", not "string"',
+  ],
   ['another default', { default: 1 }, { default: 2 }, false, 'default of f is 2, not 1'],
   ['a default of false', {}, { default: false }, false, 'default of f is false, not absent'],
   ['no default any more', { default: 1 }, {}, false, 'default of f is absent, not 1'],
   ['a field less', object({ a: text, b: text }), object({ a: text }), true, 'f.b is missing'],
   ['a field more', object({ a: text }), object({ a: text, b: text }), false, 'f.b is new'],
-  ['a typed field where anything was kept', object({}, ANYTHING), object({ b: text }, ANYTHING), true, 'type of f.b is "string", not "anything"'],
+  [
+    'a typed field where anything was kept',
+    object({}, ANYTHING),
+    object({ b: text }, ANYTHING),
+    true,
+    'type of f.b is "string", not "anything"',
+  ],
 ]
 
 for (const [name, from, to, narrows, said] of changes) {
@@ -63,19 +133,36 @@ for (const [name, from, to, narrows, said] of changes) {
 }
 
 test('changes are found in lists and maps, each at its path', () => {
-  const at = (max: number): JsonSchema => object({ l: { type: 'array', items: object({ m: { type: 'object', additionalProperties: { type: 'integer', maximum: max } } }) } })
+  const at = (max: number): JsonSchema =>
+    object({
+      l: {
+        type: 'array',
+        items: object({ m: { type: 'object', additionalProperties: { type: 'integer', maximum: max } } }),
+      },
+    })
   const schema = { type: 'integer', maximum: 1 }
   assert.deepEqual(schemaChanges(at(1), at(2)), [{ path: 'l[].m{}', keyword: 'maximum', from: 1, to: 2, schema }])
 })
 
 test('several changes are all found, and a change of the root is said so', () => {
-  const found = schemaChanges(object({ a: text, b: text }, { required: ['a'] }), object({ a: { type: 'integer' }, c: text }))
-  assert.deepEqual(found.map(changeText).toSorted(), ['b is missing', 'c is new', 'required of the object is absent, not ["a"]', 'type of a is "integer", not "string"'].toSorted())
+  const found = schemaChanges(
+    object({ a: text, b: text }, { required: ['a'] }),
+    object({ a: { type: 'integer' }, c: text }),
+  )
+  assert.deepEqual(
+    found.map(changeText).toSorted(),
+    ['b is missing', 'c is new', 'required of the object is absent, not ["a"]', 'type of a is "integer", not "string"']
+      .toSorted(),
+  )
 })
 
 test('a field that becomes one of those that are kept as they are may be anything, and null is no change to that', () => {
   const found = schemaChanges(object({ b: { ...text, default: 'x' } }, ANYTHING), object({}, ANYTHING))
-  assert.deepEqual([found.map(changeText), found.some(isNarrowing)], [['type of b is "anything", not "string"', 'default of b is absent, not "x"', 'additionalProperties of b is {}, not absent'], false])
+  assert.deepEqual([found.map(changeText), found.some(isNarrowing)], [[
+    'type of b is "anything", not "string"',
+    'default of b is absent, not "x"',
+    'additionalProperties of b is {}, not absent',
+  ], false])
   assert.deepEqual(schemaChanges({ ...ANYTHING, nullable: true }, ANYTHING), [])
 })
 
@@ -95,12 +182,27 @@ test('a field called like one of every object is compared, too', () => {
 const prunes: readonly (readonly [string, unknown, JsonSchema, string | undefined])[] = [
   ['nothing of a whole', { a: 'x' }, object({ a: text }), undefined],
   ['an unknown field', { a: 'x', b: 1 }, object({ a: text }), 'b'],
-  ['a field at depth', { a: [{ b: 1 }, { c: { d: 1 } }] }, object({ a: { type: 'array', items: object({ b: text, c: object({}) }) } }), 'a[1].c.d'],
+  [
+    'a field at depth',
+    { a: [{ b: 1 }, { c: { d: 1 } }] },
+    object({ a: { type: 'array', items: object({ b: text, c: object({}) }) } }),
+    'a[1].c.d',
+  ],
   ['nothing of a map', { a: { b: 'x' } }, object({ a: { type: 'object', additionalProperties: text } }), undefined],
-  ['a field of a map\'s value', { a: { b: { c: 1 } } }, object({ a: { type: 'object', additionalProperties: object({}) } }), 'a.b.c'],
+  [
+    "a field of a map's value",
+    { a: { b: { c: 1 } } },
+    object({ a: { type: 'object', additionalProperties: object({}) } }),
+    'a.b.c',
+  ],
   ['nothing of what is open', { a: { b: { c: [1, { d: 1 }] } } }, object({ a: ANYTHING }), undefined],
   ['nothing of an open object', { a: { b: { c: 1 } } }, object({ a: object({}, ANYTHING) }), undefined],
-  ['a field of a typed field in an open object', { a: { b: { c: 1 } } }, object({ a: object({ b: object({}) }, ANYTHING) }), 'a.b.c'],
+  [
+    'a field of a typed field in an open object',
+    { a: { b: { c: 1 } } },
+    object({ a: object({ b: object({}) }, ANYTHING) }),
+    'a.b.c',
+  ],
   ['all of an object without fields', { a: { b: 1 } }, object({ a: { type: 'object' } }), 'a.b'],
   ['a field called constructor', { constructor: 1 }, object({ a: text }), 'constructor'],
   ['nothing of a null', { a: null }, object({ a: object({}) }), undefined],
@@ -111,28 +213,48 @@ for (const [name, value, schema, expected] of prunes) {
 }
 
 test('what a server stores of any value is not pruned once more', () => {
-  fc.assert(fc.property(cases(plainNode), ([schema, value]) => {
-    const crd = structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
-    if (schema.safeParse(value).success) assert.equal(prunedField(stored(crd, value), crd), undefined)
-  }), { numRuns: 500 })
+  fc.assert(
+    fc.property(cases(plainNode), ([schema, value]) => {
+      const crd = structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
+      if (schema.safeParse(value).success) assert.equal(prunedField(stored(crd, value), crd), undefined)
+    }),
+    { numRuns: 500 },
+  )
 })
 
 test('a change that does not narrow keeps every value valid and whole', () => {
   let kept = 0
-  fc.assert(fc.property(cases(plainNode), cases(plainNode), ([from, value], [to]) => {
-    const [a, b] = [from, to].map((schema) => structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>) as [Record<string, unknown>, Record<string, unknown>]
-    const before = stored(a, value)
-    if (!isValid(a, before) || schemaChanges(a, b).some(isNarrowing)) return
-    assert.ok(isValid(b, stored(b, before)), `${JSON.stringify(a)} took ${JSON.stringify(before)}, ${JSON.stringify(b)} does not`)
-    assert.equal(prunedField(before, b), undefined)
-    kept++
-  }), { numRuns: 5000 })
+  fc.assert(
+    fc.property(cases(plainNode), cases(plainNode), ([from, value], [to]) => {
+      const [a, b] = [from, to].map((schema) =>
+        structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
+      ) as [Record<string, unknown>, Record<string, unknown>]
+      const before = stored(a, value)
+      if (!isValid(a, before) || schemaChanges(a, b).some(isNarrowing)) return
+      assert.ok(
+        isValid(b, stored(b, before)),
+        `${JSON.stringify(a)} took ${JSON.stringify(before)}, ${JSON.stringify(b)} does not`,
+      )
+      assert.equal(prunedField(before, b), undefined)
+      kept++
+    }),
+    { numRuns: 5000 },
+  )
   assert.ok(kept > 20, `only ${kept} pairs did not narrow`)
 })
 
 test('a schema differs in nothing from itself', () => {
-  fc.assert(fc.property(cases(plainNode), ([schema]) => {
-    const place = { kind: 'Random', path: 'spec' }
-    assert.deepEqual(schemaChanges(structuralSchema(schema, place), structuralSchema(z.object({}).extend((schema as z.ZodObject).shape), place)), [])
-  }), { numRuns: 200 })
+  fc.assert(
+    fc.property(cases(plainNode), ([schema]) => {
+      const place = { kind: 'Random', path: 'spec' }
+      assert.deepEqual(
+        schemaChanges(
+          structuralSchema(schema, place),
+          structuralSchema(z.object({}).extend((schema as z.ZodObject).shape), place),
+        ),
+        [],
+      )
+    }),
+    { numRuns: 200 },
+  )
 })

@@ -15,7 +15,11 @@ for (const { name, schema, takes, refuses } of shapes) {
     for (const [values, expected] of [[takes, true], [refuses, false]] as const) {
       for (const v of values) {
         assert.equal(safeParse(whole, { v }).success, expected, `zod, of ${JSON.stringify(v)}`)
-        assert.equal(isValid(crd, stored(crd, { v })), expected, `the CRD, of ${JSON.stringify(v)}: ${JSON.stringify(crd)}`)
+        assert.equal(
+          isValid(crd, stored(crd, { v })),
+          expected,
+          `the CRD, of ${JSON.stringify(v)}: ${JSON.stringify(crd)}`,
+        )
       }
     }
   })
@@ -23,55 +27,181 @@ for (const { name, schema, takes, refuses } of shapes) {
 
 /** The whole schema, where its words matter and not only its meaning. */
 const texts: readonly (readonly [string, z.ZodType, object])[] = [
-  ['int32 with limits and a default', z.int32().min(0).max(10).default(1),
-    { type: 'integer', format: 'int32', minimum: 0, maximum: 10, default: 1 }],
+  ['int32 with limits and a default', z.int32().min(0).max(10).default(1), {
+    type: 'integer',
+    format: 'int32',
+    minimum: 0,
+    maximum: 10,
+    default: 1,
+  }],
   ['exclusive limits', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
-  ['safe integers', z.int(), { type: 'integer', format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }],
-  ['a date has the format that kubectl and CEL know', z.iso.date(),
-    { type: 'string', format: 'date', pattern: z.iso.date()._zod.def.pattern!.source }],
-  ['descriptions and list types', z.array(z.object({ name: z.string().describe('which') })).meta({ 'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': ['name'], description: 'all', id: 'no', deprecated: true }),
-    { type: 'array', description: 'all', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'],
-      items: { type: 'object', required: ['name'], properties: { name: { type: 'string', description: 'which' } } } }],
-  ['every extension', z.object({ a: z.array(z.string()).meta({ 'x-kubernetes-list-type': 'set' }), b: z.custom().meta({
-    'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-embedded-resource': true, 'x-kubernetes-map-type': 'atomic' }),
-    c: z.string().meta({ 'x-kubernetes-int-or-string': true }) }),
-    { type: 'object', properties: { a: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
-      b: { nullable: true, 'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-embedded-resource': true, 'x-kubernetes-map-type': 'atomic' },
-      c: { type: 'string', 'x-kubernetes-int-or-string': true } }, required: ['a', 'b', 'c'] }],
-  ['lengths without an end', z.object({ a: z.string().min(0).max(Infinity), b: z.array(z.string()).min(-Infinity).max(3).length(2) }),
-    { type: 'object', properties: { a: { type: 'string', minLength: 0 }, b: { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 2 } },
-      required: ['a', 'b'] }],
-  ['a default with unknown fields that are kept', z.looseObject({ a: z.int() }).default({ a: 1, b: { c: null } }),
-    { type: 'object', properties: { a: { type: 'integer', format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } },
-      required: ['a'], 'x-kubernetes-preserve-unknown-fields': true, default: { a: 1, b: { c: null } } }],
-  ['the outer description wins', z.string().describe('inner').optional().describe('outer'), { type: 'string', description: 'outer' }],
-  ['rules of a wrapper join those inside',
-    z.string().meta({ 'x-kubernetes-validations': [{ rule: 'a' }] }).optional().meta({ 'x-kubernetes-validations': [{ rule: 'b' }] }),
-    { type: 'string', 'x-kubernetes-validations': [{ rule: 'a' }, { rule: 'b' }] }],
-  ['an object with defaults', z.object({ a: z.string().default('x') }).prefault({}),
-    { type: 'object', properties: { a: { type: 'string', default: 'x' } }, default: {} }],
-  ['alternatives', z.discriminatedUnion('t', [z.object({ t: z.literal('a') }), z.object({ t: z.literal('b'), n: z.string().min(1) })]),
-    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] }, n: { type: 'string', minLength: 1 } }, required: ['t'],
+  ['safe integers', z.int(), {
+    type: 'integer',
+    format: 'int64',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+  }],
+  ['a date has the format that kubectl and CEL know', z.iso.date(), {
+    type: 'string',
+    format: 'date',
+    pattern: z.iso.date()._zod.def.pattern!.source,
+  }],
+  [
+    'descriptions and list types',
+    z.array(z.object({ name: z.string().describe('which') })).meta({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      description: 'all',
+      id: 'no',
+      deprecated: true,
+    }),
+    {
+      type: 'array',
+      description: 'all',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      items: { type: 'object', required: ['name'], properties: { name: { type: 'string', description: 'which' } } },
+    },
+  ],
+  [
+    'every extension',
+    z.object({
+      a: z.array(z.string()).meta({ 'x-kubernetes-list-type': 'set' }),
+      b: z.custom().meta({
+        'x-kubernetes-preserve-unknown-fields': true,
+        'x-kubernetes-embedded-resource': true,
+        'x-kubernetes-map-type': 'atomic',
+      }),
+      c: z.string().meta({ 'x-kubernetes-int-or-string': true }),
+    }),
+    {
+      type: 'object',
+      properties: {
+        a: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
+        b: {
+          nullable: true,
+          'x-kubernetes-preserve-unknown-fields': true,
+          'x-kubernetes-embedded-resource': true,
+          'x-kubernetes-map-type': 'atomic',
+        },
+        c: { type: 'string', 'x-kubernetes-int-or-string': true },
+      },
+      required: ['a', 'b', 'c'],
+    },
+  ],
+  [
+    'lengths without an end',
+    z.object({ a: z.string().min(0).max(Infinity), b: z.array(z.string()).min(-Infinity).max(3).length(2) }),
+    {
+      type: 'object',
+      properties: {
+        a: { type: 'string', minLength: 0 },
+        b: { type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 2 },
+      },
+      required: ['a', 'b'],
+    },
+  ],
+  ['a default with unknown fields that are kept', z.looseObject({ a: z.int() }).default({ a: 1, b: { c: null } }), {
+    type: 'object',
+    properties: {
+      a: { type: 'integer', format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+    },
+    required: ['a'],
+    'x-kubernetes-preserve-unknown-fields': true,
+    default: { a: 1, b: { c: null } },
+  }],
+  ['the outer description wins', z.string().describe('inner').optional().describe('outer'), {
+    type: 'string',
+    description: 'outer',
+  }],
+  [
+    'rules of a wrapper join those inside',
+    z.string().meta({ 'x-kubernetes-validations': [{ rule: 'a' }] }).optional().meta({
+      'x-kubernetes-validations': [{ rule: 'b' }],
+    }),
+    { type: 'string', 'x-kubernetes-validations': [{ rule: 'a' }, { rule: 'b' }] },
+  ],
+  ['an object with defaults', z.object({ a: z.string().default('x') }).prefault({}), {
+    type: 'object',
+    properties: { a: { type: 'string', default: 'x' } },
+    default: {},
+  }],
+  [
+    'alternatives',
+    z.discriminatedUnion('t', [z.object({ t: z.literal('a') }), z.object({ t: z.literal('b'), n: z.string().min(1) })]),
+    {
+      type: 'object',
+      properties: { t: { type: 'string', enum: ['a', 'b'] }, n: { type: 'string', minLength: 1 } },
+      required: ['t'],
       'x-kubernetes-validations': [
-        { rule: '!has(self.n) || self.t == "b"', message: 'n is allowed only when t is b', reason: 'FieldValueForbidden', fieldPath: '.n' },
-        { rule: 'has(self.n) || self.t != "b"', message: 'n is required when t is b', reason: 'FieldValueRequired', fieldPath: '.n' },
-      ] }],
-  ['a tag that is described alike everywhere', z.discriminatedUnion('t', [z.object({ t: z.literal('a').describe('How.') }), z.object({ t: z.literal('b').describe('How.') })]),
-    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'], description: 'How.' } }, required: ['t'] }],
-  ['a tag that one alternative describes', z.discriminatedUnion('t', [z.object({ t: z.literal('a').describe('How.') }), z.object({ t: z.literal('b') })]),
-    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] } }, required: ['t'] }],
-  ['alternatives whose names CEL escapes, and one that it cannot say in few words', z.discriminatedUnion('in', [
-    z.object({ in: z.literal(true), namespace: z.string() }), z.object({ in: z.literal(false), 'a-b': z.string().optional() }),
-  ]), { type: 'object', properties: { in: { type: 'boolean' }, namespace: { type: 'string' }, 'a-b': { type: 'string' } }, required: ['in'],
-    allOf: [{ anyOf: [{ not: { required: ['a-b'] } }, { properties: { in: { enum: [false] } } }] }],
-    'x-kubernetes-validations': [
-      { rule: '!has(self.__namespace__) || self.__in__ == true', message: 'namespace is allowed only when in is true', reason: 'FieldValueForbidden', fieldPath: '.namespace' },
-      { rule: 'has(self.__namespace__) || self.__in__ != true', message: 'namespace is required when in is true', reason: 'FieldValueRequired', fieldPath: '.namespace' },
-    ] }],
-  ['numbers with and without fractions that tell alternatives apart', z.discriminatedUnion('t', [z.object({ t: z.literal(1.5) }), z.object({ t: z.literal(2), n: z.string().optional() })]),
-    { type: 'object', properties: { t: { type: 'number', enum: [1.5, 2] }, n: { type: 'string' } }, required: ['t'],
-      allOf: [{ anyOf: [{ not: { required: ['n'] } }, { properties: { t: { enum: [2] } } }] }] }],
+        {
+          rule: '!has(self.n) || self.t == "b"',
+          message: 'n is allowed only when t is b',
+          reason: 'FieldValueForbidden',
+          fieldPath: '.n',
+        },
+        {
+          rule: 'has(self.n) || self.t != "b"',
+          message: 'n is required when t is b',
+          reason: 'FieldValueRequired',
+          fieldPath: '.n',
+        },
+      ],
+    },
+  ],
+  [
+    'a tag that is described alike everywhere',
+    z.discriminatedUnion('t', [
+      z.object({ t: z.literal('a').describe('How.') }),
+      z.object({ t: z.literal('b').describe('How.') }),
+    ]),
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'], description: 'How.' } }, required: ['t'] },
+  ],
+  [
+    'a tag that one alternative describes',
+    z.discriminatedUnion('t', [z.object({ t: z.literal('a').describe('How.') }), z.object({ t: z.literal('b') })]),
+    { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] } }, required: ['t'] },
+  ],
+  [
+    'alternatives whose names CEL escapes, and one that it cannot say in few words',
+    z.discriminatedUnion('in', [
+      z.object({ in: z.literal(true), namespace: z.string() }),
+      z.object({ in: z.literal(false), 'a-b': z.string().optional() }),
+    ]),
+    {
+      type: 'object',
+      properties: { in: { type: 'boolean' }, namespace: { type: 'string' }, 'a-b': { type: 'string' } },
+      required: ['in'],
+      allOf: [{ anyOf: [{ not: { required: ['a-b'] } }, { properties: { in: { enum: [false] } } }] }],
+      'x-kubernetes-validations': [
+        {
+          rule: '!has(self.__namespace__) || self.__in__ == true',
+          message: 'namespace is allowed only when in is true',
+          reason: 'FieldValueForbidden',
+          fieldPath: '.namespace',
+        },
+        {
+          rule: 'has(self.__namespace__) || self.__in__ != true',
+          message: 'namespace is required when in is true',
+          reason: 'FieldValueRequired',
+          fieldPath: '.namespace',
+        },
+      ],
+    },
+  ],
+  [
+    'numbers with and without fractions that tell alternatives apart',
+    z.discriminatedUnion('t', [
+      z.object({ t: z.literal(1.5) }),
+      z.object({ t: z.literal(2), n: z.string().optional() }),
+    ]),
+    {
+      type: 'object',
+      properties: { t: { type: 'number', enum: [1.5, 2] }, n: { type: 'string' } },
+      required: ['t'],
+      allOf: [{ anyOf: [{ not: { required: ['n'] } }, { properties: { t: { enum: [2] } } }] }],
+    },
+  ],
 ]
 
 for (const [name, schema, expected] of texts) {
@@ -95,12 +225,18 @@ const costs: readonly (readonly [string, z.ZodType, boolean])[] = [
 
 function union(values: number): z.ZodType {
   const names = Array.from({ length: values }, (_, at) => `name-${at}`)
-  return z.discriminatedUnion('type', [z.object({ type: z.literal('none') }), z.object({ type: z.literal(names), field: z.string().optional() })])
+  return z.discriminatedUnion('type', [
+    z.object({ type: z.literal('none') }),
+    z.object({ type: z.literal(names), field: z.string().optional() }),
+  ])
 }
 
 for (const [name, schema, isRule] of costs) {
   test(`a union ${name} ${isRule ? 'has a rule' : 'has no rule, as a server would refuse it'}`, () => {
     const text = JSON.stringify(structuralSchema(schema, { kind: 'Cost', path: 'spec' }))
-    assert.deepEqual([text.includes('FieldValueForbidden'), text.includes('{"not":{"required":["field"]}}')], [isRule, !isRule])
+    assert.deepEqual([text.includes('FieldValueForbidden'), text.includes('{"not":{"required":["field"]}}')], [
+      isRule,
+      !isRule,
+    ])
   })
 }

@@ -3,10 +3,20 @@ import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
 import { plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
 
-const reference = (uid: string, extra: Partial<OwnerReference> = {}): OwnerReference => ({ apiVersion: 'v1', kind: 'ConfigMap', name: uid, uid, ...extra })
+const reference = (uid: string, extra: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  name: uid,
+  uid,
+  ...extra,
+})
 
 function object(metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata } }
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
+  }
 }
 
 test('an object without owners is left alone', () => {
@@ -14,8 +24,14 @@ test('an object without owners is left alone', () => {
 })
 
 test('an object goes when all its owners are gone', () => {
-  assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['absent'], 0), { do: 'delete', foreground: false })
-  assert.deepEqual(plan(object({ ownerReferences: [reference('x'), reference('y')] }), ['absent', 'absent'], 0), { do: 'delete', foreground: false })
+  assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['absent'], 0), {
+    do: 'delete',
+    foreground: false,
+  })
+  assert.deepEqual(plan(object({ ownerReferences: [reference('x'), reference('y')] }), ['absent', 'absent'], 0), {
+    do: 'delete',
+    foreground: false,
+  })
 })
 
 test('an object stays while one owner is there, and forgets the others', () => {
@@ -25,7 +41,10 @@ test('an object stays while one owner is there, and forgets the others', () => {
 })
 
 test('an object whose owner waits for it goes, its own dependents first', () => {
-  assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['waiting'], 0), { do: 'delete', foreground: true })
+  assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['waiting'], 0), {
+    do: 'delete',
+    foreground: true,
+  })
 })
 
 test('an object that waits for its dependents ends when none blocks any more', () => {
@@ -35,11 +54,20 @@ test('an object that waits for its dependents ends when none blocks any more', (
 })
 
 test('an object that leaves its dependents behind lets them go first', () => {
-  assert.deepEqual(plan(object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] }), [], 3), { do: 'orphan' })
+  assert.deepEqual(plan(object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] }), [], 3), {
+    do: 'orphan',
+  })
 })
 
 test('an object that is being deleted waits for the finalizers of others', () => {
-  assert.deepEqual(plan(object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'], ownerReferences: [reference('x')] }), ['absent'], 0), { do: 'nothing' })
+  assert.deepEqual(
+    plan(
+      object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'], ownerReferences: [reference('x')] }),
+      ['absent'],
+      0,
+    ),
+    { do: 'nothing' },
+  )
 })
 
 test('an owner is the object with its uid: a namesake is none', () => {
@@ -52,5 +80,11 @@ test('an owner waits only in the foreground, and only for references that block'
   const going = object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] })
   assert.equal(stateOfOwner(going, reference('u', { blockOwnerDeletion: true })), 'waiting')
   assert.equal(stateOfOwner(going, reference('u')), 'present')
-  assert.equal(stateOfOwner(object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] }), reference('u', { blockOwnerDeletion: true })), 'present')
+  assert.equal(
+    stateOfOwner(
+      object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] }),
+      reference('u', { blockOwnerDeletion: true }),
+    ),
+    'present',
+  )
 })

@@ -1,30 +1,54 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { Cluster, defineResource, operator, type AnyResource, type Client, type KubeObject, type Transport } from 'kubeloop'
+import {
+  type AnyResource,
+  type Client,
+  Cluster,
+  defineResource,
+  type KubeObject,
+  operator,
+  type Transport,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
-import { FakeClock, world, type World } from 'kubeloop/testing'
+import { FakeClock, type World, world } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
 import { refusal } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 
-const CRD: AnyResource = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster' }
+const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
 
 /** An operator that does nothing: what these tests are about runs beside it. */
-const idle = operator({ name: 'idle' }).add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+const idle = operator({ name: 'idle' }).add(
+  'wait',
+  ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+)
 
 const map = (name: string, owners: readonly { metadata: { name: string; uid: string } }[] = []) => ({
   metadata: {
     namespace: 'default',
     name,
-    ownerReferences: owners.map(({ metadata }) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, uid: metadata.uid, blockOwnerDeletion: true })),
+    ownerReferences: owners.map(({ metadata }) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name: metadata.name,
+      uid: metadata.uid,
+      blockOwnerDeletion: true,
+    })),
   },
 })
 const ref = (name: string) => ({ namespace: 'default', name })
-const exists = async (w: World, name: string): Promise<boolean> => (await w.client.get(ConfigMap, ref(name))) !== undefined
+const exists = async (w: World, name: string): Promise<boolean> =>
+  (await w.client.get(ConfigMap, ref(name))) !== undefined
 
 test('dependents go after their owner, and theirs after them', async () => {
   const w = await world(idle)
@@ -34,14 +58,21 @@ test('dependents go after their owner, and theirs after them', async () => {
   await w.client.create(ConfigMap, map('stranger'))
   await w.client.delete(ConfigMap, ref('owner'))
   await w.settle()
-  assert.deepEqual([await exists(w, 'child'), await exists(w, 'grandchild'), await exists(w, 'stranger')], [false, false, true])
+  assert.deepEqual([await exists(w, 'child'), await exists(w, 'grandchild'), await exists(w, 'stranger')], [
+    false,
+    false,
+    true,
+  ])
   await w.stop()
 })
 
 test('in the foreground the owner goes last', async () => {
   const w = await world(idle)
   const owner = await w.client.create(ConfigMap, map('owner'))
-  await w.client.create(ConfigMap, { ...map('child', [owner]), metadata: { ...map('child', [owner]).metadata, finalizers: ['test/held'] } })
+  await w.client.create(ConfigMap, {
+    ...map('child', [owner]),
+    metadata: { ...map('child', [owner]).metadata, finalizers: ['test/held'] },
+  })
   await w.client.delete(ConfigMap, ref('owner'), { propagation: 'Foreground' })
   await w.settle()
   assert.deepEqual([await exists(w, 'owner'), await exists(w, 'child')], [true, true])
@@ -69,7 +100,9 @@ test('an object with two owners stays until both are gone', async () => {
   await w.client.create(ConfigMap, map('child', [a, b]))
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
-  assert.deepEqual((await w.client.get(ConfigMap, ref('child')))?.metadata.ownerReferences?.map(({ name }) => name), ['b'])
+  assert.deepEqual((await w.client.get(ConfigMap, ref('child')))?.metadata.ownerReferences?.map(({ name }) => name), [
+    'b',
+  ])
   await w.client.delete(ConfigMap, ref('b'))
   await w.settle()
   assert.equal(await exists(w, 'child'), false)
@@ -78,7 +111,10 @@ test('an object with two owners stays until both are gone', async () => {
 
 test('an object that names an owner that never was is collected', async () => {
   const w = await world(idle)
-  await w.client.create(ConfigMap, map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]))
+  await w.client.create(
+    ConfigMap,
+    map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]),
+  )
   await w.settle()
   assert.equal(await exists(w, 'child'), false)
   await w.stop()
@@ -96,7 +132,12 @@ test('a namesake with another uid is no owner', async () => {
 test('kinds that are defined later are collected too', async () => {
   const w = await world(sample)
   const foo = await w.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await w.client.create(ConfigMap, { metadata: { ...ref('child'), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }] } })
+  await w.client.create(ConfigMap, {
+    metadata: {
+      ...ref('child'),
+      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
+    },
+  })
   await w.settle()
   assert.equal(await exists(w, 'child'), true)
   await w.client.delete(Foo, ref('foo'))
@@ -108,7 +149,12 @@ test('kinds that are defined later are collected too', async () => {
 test('a cluster-scoped owner has dependents in namespaces', async () => {
   const w = await world(idle)
   const owner = await w.client.create(Namespace, { metadata: { name: 'owner' } })
-  await w.client.create(ConfigMap, { metadata: { ...ref('child'), ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'owner', uid: owner.metadata.uid }] } })
+  await w.client.create(ConfigMap, {
+    metadata: {
+      ...ref('child'),
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'owner', uid: owner.metadata.uid }],
+    },
+  })
   await w.settle()
   assert.equal(await exists(w, 'child'), true)
   await w.stop()
@@ -152,11 +198,21 @@ async function alone(): Promise<Alone> {
   const collector = new GarbageCollector({ transport, clock, log: recordingLog(lines) })
   const stop = new AbortController()
   const self: Alone = {
-    client, clock, collector, lines, stop, refuses: false, meanwhile: undefined, looks: 0,
+    client,
+    clock,
+    collector,
+    lines,
+    stop,
+    refuses: false,
+    meanwhile: undefined,
+    looks: 0,
     start: () => collector.start(stop.signal),
     exists: async (name) => (await client.get(ConfigMap, ref(name))) !== undefined,
   }
-  await client.create(ConfigMap, map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]))
+  await client.create(
+    ConfigMap,
+    map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]),
+  )
   return self
 }
 
@@ -172,7 +228,10 @@ test('a failed look for kinds is tried again by the clock, after growing pauses,
   assert.deepEqual(looks, [1, 1, 2, 2, 3, 3, 4])
   assert.equal(one.collector.idle, true, 'a wait is no work')
   const [first] = one.lines.filter((line) => line.startsWith('error'))
-  assert.match(first!, /^error The garbage collector cannot see which kinds there are: .*Forbidden.*; it tries again in 1 s$/)
+  assert.match(
+    first!,
+    /^error The garbage collector cannot see which kinds there are: .*Forbidden.*; it tries again in 1 s$/,
+  )
   await one.clock.advance(10 * 60_000)
   const before = one.looks
   await one.clock.advance(2 * 60_000)
@@ -216,7 +275,12 @@ test('a change of a definition ends the pause', async () => {
   await one.clock.advance(0)
   assert.ok(one.looks > before)
   const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await one.client.create(ConfigMap, { metadata: { ...ref('of-foo'), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }] } })
+  await one.client.create(ConfigMap, {
+    metadata: {
+      ...ref('of-foo'),
+      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
+    },
+  })
   await one.client.delete(Foo, ref('foo'))
   await one.clock.advance(0)
   assert.equal(await one.exists('of-foo'), false)
@@ -238,7 +302,12 @@ test('a definition that comes in the middle of a look is not missed', async () =
   await one.client.create(CRD, other.definition!.crd)
   for (let times = 0; times < 5; times++) await one.clock.advance(0)
   const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await one.client.create(ConfigMap, { metadata: { ...ref('of-foo'), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }] } })
+  await one.client.create(ConfigMap, {
+    metadata: {
+      ...ref('of-foo'),
+      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
+    },
+  })
   await one.client.delete(Foo, ref('foo'))
   await one.clock.advance(0)
   assert.equal(await one.exists('of-foo'), false)
@@ -276,7 +345,12 @@ test('a kind that goes is watched no longer, and again when it comes back', asyn
   const running = one.start()
   const collects = async (name: string): Promise<boolean> => {
     const foo = await one.client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
-    await one.client.create(ConfigMap, { metadata: { ...ref(name), ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name, uid: foo.metadata.uid }] } })
+    await one.client.create(ConfigMap, {
+      metadata: {
+        ...ref(name),
+        ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name, uid: foo.metadata.uid }],
+      },
+    })
     await one.client.delete(Foo, ref(name))
     await one.clock.advance(1000)
     return !(await one.exists(name))

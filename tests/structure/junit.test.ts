@@ -82,8 +82,8 @@ test('a test that Deno cancelled, because the process ended under it, failed', (
 
 test('a suite that failed by itself counts, one that passed or has a failed test does not', () => {
   const report = (suite: string, inside: string): string =>
-    `<testsuite name="./a.test.ts"><testcase name="s">${suite}</testcase></testsuite>`
-    + `<testsuite name="ext:x.ts"><testcase name="s &gt; a">${inside}</testcase></testsuite>`
+    `<testsuite name="./a.test.ts"><testcase name="s">${suite}</testcase></testsuite>` +
+    `<testsuite name="ext:x.ts"><testcase name="s &gt; a">${inside}</testcase></testsuite>`
   const names = (xml: string): string[] => readReport(xml).map(({ name }) => name)
   assert.deepEqual(names(report('', '')), ['s > a'])
   assert.deepEqual(names(report('<failure/>', '')), ['s', 's > a'])

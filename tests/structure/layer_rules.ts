@@ -41,13 +41,25 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
 }
 
 /** Other packages: all but zod's core are loaded when they are needed. */
-const PACKAGES: Readonly<Record<string, ImportFact['how']>> = { 'zod/v4/core': 'static', 'js-yaml': 'dynamic', 'prom-client': 'dynamic' }
+const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
+  'zod/v4/core': 'static',
+  'js-yaml': 'dynamic',
+  'prom-client': 'dynamic',
+}
 
 /** Plain JavaScript that says what is wrong on a Node too old to load anything of lib/runtime. */
 const LAUNCHER = 'lib/cli/bin.js'
 
 const RUNTIME_GLOBALS = ['process', 'Buffer', 'Deno', 'Bun', '__dirname', '__filename', 'require', 'global']
-const TIME = ['setTimeout', 'setInterval', 'setImmediate', 'Date.now', 'performance.now', 'new Date()', 'AbortSignal.timeout']
+const TIME = [
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'Date.now',
+  'performance.now',
+  'new Date()',
+  'AbortSignal.timeout',
+]
 
 /** Files by path from the top, such as `lib/core/errors.ts`, and what is in them. Answers one line per violation. */
 export function checkLayers(files: ReadonlyMap<string, string>): string[] {
@@ -71,13 +83,20 @@ function checkMod(mod: SourceFacts | undefined): string[] {
   const problems: string[] = []
   if (mod.statements > 0) problems.push(`mod.ts has ${mod.statements} statements besides exports of names`)
   if (mod.exports.includes('*')) problems.push('mod.ts exports *: each name is named')
-  if (mod.values.length > MAX_VALUES) problems.push(`mod.ts exports ${mod.values.length} values, more than ${MAX_VALUES}`)
+  if (mod.values.length > MAX_VALUES) {
+    problems.push(`mod.ts exports ${mod.values.length} values, more than ${MAX_VALUES}`)
+  }
   const twice = mod.exports.filter((name, at) => mod.exports.indexOf(name) !== at)
   if (twice.length > 0) problems.push(`mod.ts exports twice: ${twice.join(', ')}`)
   return problems
 }
 
-function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, string>, say: (line: number, what: string) => void): void {
+function checkImport(
+  path: string,
+  fact: ImportFact,
+  files: ReadonlyMap<string, string>,
+  say: (line: number, what: string) => void,
+): void {
   const { specifier, line, how } = fact
   if (specifier === undefined) {
     // Computed, so that no bundler follows it: client-node and the files a user names.
@@ -85,11 +104,15 @@ function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, 
     return
   }
   if (specifier.startsWith('node:')) {
-    if (folderOf(path) !== 'runtime' && path !== LAUNCHER) say(line, `imports ${specifier}: node modules are for lib/runtime`)
+    if (folderOf(path) !== 'runtime' && path !== LAUNCHER) {
+      say(line, `imports ${specifier}: node modules are for lib/runtime`)
+    }
     return
   }
   if (specifier in OWN_NAMES) {
-    if (rowOf(folderOf(path)) !== ROWS.length - 1) say(line, `imports "${specifier}" by name: only ${ROWS.at(-1)?.join(', ')} may`)
+    if (rowOf(folderOf(path)) !== ROWS.length - 1) {
+      say(line, `imports "${specifier}" by name: only ${ROWS.at(-1)?.join(', ')} may`)
+    }
     if (OWN_NAMES[specifier] === `lib/${folderOf(path)}/mod.ts`) say(line, `imports its own folder as "${specifier}"`)
     return
   }
@@ -97,7 +120,9 @@ function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, 
     const allowed = PACKAGES[specifier]
     if (how === 'type' && folderOf(path) === 'config' && specifier === '@kubernetes/client-node') return
     if (allowed === undefined) say(line, `imports the package "${specifier}"`)
-    else if (allowed === 'dynamic' && how === 'static') say(line, `imports "${specifier}" at once: it is loaded when needed`)
+    else if (allowed === 'dynamic' && how === 'static') {
+      say(line, `imports "${specifier}" at once: it is loaded when needed`)
+    }
     return
   }
   const target = resolve(path, specifier)
@@ -105,7 +130,9 @@ function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, 
   if (!files.has(target)) return say(line, `imports ${target}, which does not exist`)
   const [from, to] = [folderOf(path), folderOf(target)]
   if (path === 'mod.ts') {
-    if (rowOf(to) >= ROWS.findIndex((row) => row.includes('apiserver'))) say(line, `mod.ts imports ${target}: that is a subpath of its own`)
+    if (rowOf(to) >= ROWS.findIndex((row) => row.includes('apiserver'))) {
+      say(line, `mod.ts imports ${target}: that is a subpath of its own`)
+    }
     return
   }
   if (target === 'mod.ts') return say(line, 'imports mod.ts by path: the top row imports it by name')
@@ -115,7 +142,11 @@ function checkImport(path: string, fact: ImportFact, files: ReadonlyMap<string, 
   else if (rowOf(to) >= rowOf(from)) say(line, `${from} (row ${rowOf(from)}) imports ${target} (row ${rowOf(to)})`)
 }
 
-function checkUse(path: string, { name, line }: { name: string; line: number }, say: (line: number, what: string) => void): void {
+function checkUse(
+  path: string,
+  { name, line }: { name: string; line: number },
+  say: (line: number, what: string) => void,
+): void {
   const folder = folderOf(path)
   if (folder === 'runtime' || path === LAUNCHER) return
   if (RUNTIME_GLOBALS.includes(name)) say(line, `uses ${name}: runtime globals are for lib/runtime`)
@@ -132,7 +163,11 @@ function cycles(facts: ReadonlyMap<string, SourceFacts>): string[] {
     if (at >= 0) return void found.push(`cycle: ${[...way.slice(at), path].join(' → ')}`)
     if (done.has(path)) return
     for (const { specifier } of facts.get(path)?.imports ?? []) {
-      const target = specifier === undefined ? undefined : specifier.startsWith('.') ? resolve(path, specifier) : OWN_NAMES[specifier]
+      const target = specifier === undefined
+        ? undefined
+        : specifier.startsWith('.')
+        ? resolve(path, specifier)
+        : OWN_NAMES[specifier]
       if (target !== undefined && facts.has(target)) visit(target, [...way, path])
     }
     done.add(path)

@@ -52,7 +52,9 @@ test('the embedded API and the kinds use less than what is below them', () => {
 
 test('node modules and runtime globals stay in lib/runtime', () => {
   assert.deepEqual(check({ 'lib/runtime/a.ts': `import 'node:fs'\nprocess.exit()\nBuffer.from('')` }), [])
-  assert.deepEqual(check({ 'lib/core/a.ts': `import 'node:fs'` }), ['lib/core/a.ts:1 imports node:fs: node modules are for lib/runtime'])
+  assert.deepEqual(check({ 'lib/core/a.ts': `import 'node:fs'` }), [
+    'lib/core/a.ts:1 imports node:fs: node modules are for lib/runtime',
+  ])
   for (const name of ['process', 'Buffer', 'Deno', 'Bun', '__dirname', 'globalThis.process']) {
     const text = `const x = ${name}.y`
     assert.deepEqual(check({ 'lib/core/a.ts': text }), [
@@ -90,11 +92,16 @@ test('time is a parameter', () => {
 })
 
 test('other packages come when they are needed', () => {
-  assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod/v4/core'`, 'lib/config/a.ts': `await import('js-yaml')` }), [])
+  assert.deepEqual(
+    check({ 'lib/schema/a.ts': `import * as z from 'zod/v4/core'`, 'lib/config/a.ts': `await import('js-yaml')` }),
+    [],
+  )
   assert.deepEqual(check({ 'lib/config/a.ts': `import yaml from 'js-yaml'` }), [
     'lib/config/a.ts:1 imports "js-yaml" at once: it is loaded when needed',
   ])
-  assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod'` }), ['lib/schema/a.ts:1 imports the package "zod"'])
+  assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod'` }), [
+    'lib/schema/a.ts:1 imports the package "zod"',
+  ])
   assert.deepEqual(check({ 'lib/config/a.ts': `const name = '@kubernetes/' + 'client-node'\nawait import(name)` }), [])
   assert.deepEqual(check({ 'lib/core/a.ts': `await import(name)` }), ['lib/core/a.ts:1 imports a computed name'])
 })
@@ -105,7 +112,10 @@ test('only the top row imports the package by its name', () => {
   assert.deepEqual(check({ ...parts, 'lib/operator/a.ts': `import { x } from 'kubeloop/apiserver'` }), [
     'lib/operator/a.ts:1 imports "kubeloop/apiserver" by name: only cli, testing, simcluster may',
   ])
-  assert.match(check({ 'lib/testing/mod.ts': '', 'lib/testing/a.ts': `import 'kubeloop/testing'` })[0] ?? '', /its own folder/)
+  assert.match(
+    check({ 'lib/testing/mod.ts': '', 'lib/testing/a.ts': `import 'kubeloop/testing'` })[0] ?? '',
+    /its own folder/,
+  )
 })
 
 test('a circle is found, through types and through the package name too', () => {
@@ -118,9 +128,15 @@ test('a circle is found, through types and through the package name too', () => 
 
 test('paths are whole and point at something', () => {
   assert.deepEqual(check({ 'lib/core/a.ts': `import './b'` }), [`lib/core/a.ts:1 imports "./b" without its extension`])
-  assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'` }), ['lib/core/a.ts:1 imports lib/core/b.ts, which does not exist'])
+  assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'` }), [
+    'lib/core/a.ts:1 imports lib/core/b.ts, which does not exist',
+  ])
   assert.deepEqual(
-    check({ 'lib/unheard_of/a.ts': `import '../core/a.ts'`, 'lib/core/a.ts': `import '../unheard_of/b.ts'`, 'lib/unheard_of/b.ts': '' })
+    check({
+      'lib/unheard_of/a.ts': `import '../core/a.ts'`,
+      'lib/core/a.ts': `import '../unheard_of/b.ts'`,
+      'lib/unheard_of/b.ts': '',
+    })
       .length,
     1,
   )
@@ -129,23 +145,43 @@ test('paths are whole and point at something', () => {
 test('mod.ts is a list of names', () => {
   const files = { 'lib/core/a.ts': '' }
   assert.deepEqual(
-    check({ ...files, 'mod.ts': `export { a, type b } from './lib/core/a.ts'\nexport type { c } from './lib/core/a.ts'` }),
+    check({
+      ...files,
+      'mod.ts': `export { a, type b } from './lib/core/a.ts'\nexport type { c } from './lib/core/a.ts'`,
+    }),
     [],
   )
-  assert.deepEqual(check({ ...files, 'mod.ts': `export * from './lib/core/a.ts'` }), ['mod.ts exports *: each name is named'])
-  assert.deepEqual(check({ ...files, 'mod.ts': `export const a = 1` }), ['mod.ts has 1 statements besides exports of names'])
+  assert.deepEqual(check({ ...files, 'mod.ts': `export * from './lib/core/a.ts'` }), [
+    'mod.ts exports *: each name is named',
+  ])
+  assert.deepEqual(check({ ...files, 'mod.ts': `export const a = 1` }), [
+    'mod.ts has 1 statements besides exports of names',
+  ])
   const many = Array.from({ length: MAX_VALUES + 1 }, (_, at) => `n${at}`).join(', ')
   assert.deepEqual(check({ ...files, 'mod.ts': `export { ${many} } from './lib/core/a.ts'` }), [
     `mod.ts exports ${MAX_VALUES + 1} values, more than ${MAX_VALUES}`,
   ])
-  const types = `export type { ${many} } from './lib/core/a.ts'\nexport { ${many.replaceAll('n', 'type m')} } from './lib/core/a.ts'`
+  const types = `export type { ${many} } from './lib/core/a.ts'\nexport { ${
+    many.replaceAll('n', 'type m')
+  } } from './lib/core/a.ts'`
   assert.deepEqual(check({ ...files, 'mod.ts': types }), [])
-  assert.deepEqual(check({ ...files, 'mod.ts': `${types}\nexport { ${many.replaceAll('n', 'v')} } from './lib/core/a.ts'\nexport * as more from './lib/core/a.ts'` }), [
-    `mod.ts exports ${MAX_VALUES + 2} values, more than ${MAX_VALUES}`,
-  ])
-  assert.deepEqual(check({ ...files, 'mod.ts': `export { a } from './lib/core/a.ts'\nexport { b as a } from './lib/core/a.ts'` }), [
-    'mod.ts exports twice: a',
-  ])
+  assert.deepEqual(
+    check({
+      ...files,
+      'mod.ts': `${types}\nexport { ${
+        many.replaceAll('n', 'v')
+      } } from './lib/core/a.ts'\nexport * as more from './lib/core/a.ts'`,
+    }),
+    [
+      `mod.ts exports ${MAX_VALUES + 2} values, more than ${MAX_VALUES}`,
+    ],
+  )
+  assert.deepEqual(
+    check({ ...files, 'mod.ts': `export { a } from './lib/core/a.ts'\nexport { b as a } from './lib/core/a.ts'` }),
+    [
+      'mod.ts exports twice: a',
+    ],
+  )
   assert.deepEqual(checkLayers(new Map()), ['mod.ts is missing'])
 })
 
@@ -154,7 +190,10 @@ test('names that imports take are read', () => {
     'a.ts',
     `import { a, type B, c as d } from './x.ts'\nimport { type E } from './y.ts'\nimport * as f from './z.ts'`,
   )
-  assert.deepEqual(imports.map(({ how, names }) => [how, names.join()]), [['static', 'a,c'], ['type', ''], ['static', '']])
+  assert.deepEqual(imports.map(({ how, names }) => [how, names.join()]), [['static', 'a,c'], ['type', ''], [
+    'static',
+    '',
+  ]])
 })
 
 function check(files: Readonly<Record<string, string>>): string[] {

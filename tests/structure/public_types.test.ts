@@ -5,12 +5,15 @@ import { ROOT } from '../types/virtual_program.ts'
 import { hiddenTypes } from './public_types.ts'
 
 /** The files behind the names that users import. */
-const entries = Object.values((JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: Record<string, string> }).exports)
+const entries = Object.values(
+  (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: Record<string, string> }).exports,
+)
   .filter((path) => path.endsWith('.ts')).map((path) => path.slice(2))
 
 test('every type that the public declarations mention is exported by an entry', () => {
   assert.ok(entries.includes('mod.ts') && entries.length > 3, entries.join())
-  const remedy = 'export each as a type from mod.ts, or from the mod.ts of its entry, under "Types that those above mention"'
+  const remedy =
+    'export each as a type from mod.ts, or from the mod.ts of its entry, under "Types that those above mention"'
   assert.deepEqual(hiddenTypes(entries), [], remedy)
 })
 
@@ -33,12 +36,18 @@ test('a hidden type is found wherever a declaration may mention it, with what it
     export function f<T extends Base>(of: T): T { return of }`
   const all = hiddenIn(`export { Class, value, f } from './inner.ts'\nexport type { Result } from './inner.ts'`, inner)
   assert.deepEqual(all.map((line) => line.split(' ', 1)[0]), ['Base', 'Deep', 'Hidden', 'Options', 'Parent'])
-  assert.deepEqual(hiddenIn(`export { Class, Parent, value, f, type Base, type Deep, type Hidden, type Options, type Result } from './inner.ts'`, inner), [])
+  assert.deepEqual(
+    hiddenIn(
+      `export { Class, Parent, value, f, type Base, type Deep, type Hidden, type Options, type Result } from './inner.ts'`,
+      inner,
+    ),
+    [],
+  )
   assert.deepEqual(hiddenIn(`export * as inner from './inner.ts'`, inner), [])
   assert.deepEqual(hiddenIn(`export { value } from './inner.ts'`, inner), ['Deep by Hidden', 'Hidden by value'])
 })
 
-test('bodies, initializers, private members and a file\'s own types hide nothing', () => {
+test("bodies, initializers, private members and a file's own types hide nothing", () => {
   const inner = `
     export interface Hidden { readonly a: string }
     interface Own { readonly a: string }

@@ -14,8 +14,11 @@ export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<strin
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
   const program = ts.createProgram(entries.map((entry) => ROOT + entry), options, virtualHost(options, texts))
   const checker = program.getTypeChecker()
-  const resolved = (symbol: ts.Symbol): ts.Symbol => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol)
-  const exportsOf = (entry: string): ts.Symbol[] => checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(ROOT + entry)!)!)
+  const resolved = (
+    symbol: ts.Symbol,
+  ): ts.Symbol => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol)
+  const exportsOf = (entry: string): ts.Symbol[] =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(ROOT + entry)!)!)
 
   const known = new Set<ts.Symbol>()
   const waiting: ts.Symbol[] = []
@@ -31,7 +34,11 @@ export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<strin
       const aliased = checker.getSymbolAtLocation(each.type.typeName)
       if (aliased) publish(aliased)
     }
-    if (target.flags & ts.SymbolFlags.ValueModule) for (const each of checker.getExportsOfModule(target)) publish(each)
+    if (target.flags & ts.SymbolFlags.ValueModule) {
+      for (const each of checker.getExportsOfModule(target)) {
+        publish(each)
+      }
+    }
   }
   for (const entry of entries) exportsOf(entry).forEach(publish)
 
@@ -65,17 +72,21 @@ export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<strin
 }
 
 function isExported(symbol: ts.Symbol): boolean {
-  return (symbol.declarations ?? []).some((each) => ts.canHaveModifiers(each) && ts.getModifiers(each)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword))
+  return (symbol.declarations ?? []).some((each) =>
+    ts.canHaveModifiers(each) && ts.getModifiers(each)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
+  )
 }
 
 /** Members that no declaration file shows the types of. */
 function isOutOfSight(node: ts.Node): boolean {
   if (!ts.isClassElement(node)) return false
   if (node.name && ts.isPrivateIdentifier(node.name)) return true
-  return ts.canHaveModifiers(node) && (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
+  return ts.canHaveModifiers(node) &&
+    (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
 }
 
 /** A body, or the value that something begins with: its type is written beside it. */
 function isHiddenPart(parent: ts.Node, child: ts.Node): boolean {
-  return ('body' in parent && parent.body === child && ts.isBlock(child)) || ('initializer' in parent && parent.initializer === child)
+  return ('body' in parent && parent.body === child && ts.isBlock(child)) ||
+    ('initializer' in parent && parent.initializer === child)
 }

@@ -13,9 +13,16 @@ export const CASES = [
 
 test('the reason of a case is that of its table', () => {
   const table = `for (const { name, realOnly } of CASES) {\n  test(name, { skip: realOnly ?? false }, async () => {})`
-  assert.equal(skipReason({ name: 'a token is made', line: 2 }, table, [CASES]), 'the embedded API has no such subresource')
-  assert.equal(skipReason({ name: 'suite > a token is made', line: 2 }, table, ['', CASES]), 'the embedded API has no such subresource')
-  const nested = `const missing = env ? false : 'KUBEBUILDER_ASSETS is not set'\ntest(name, { skip: missing || (each.skip?.embedded ?? false) }, () => {})`
+  assert.equal(
+    skipReason({ name: 'a token is made', line: 2 }, table, [CASES]),
+    'the embedded API has no such subresource',
+  )
+  assert.equal(
+    skipReason({ name: 'suite > a token is made', line: 2 }, table, ['', CASES]),
+    'the embedded API has no such subresource',
+  )
+  const nested =
+    `const missing = env ? false : 'KUBEBUILDER_ASSETS is not set'\ntest(name, { skip: missing || (each.skip?.embedded ?? false) }, () => {})`
   assert.equal(skipReason({ name: 'real: a pod is evicted', line: 2 }, nested, [CASES]), 'nobody evicts')
   assert.equal(skipReason({ name: 'real: a pod is bound', line: 2 }, nested, [CASES]), 'KUBEBUILDER_ASSETS is not set')
 })
@@ -24,6 +31,9 @@ test('a constant is told by its text, or by how it is made; what is in neither p
   const source = `const old: string | false = 'too old'\ntest('a', { skip: old }, run)`
   assert.equal(skipReason({ name: 'a', line: 2 }, source, []), 'too old')
   assert.equal(skipReason({ name: 'c', line: 1 }, `test('c', { skip: elsewhere }, run)`, []), 'elsewhere')
-  assert.equal(skipReason({ name: 'd', line: 1 }, `const slow = measure()\ntest('d', { skip: slow }, run)`, []), 'const slow = measure()')
+  assert.equal(
+    skipReason({ name: 'd', line: 1 }, `const slow = measure()\ntest('d', { skip: slow }, run)`, []),
+    'const slow = measure()',
+  )
   assert.equal(skipReason({ name: 'e', line: 1 }, `test('e', run)`, []), undefined)
 })

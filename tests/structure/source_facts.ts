@@ -71,7 +71,8 @@ export function readFacts(path: string, text: string): SourceFacts {
     uses: found.filter(({ name }) => !declared.has(name)),
     exports: source.statements.flatMap((statement) => exportedNames(statement)),
     values: source.statements.flatMap((statement) => exportedNames(statement, isValue)),
-    statements: source.statements.filter((each) => !ts.isImportDeclaration(each) && !ts.isExportDeclaration(each)).length,
+    statements:
+      source.statements.filter((each) => !ts.isImportDeclaration(each) && !ts.isExportDeclaration(each)).length,
     identity: source.statements.some(makesIdentity),
   }
 }
@@ -81,7 +82,8 @@ function importFact(node: ts.ImportDeclaration, line: number): ImportFact {
   const bindings = clause?.namedBindings
   const named = bindings && ts.isNamedImports(bindings) ? [...bindings.elements] : []
   const values = named.filter((element) => !element.isTypeOnly)
-  const onlyTypes = clause !== undefined && (isTypeOnly(clause) || (clause.name === undefined && named.length > 0 && values.length === 0))
+  const onlyTypes = clause !== undefined &&
+    (isTypeOnly(clause) || (clause.name === undefined && named.length > 0 && values.length === 0))
   return {
     specifier: textOf(node.moduleSpecifier),
     line,
@@ -107,16 +109,23 @@ function exportFact(node: ts.ExportDeclaration, line: number): ImportFact {
 }
 
 /** `wanted` is asked of statements and of the names in an `export { … }`. */
-function exportedNames(statement: ts.Statement, wanted: (node: ts.Statement | ts.ExportSpecifier) => boolean = () => true): string[] {
+function exportedNames(
+  statement: ts.Statement,
+  wanted: (node: ts.Statement | ts.ExportSpecifier) => boolean = () => true,
+): string[] {
   if (!wanted(statement)) return []
   if (ts.isExportDeclaration(statement)) {
     const clause = statement.exportClause
     if (!clause) return ['*']
-    return ts.isNamedExports(clause) ? clause.elements.filter(wanted).map((element) => element.name.text) : [clause.name.text]
+    return ts.isNamedExports(clause)
+      ? clause.elements.filter(wanted).map((element) => element.name.text)
+      : [clause.name.text]
   }
   const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) ?? [] : []
   if (!modifiers.some((each) => each.kind === ts.SyntaxKind.ExportKeyword)) return []
-  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map((each) => each.name.getText())
+  if (ts.isVariableStatement(statement)) {
+    return statement.declarationList.declarations.map((each) => each.name.getText())
+  }
   return 'name' in statement && statement.name ? [(statement.name as ts.Identifier).text] : ['default']
 }
 
@@ -130,7 +139,8 @@ function makesIdentity(statement: ts.Statement): boolean {
   if (!ts.isVariableStatement(statement)) return false
   return statement.declarationList.declarations.some(({ initializer }) =>
     initializer !== undefined &&
-    (ts.isClassExpression(initializer) || /^(Symbol\(|new Weak(Map|Set)\b|new (Map|Set)(<.*>)?\(\))/s.test(initializer.getText()))
+    (ts.isClassExpression(initializer) ||
+      /^(Symbol\(|new Weak(Map|Set)\b|new (Map|Set)(<.*>)?\(\))/s.test(initializer.getText()))
   )
 }
 
@@ -140,7 +150,8 @@ function textOf(node: ts.Node | undefined): string | undefined {
 
 function declares(node: ts.Identifier): boolean {
   const parent = node.parent
-  return (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isFunctionDeclaration(parent) || ts.isBindingElement(parent) ||
+  return (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isFunctionDeclaration(parent) ||
+    ts.isBindingElement(parent) ||
     ts.isImportSpecifier(parent) || ts.isImportClause(parent) || ts.isNamespaceImport(parent)) && parent.name === node
 }
 
@@ -152,8 +163,10 @@ function isUse(node: ts.Identifier): boolean {
   }
   if (ts.isQualifiedName(parent)) return parent.left === node
   if (
-    ts.isPropertyAssignment(parent) || ts.isMethodDeclaration(parent) || ts.isPropertySignature(parent) || ts.isMethodSignature(parent) ||
-    ts.isPropertyDeclaration(parent) || ts.isGetAccessorDeclaration(parent) || ts.isNamedTupleMember(parent) || ts.isJsxAttribute(parent)
+    ts.isPropertyAssignment(parent) || ts.isMethodDeclaration(parent) || ts.isPropertySignature(parent) ||
+    ts.isMethodSignature(parent) ||
+    ts.isPropertyDeclaration(parent) || ts.isGetAccessorDeclaration(parent) || ts.isNamedTupleMember(parent) ||
+    ts.isJsxAttribute(parent)
   ) {
     return parent.name !== node
   }

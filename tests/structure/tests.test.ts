@@ -10,16 +10,23 @@ const REAL = /^tests\/(runtime|testing|e2e|build|bench)\//
 
 test('every test file has a test, and all use node:test', () => {
   assert.ok(files.size > 5)
-  const without = [...files].filter(([, text]) => !/^\s*(test|it)(\.skip)?\(/m.test(text) || !text.includes(`from 'node:test'`))
+  const without = [...files].filter(([, text]) =>
+    !/^\s*(test|it)(\.skip)?\(/m.test(text) || !text.includes(`from 'node:test'`)
+  )
   assert.deepEqual(without.map(([path]) => path), [])
 })
 
 test('no test sleeps or polls by the real clock', () => {
-  assert.deepEqual(lines(/\b(setTimeout|setInterval|setImmediate|sleep\(systemClock)\b|timers\/promises/, (path) => !REAL.test(path)), [])
+  assert.deepEqual(
+    lines(/\b(setTimeout|setInterval|setImmediate|sleep\(systemClock)\b|timers\/promises/, (path) => !REAL.test(path)),
+    [],
+  )
 })
 
 test('no test asks again and again, each time a turn later: what it waits for says so itself', () => {
-  const found = [...readTree(['tests'], /\.ts$/)].filter(([path]) => !REAL.test(path) && !path.startsWith('tests/tools/')).flatMap(([path, text]) => polls(path, text))
+  const found = [...readTree(['tests'], /\.ts$/)].filter(([path]) =>
+    !REAL.test(path) && !path.startsWith('tests/tools/')
+  ).flatMap(([path, text]) => polls(path, text))
   assert.deepEqual(found, [])
 })
 
@@ -52,7 +59,10 @@ test('no test is left out by accident, or alone, and mock timers are not used', 
 
 /** The loops of a file that have no count and await nothing but another turn, directly or by a function of the file. */
 function polls(path: string, text: string): string[] {
-  if (!/\bwhile \(|\bdo \{|\bfor \([^)\n]*;[^)\n]*;/.test(text) || !/\b(nextTurn|sleep|setImmediate|setTimeout|null|undefined|resolve)\b/.test(text)) return []
+  if (
+    !/\bwhile \(|\bdo \{|\bfor \([^)\n]*;[^)\n]*;/.test(text) ||
+    !/\b(nextTurn|sleep|setImmediate|setTimeout|null|undefined|resolve)\b/.test(text)
+  ) return []
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const passing = new Set(['nextTurn', 'sleep', 'setImmediate', 'setTimeout'])
   /** Whether what is awaited comes by itself. */
@@ -62,7 +72,8 @@ function polls(path: string, text: string): string[] {
     return ts.isNewExpression(awaited) && /\bset(Immediate|Timeout)\b/.test(awaited.getText())
   }
   const awaits = (node: ts.Node): boolean =>
-    (ts.isAwaitExpression(node) && passes(node.expression)) || (ts.forEachChild(node, (child) => !ts.isFunctionLike(child) && awaits(child)) ?? false)
+    (ts.isAwaitExpression(node) && passes(node.expression)) ||
+    (ts.forEachChild(node, (child) => !ts.isFunctionLike(child) && awaits(child)) ?? false)
   const functions = (node: ts.Node): void => {
     const made = ts.isVariableDeclaration(node) ? node.initializer : node
     if (made && ts.isFunctionLike(made) && 'body' in made && made.body && awaits(made.body)) {
@@ -74,7 +85,8 @@ function polls(path: string, text: string): string[] {
   functions(source)
   const found: string[] = []
   const visit = (node: ts.Node): void => {
-    const isOpen = ts.isWhileStatement(node) || ts.isDoStatement(node) || (ts.isForStatement(node) && !(node.condition && node.incrementor))
+    const isOpen = ts.isWhileStatement(node) || ts.isDoStatement(node) ||
+      (ts.isForStatement(node) && !(node.condition && node.incrementor))
     if (isOpen && awaits(node)) found.push(`${path}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
     ts.forEachChild(node, visit)
   }

@@ -24,7 +24,10 @@ test('without KUBEBUILDER_ASSETS, or with programs missing, the error says what 
         ),
     )
     delete process.env['KUBEBUILDER_ASSETS']
-    await assert.rejects(startEnvtest(), /^Error: Cannot start the control plane: KUBEBUILDER_ASSETS is not set; name the folder/)
+    await assert.rejects(
+      startEnvtest(),
+      /^Error: Cannot start the control plane: KUBEBUILDER_ASSETS is not set; name the folder/,
+    )
   } finally {
     if (before !== undefined) process.env['KUBEBUILDER_ASSETS'] = before
     rmSync(folder, { recursive: true })
@@ -62,13 +65,16 @@ test(
   'a control plane serves its users, survives a crash of its API server, and leaves nothing behind',
   { skip, timeout: 120_000 },
   async () => {
-      const envtest = await startEnvtest()
+    const envtest = await startEnvtest()
     const folder = folderWith(String(envtest.tokenConfig.token))
     try {
       // Credentials: certificate, token, kubectl by kubeconfig, a user without rights, and nobody.
       assert.equal((await ask(envtest.config, '/api/v1/namespaces/default')).status, 200)
       assert.equal((await ask(envtest.tokenConfig, '/api/v1/namespaces/default')).status, 200)
-      assert.equal((await ask({ server: envtest.config.server, ca: envtest.config.ca, token: 'wrong' }, '/api')).status, 401)
+      assert.equal(
+        (await ask({ server: envtest.config.server, ca: envtest.config.ca, token: 'wrong' }, '/api')).status,
+        401,
+      )
       const alice = await envtest.addUser('alice', ['devs'])
       const refused = await ask(alice, '/api/v1/namespaces/default/secrets')
       assert.equal(refused.status, 403)
@@ -93,7 +99,10 @@ test(
       await envtest.killApiServer()
       await assert.rejects(ask(envtest.config, '/readyz'), { code: 'ECONNREFUSED' })
       await envtest.restartApiServer()
-      assert.equal(await kubectl(envtest, envtest.kubeconfig(), 'get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'), 'b')
+      assert.equal(
+        await kubectl(envtest, envtest.kubeconfig(), 'get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'),
+        'b',
+      )
       assert.match(envtest.output('kube-apiserver', 500), /Version: v1\./)
 
       // Tokens and keys are for nobody else on this machine.
@@ -111,42 +120,46 @@ test(
   },
 )
 
-test('kept data is there at the next start, and the garbage collector runs on request', { skip, timeout: 120_000 }, async () => {
-  const data = mkdtempSync(join(tmpdir(), 'envtest-data-'))
-  try {
-    const first = await startEnvtest({ dataDir: data })
+test(
+  'kept data is there at the next start, and the garbage collector runs on request',
+  { skip, timeout: 120_000 },
+  async () => {
+    const data = mkdtempSync(join(tmpdir(), 'envtest-data-'))
     try {
-      await kubectl(first, first.kubeconfig(), 'create', 'configmap', 'owner')
-    } finally {
-      await first.stop()
-    }
-    const second = await startEnvtest({
-      dataDir: data,
-      controllerManager: ['garbage-collector-controller'],
-      extraArgs: { apiServer: ['--default-watch-cache-size=0'] },
-    })
-    try {
-      const config = second.kubeconfig()
-      const uid = await kubectl(second, config, 'get', 'configmap', 'owner', '-o', 'jsonpath={.metadata.uid}')
-      assert.match(uid, /^[0-9a-f-]{36}$/)
-      await kubectlApply(second, config, {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: {
-          name: 'dependent',
-          namespace: 'default',
-          ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }],
-        },
+      const first = await startEnvtest({ dataDir: data })
+      try {
+        await kubectl(first, first.kubeconfig(), 'create', 'configmap', 'owner')
+      } finally {
+        await first.stop()
+      }
+      const second = await startEnvtest({
+        dataDir: data,
+        controllerManager: ['garbage-collector-controller'],
+        extraArgs: { apiServer: ['--default-watch-cache-size=0'] },
       })
-      await kubectl(second, config, 'delete', 'configmap', 'owner')
-      await kubectl(second, config, 'wait', '--for=delete', 'configmap/dependent', '--timeout=60s')
+      try {
+        const config = second.kubeconfig()
+        const uid = await kubectl(second, config, 'get', 'configmap', 'owner', '-o', 'jsonpath={.metadata.uid}')
+        assert.match(uid, /^[0-9a-f-]{36}$/)
+        await kubectlApply(second, config, {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: {
+            name: 'dependent',
+            namespace: 'default',
+            ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }],
+          },
+        })
+        await kubectl(second, config, 'delete', 'configmap', 'owner')
+        await kubectl(second, config, 'wait', '--for=delete', 'configmap/dependent', '--timeout=60s')
+      } finally {
+        await second.stop()
+      }
     } finally {
-      await second.stop()
+      rmSync(data, { recursive: true })
     }
-  } finally {
-    rmSync(data, { recursive: true })
-  }
-})
+  },
+)
 
 test('when its process is killed, the control plane ends too', { skip, timeout: 120_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'envtest-orphan-'))
@@ -181,8 +194,12 @@ test('when its process is killed, the control plane ends too', { skip, timeout: 
 
 /** The control plane's own folder: others may run at the same time. */
 function folderWith(token: string): string {
-  const found = readdirSync(tmpdir()).filter((name) => name.startsWith('kubeloop-envtest-')).map((name) => join(tmpdir(), name))
-    .filter((path) => existsSync(join(path, 'tokens.csv')) && readFileSync(join(path, 'tokens.csv'), 'utf8').startsWith(`${token},`))
+  const found = readdirSync(tmpdir()).filter((name) => name.startsWith('kubeloop-envtest-')).map((name) =>
+    join(tmpdir(), name)
+  )
+    .filter((path) =>
+      existsSync(join(path, 'tokens.csv')) && readFileSync(join(path, 'tokens.csv'), 'utf8').startsWith(`${token},`)
+    )
   assert.equal(found.length, 1)
   return found[0] ?? ''
 }
@@ -212,12 +229,17 @@ async function eventually(check: () => Promise<void>): Promise<void> {
 function ask(config: ClusterConfig, path: string): Promise<{ status: number | undefined; text: string }> {
   const options: RequestOptions = { agent: false, rejectUnauthorized: config.ca !== undefined }
   if (typeof config.ca === 'string') options.ca = config.ca
-  if (config.cert !== undefined && config.key !== undefined) Object.assign(options, { cert: config.cert, key: config.key })
+  if (config.cert !== undefined && config.key !== undefined) {
+    Object.assign(options, { cert: config.cert, key: config.key })
+  }
   if (typeof config.token === 'string') options.headers = { authorization: `Bearer ${config.token}` }
   return new Promise((resolve, reject) => {
     get(`${config.server}${path}`, options, (answer) => {
       let text = ''
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part)).on('end', () => resolve({ status: answer.statusCode, text }))
+      answer.setEncoding('utf8').on('data', (part: string) => (text += part)).on(
+        'end',
+        () => resolve({ status: answer.statusCode, text }),
+      )
         .on('error', reject)
     }).on('error', reject)
   })
@@ -227,7 +249,8 @@ async function kubectl(envtest: Envtest, kubeconfig: string, ...args: readonly s
   const folder = mkdtempSync(join(tmpdir(), 'envtest-kubeconfig-'))
   try {
     writeFileSync(join(folder, 'config'), kubeconfig, { mode: 0o600 })
-    return (await mustRun(envtest.kubectl, ['--kubeconfig', join(folder, 'config'), `--cache-dir=${folder}`, ...args])).trim()
+    return (await mustRun(envtest.kubectl, ['--kubeconfig', join(folder, 'config'), `--cache-dir=${folder}`, ...args]))
+      .trim()
   } finally {
     rmSync(folder, { recursive: true })
   }

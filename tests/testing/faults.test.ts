@@ -1,12 +1,18 @@
 /** Which requests a fault meets, and what it does to one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NetworkError, type AnyResource, type HttpRequest } from 'kubeloop'
+import { type AnyResource, type HttpRequest, NetworkError } from 'kubeloop'
 import { FakeClock, type Fault } from 'kubeloop/testing'
 import { makeFaults } from '../../lib/testing/faults.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
-const DEPLOYMENT: AnyResource = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' }
+const DEPLOYMENT: AnyResource = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
+}
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
 
 /** A server that answers everything with this status, and what became of its answers. */
@@ -17,7 +23,11 @@ function faulty(status = 200) {
   let cancelled = 0
   const transport = faults.around(async ({ method, path }) => {
     asked.push(`${method} ${path}`)
-    return { status, headers: {}, body: { text: async () => '', cancel: () => void cancelled++, async *[Symbol.asyncIterator]() {} } }
+    return {
+      status,
+      headers: {},
+      body: { text: async () => '', cancel: () => void cancelled++, async *[Symbol.asyncIterator]() {} },
+    }
   }, null)
   return { clock, faults, asked, transport, cancelled: () => cancelled }
 }
@@ -67,21 +77,27 @@ test('a fault meets as many requests as it says, the oldest fault first', async 
   faults.add({ verb: 'create', status: 409, times: Infinity })
   const statuses: number[] = []
   for (let i = 0; i < 5; i++) statuses.push((await transport({ method: 'GET', path: '/api/v1/pods' })).status)
-  for (let i = 0; i < 5; i++) statuses.push((await transport({ method: 'POST', path: '/api/v1/namespaces/a/pods' })).status)
+  for (let i = 0; i < 5; i++) {
+    statuses.push((await transport({ method: 'POST', path: '/api/v1/namespaces/a/pods' })).status)
+  }
   assert.deepEqual(statuses, [500, 500, 503, 200, 200, 409, 409, 409, 409, 409])
 })
 
 test('a watch that the server refuses is cut before its answer, which is given up', async () => {
   const { faults, transport, asked, cancelled } = faulty(410)
   faults.add({ cut: true })
-  await assert.rejects(transport({ method: 'GET', path: '/api/v1/pods?watch=true' }), (error) => error instanceof NetworkError && error.phase === 'response')
+  await assert.rejects(
+    transport({ method: 'GET', path: '/api/v1/pods?watch=true' }),
+    (error) => error instanceof NetworkError && error.phase === 'response',
+  )
   assert.deepEqual([asked, cancelled()], [['GET /api/v1/pods?watch=true'], 1])
 })
 
 test('a watch that is accepted breaks off however it is read', async () => {
   const { faults, transport, cancelled } = faulty()
   faults.add({ cut: true, times: 2 })
-  const broken = (error: unknown): boolean => error instanceof NetworkError && error.phase === 'body' && error.code === 'ECONNRESET'
+  const broken = (error: unknown): boolean =>
+    error instanceof NetworkError && error.phase === 'body' && error.code === 'ECONNRESET'
   const request: HttpRequest = { method: 'GET', path: '/api/v1/pods?watch=true' }
   await assert.rejects((await transport(request)).body.text(), broken)
   await assert.rejects((await transport(request)).body[Symbol.asyncIterator]().next(), broken)

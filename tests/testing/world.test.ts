@@ -1,9 +1,9 @@
 /** The worlds in which operators are tested: what ends them, what disturbs them, and that equal seeds repeat them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LeadershipLost, NetworkError, operator, predicates, type Log, type Operator, type Transport } from 'kubeloop'
+import { LeadershipLost, type Log, NetworkError, type Operator, operator, predicates, type Transport } from 'kubeloop'
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
-import { world, type World } from 'kubeloop/testing'
+import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
@@ -15,13 +15,21 @@ const never = (): Promise<never> => new Promise(() => {})
 /** Ends with an error after a minute. */
 function failing(): Operator {
   return operator({ name: 'x' }).extend(({ manager, clock }) =>
-    manager.add({ name: 'disk', everyReplica: true, start: (signal) => sleep(clock, 60_000, signal).then(() => Promise.reject(new Error('no disk'))) })
+    manager.add({
+      name: 'disk',
+      everyReplica: true,
+      start: (signal) => sleep(clock, 60_000, signal).then(() => Promise.reject(new Error('no disk'))),
+    })
   ).add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
 }
 
 /** An operator whose requests to its own cluster pass through `around`. */
-function through(app: Operator, around: (transport: Transport, options: NonNullable<Parameters<Operator['start']>[1]>) => Transport): Operator {
-  const start: Operator['start'] = (signal, options = {}) => app.start(signal, { ...options, transport: around(options.transport!, options) })
+function through(
+  app: Operator,
+  around: (transport: Transport, options: NonNullable<Parameters<Operator['start']>[1]>) => Transport,
+): Operator {
+  const start: Operator['start'] = (signal, options = {}) =>
+    app.start(signal, { ...options, transport: around(options.transport!, options) })
   return Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
 }
 
@@ -39,7 +47,10 @@ test('an error that no other call told of is what stop rejects with, once', asyn
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
   const w = await world(app)
   await w.client.create(ConfigMap, map('a'))
-  await assert.rejects(w.settle(), /Cannot settle: after \d+ turns of the event loop there is still work; .* wait for something that never comes\?/)
+  await assert.rejects(
+    w.settle(),
+    /Cannot settle: after \d+ turns of the event loop there is still work; .* wait for something that never comes\?/,
+  )
   // The clock is not advanced: only the end of the grace period ends this reconcile.
   const beganMs = w.clock.monotonic()
   await assert.rejects(w.stop(), /still running: "configmap"/)
@@ -53,7 +64,11 @@ test('errors of several replicas are told together', async () => {
   const w = await world(app, { replicas: 2 })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /still work/)
-  await assert.rejects(w.stop(), (error) => error instanceof AggregateError && error.errors.length === 2 && /configmap.*; .*configmap/.test(error.message))
+  await assert.rejects(
+    w.stop(),
+    (error) =>
+      error instanceof AggregateError && error.errors.length === 2 && /configmap.*; .*configmap/.test(error.message),
+  )
 })
 
 test('a failure that a test takes is not told of any more, and the other replicas go on', async () => {
@@ -79,13 +94,19 @@ test('a stop that would take for ever ends with an error: nothing bounds an infi
   const w = await world(app)
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /Cannot settle/)
-  await assert.rejects(w.stop(), /Cannot stop operator "stuck": it has not ended 1\.2 h after its signal was aborted; does a task or a reconcile wait/)
+  await assert.rejects(
+    w.stop(),
+    /Cannot stop operator "stuck": it has not ended 1\.2 h after its signal was aborted; does a task or a reconcile wait/,
+  )
 })
 
 test('an operator that fails at its start is stopped, and its error is the one that is told', async () => {
   let stopped = false
   const app = operator({ name: 'x' })
-    .add('other', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))))
+    .add(
+      'other',
+      ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))),
+    )
     .add('broken', () => Promise.reject(new Error('no disk')))
   await assert.rejects(world(app), /^Error: no disk$/)
   assert.ok(stopped)
@@ -94,7 +115,10 @@ test('an operator that fails at its start is stopped, and its error is the one t
 test('at the end of a block the operator is stopped, and an error that was not told is thrown', async () => {
   const app = operator({ name: 'x', grace: 0 })
   let stopped = false
-  app.add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))))
+  app.add(
+    'idle',
+    ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => (stopped = true, resolve()))),
+  )
   {
     await using w = await world(app)
     await w.settle()
@@ -111,7 +135,9 @@ function copier(): { app: Operator; west: { name: string } } {
   const app = operator({ name: 'copier' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: isOurs })
-    .reconcile(async ({ metadata }, { clientOf }) => void (await clientOf(west).apply(ConfigMap, { metadata: ref(metadata.name) })))
+    .reconcile(async ({ metadata }, { clientOf }) =>
+      void (await clientOf(west).apply(ConfigMap, { metadata: ref(metadata.name) }))
+    )
   return { app, west }
 }
 
@@ -141,7 +167,9 @@ test('faults meet the requests to other clusters, and only those that they name'
 test('a fault of another cluster leaves the own one alone', async () => {
   const app = operator({ name: 'x' })
   app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })))
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
+    void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } }))
+  )
   const w = await world(app)
   w.fault({ cluster: 'west', status: 500, times: Infinity })
   await w.client.create(ConfigMap, map('a'))
@@ -152,9 +180,18 @@ test('a fault of another cluster leaves the own one alone', async () => {
 
 test('a fault that cannot have an effect is refused where it is added', async () => {
   const w = await world(copier().app)
-  assert.throws(() => w.fault({ verb: 'patch' }), /Cannot add a fault: it has no effect; give it a status, a delay or cut/)
-  assert.throws(() => w.fault({ verb: 'apply', cut: true }), /Cannot add a fault to the verb "apply": the verbs are get, list, watch/)
-  assert.throws(() => w.fault({ cluster: 'east', cut: true }), /Cannot add a fault to the cluster "east": the operator has none of that name/)
+  assert.throws(
+    () => w.fault({ verb: 'patch' }),
+    /Cannot add a fault: it has no effect; give it a status, a delay or cut/,
+  )
+  assert.throws(
+    () => w.fault({ verb: 'apply', cut: true }),
+    /Cannot add a fault to the verb "apply": the verbs are get, list, watch/,
+  )
+  assert.throws(
+    () => w.fault({ cluster: 'east', cut: true }),
+    /Cannot add a fault to the cluster "east": the operator has none of that name/,
+  )
   assert.throws(() => w.fault({ cluster: { name: 'east' }, cut: true }), /"east"/)
   assert.throws(() => w.fault({ delay: '5 s' as never }), /Cannot read duration "5 s"/)
   assert.throws(() => w.fault({ status: 0 }), /status is 0/)
@@ -167,7 +204,12 @@ test('every cluster has a collector: what is owned goes with its owner there, to
   const w = await world(app)
   for (const client of [w.client, w.clientOf(west)]) {
     const owner = await client.create(ConfigMap, { metadata: ref('owner') })
-    await client.create(ConfigMap, { metadata: { ...ref('child'), ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }] } })
+    await client.create(ConfigMap, {
+      metadata: {
+        ...ref('child'),
+        ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }],
+      },
+    })
     await client.delete(ConfigMap, ref('owner'))
     await w.settle()
     assert.equal(await client.get(ConfigMap, ref('child')), undefined)
@@ -177,7 +219,9 @@ test('every cluster has a collector: what is owned goes with its owner there, to
 
 test('a delayed request is answered after its time; until then there is nothing to wait for', async () => {
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })))
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
+    void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } }))
+  )
   const w = await world(app)
   const data = async () => (await w.client.get(ConfigMap, ref('a')))?.data
   w.fault({ verb: 'patch', delay: '5s' })
@@ -208,7 +252,9 @@ test('after a delay is over, a reconcile that never ends is work again', async (
 })
 
 /** What a watch of ConfigMaps brought, and how it ended, seen from between the operator and the faults. */
-async function watchCut(fault: (w: World) => void): Promise<{ heads: number[]; failures: NetworkError[]; w: World; seen: string[] }> {
+async function watchCut(
+  fault: (w: World) => void,
+): Promise<{ heads: number[]; failures: NetworkError[]; w: World; seen: string[] }> {
   const heads: number[] = []
   const failures: NetworkError[] = []
   const seen: string[] = []
@@ -229,7 +275,10 @@ async function watchCut(fault: (w: World) => void): Promise<{ heads: number[]; f
         note(error)
       }
     }
-    return { ...response, body: { text: () => response.body.text(), cancel: () => response.body.cancel(), [Symbol.asyncIterator]: read } }
+    return {
+      ...response,
+      body: { text: () => response.body.text(), cancel: () => response.body.cancel(), [Symbol.asyncIterator]: read },
+    }
   })
   const w = await world(watching)
   heads.length = 0
@@ -240,7 +289,9 @@ async function watchCut(fault: (w: World) => void): Promise<{ heads: number[]; f
 }
 
 test('a watch that is cut was accepted: it breaks after its head, goes on from where it was, and nothing is lost', async () => {
-  const { heads, failures, w, seen } = await watchCut((w) => w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 2 }))
+  const { heads, failures, w, seen } = await watchCut((w) =>
+    w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 2 })
+  )
   assert.ok(heads.length >= 3 && heads.every((status) => status === 200), heads.join())
   assert.deepEqual(failures.map(({ phase, code }) => [phase, code]), [['body', 'ECONNRESET'], ['body', 'ECONNRESET']])
   await w.client.create(ConfigMap, map('a'))
@@ -276,10 +327,19 @@ test('any other request that is cut does not reach the server', async () => {
 })
 
 /** A busy operator in a world of this seed, and all that can be seen of it. */
-async function record(seed: number, logged: boolean): Promise<{ requests: string[]; lines: string[]; objects: unknown[]; timeMs: number }> {
+async function record(
+  seed: number,
+  logged: boolean,
+): Promise<{ requests: string[]; lines: string[]; objects: unknown[]; timeMs: number }> {
   const requests: string[] = []
   const lines: string[] = []
-  const at = (level: string): Log['info'] => (message, fields) => void (logged && lines.push(`${level} ${message} ${JSON.stringify(fields ?? {}, (_, value) => value instanceof Error ? String(value) : value)}`))
+  const at = (level: string): Log['info'] => (message, fields) =>
+    void (logged &&
+      lines.push(
+        `${level} ${message} ${
+          JSON.stringify(fields ?? {}, (_, value) => value instanceof Error ? String(value) : value)
+        }`,
+      ))
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   let opened = 0
   const app = operator({ name: 'busy', leaderElection: true })
@@ -294,7 +354,10 @@ async function record(seed: number, logged: boolean): Promise<{ requests: string
     .reconcile(async (own, { client, clientOf, events, log, attempt }) => {
       if (logged) log.info('run')
       events.normal(own, 'Run', `try ${attempt}`)
-      await client.create(Pod, { metadata: { namespace: 'default', generateName: `${own.metadata.name}-` }, spec: { containers: [{ name: 'c', image: 'i' }] } })
+      await client.create(Pod, {
+        metadata: { namespace: 'default', generateName: `${own.metadata.name}-` },
+        spec: { containers: [{ name: 'c', image: 'i' }] },
+      })
       await clientOf(west).apply(ConfigMap, { metadata: ref(own.metadata.name), data: { attempt: String(attempt) } })
       if (attempt < 4) throw new Error('again')
       return { requeueAfter: '1m' }
@@ -306,7 +369,9 @@ async function record(seed: number, logged: boolean): Promise<{ requests: string
       requests.push(`${line} ${response.status}`)
       return response
     }
-    for (const [name, inner] of Object.entries(transports!)) (transports as Record<string, Transport>)[name] = around(name, inner)
+    for (const [name, inner] of Object.entries(transports!)) {
+      ;(transports as Record<string, Transport>)[name] = around(name, inner)
+    }
     return around('own', transport)
   })
   const w = await world(recorded, { seed, log, replicas: 2 })
@@ -317,7 +382,12 @@ async function record(seed: number, logged: boolean): Promise<{ requests: string
   await w.advance('6m')
   await w.client.delete(ConfigMap, ref('b'))
   await w.advance('1m')
-  const objects = [await w.client.list(Pod), await w.client.list(ConfigMap), await w.client.list(Lease), await w.clientOf(west).list(ConfigMap)]
+  const objects = [
+    await w.client.list(Pod),
+    await w.client.list(ConfigMap),
+    await w.client.list(Lease),
+    await w.clientOf(west).list(ConfigMap),
+  ]
   await w.stop()
   return { requests, lines, objects, timeMs: w.clock.now() }
 }
@@ -325,7 +395,10 @@ async function record(seed: number, logged: boolean): Promise<{ requests: string
 test('equal seeds give equal runs: requests, their order and times, uids, versions, names, identities and log lines', async () => {
   const first = await record(7, true)
   assert.ok(first.requests.length > 300, `${first.requests.length} requests`)
-  assert.ok(first.lines.some((line) => line.includes('reconcileID')) && first.requests.some((line) => line.includes('holderIdentity')))
+  assert.ok(
+    first.lines.some((line) => line.includes('reconcileID')) &&
+      first.requests.some((line) => line.includes('holderIdentity')),
+  )
   const escaped: string[] = []
   const [random, uuid] = [Math.random, crypto.randomUUID]
   Math.random = () => (escaped.push(`Math.random ${new Error().stack}`), random())
@@ -348,8 +421,13 @@ test('equal seeds give equal runs: requests, their order and times, uids, versio
   assert.deepEqual(silent.objects, first.objects)
 
   const other = await record(8, true)
-  const idsOf = ({ lines }: { lines: string[] }): Set<string> => new Set(lines.flatMap((line) => /"reconcileID":"([^"]+)"/.exec(line)?.[1] ?? []))
+  const idsOf = ({ lines }: { lines: string[] }): Set<string> =>
+    new Set(lines.flatMap((line) => /"reconcileID":"([^"]+)"/.exec(line)?.[1] ?? []))
   assert.ok(![...idsOf(first)].some((id) => idsOf(other).has(id)))
   assert.notDeepEqual(other.objects, first.objects)
-  assert.notDeepEqual(other.requests.map((line) => line.split(' ', 1)[0]), first.requests.map((line) => line.split(' ', 1)[0]), 'back-off has jitter')
+  assert.notDeepEqual(
+    other.requests.map((line) => line.split(' ', 1)[0]),
+    first.requests.map((line) => line.split(' ', 1)[0]),
+    'back-off has jitter',
+  )
 })

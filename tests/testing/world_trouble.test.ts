@@ -1,7 +1,18 @@
 /** What a world says of an operator that goes wrong: keys that fail, keys that never come to rest, kinds that are missing, objects that are changed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { conditions, defineResource, dynamicResource, LeadershipLost, operator, predicates, Server, TerminalError, type Log, type Operator } from 'kubeloop'
+import {
+  conditions,
+  defineResource,
+  dynamicResource,
+  LeadershipLost,
+  type Log,
+  type Operator,
+  operator,
+  predicates,
+  Server,
+  TerminalError,
+} from 'kubeloop'
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
@@ -32,7 +43,9 @@ function fighting(): Operator {
   const app = operator({ name: 'x' })
   for (const name of ['red', 'blue']) {
     app.controllerFor(ConfigMap, { name, when: isOurs })
-      .reconcile(async (own, { client }) => void (await client.edit(ConfigMap, own, (draft) => void (draft.data = { color: name }))))
+      .reconcile(async (own, { client }) =>
+        void (await client.edit(ConfigMap, own, (draft) => void (draft.data = { color: name })))
+      )
   }
   return app
 }
@@ -40,13 +53,18 @@ function fighting(): Operator {
 test('settle rejects with a key that is reconciled and written without end, each time, and so does advance; stop does not', async () => {
   const w = await world(fighting(), { log: silent })
   await w.client.create(ConfigMap, map('a'))
-  const text = /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color (red→blue|blue→red))(?=.*update ConfigMap "default\/a").*\); does it cause itself, or undo what another one writes\?; the world has stopped the operator$/
+  const text =
+    /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color (red→blue|blue→red))(?=.*update ConfigMap "default\/a").*\); does it cause itself, or undo what another one writes\?; the world has stopped the operator$/
   await assert.rejects(w.settle(), text)
   await assert.rejects(w.settle(), text)
   await assert.rejects(w.advance('1s'), text)
   const { metadata } = (await w.client.get(ConfigMap, ref('a')))!
   for (let turns = 0; turns < 50; turns++) await nextTurn()
-  assert.equal((await w.client.get(ConfigMap, ref('a')))!.metadata.resourceVersion, metadata.resourceVersion, 'a test that ends here leaves no loop behind')
+  assert.equal(
+    (await w.client.get(ConfigMap, ref('a')))!.metadata.resourceVersion,
+    metadata.resourceVersion,
+    'a test that ends here leaves no loop behind',
+  )
   await w.stop()
 })
 
@@ -81,7 +99,8 @@ test('settle resolves with the keys that fail, until they succeed: key, error an
   await put('c', 'no')
   const failing = await w.settle()
   assert.deepEqual(failing.map(({ controller, kind, key, error }) => [controller, kind, key, String(error)]), [
-    ['configmap', 'ConfigMap', 'default/a', 'Error: no data'], ['configmap', 'ConfigMap', 'default/b', 'TerminalError: wrong data'],
+    ['configmap', 'ConfigMap', 'default/a', 'Error: no data'],
+    ['configmap', 'ConfigMap', 'default/b', 'TerminalError: wrong data'],
   ])
   for (const { place } of failing) assert.match(place!, /\/tests\/testing\/world_trouble\.test\.ts:\d+:\d+$/)
   await w.advance('1s')
@@ -94,19 +113,20 @@ test('settle resolves with the keys that fail, until they succeed: key, error an
 })
 
 test('without a log of its own a world writes warnings and errors to standard error, with the line of source', async () => {
-  const run = (log?: Log): Promise<string[]> => written(async () => {
-    const app = operator({ name: 'x' })
-    app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { log }) => {
-      log.info('begins')
-      log.warn('is about to fail')
-      throw new Error('no data') // the line of source
+  const run = (log?: Log): Promise<string[]> =>
+    written(async () => {
+      const app = operator({ name: 'x' })
+      app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { log }) => {
+        log.info('begins')
+        log.warn('is about to fail')
+        throw new Error('no data') // the line of source
+      })
+      const w = await world(app, log ? { log } : {})
+      await w.client.create(ConfigMap, map('a'))
+      await w.settle()
+      await w.advance('5ms')
+      await w.stop()
     })
-    const w = await world(app, log ? { log } : {})
-    await w.client.create(ConfigMap, map('a'))
-    await w.settle()
-    await w.advance('5ms')
-    await w.stop()
-  })
   const lines = (await run()).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ''))
   assert.deepEqual(lines.map((line) => line.replace(/ {2}(namespace|attempt)=.*/, '')), [
     'warn: is about to fail',
@@ -115,41 +135,65 @@ test('without a log of its own a world writes warnings and errors to standard er
     'warn: is about to fail',
     'error: Cannot reconcile ConfigMap "default/a": no data (retry 2 in 10 ms)',
   ])
-  assert.match(lines[2]!, /^ {10}.*world_trouble\.test\.ts:\d+:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/)
+  assert.match(
+    lines[2]!,
+    /^ {10}.*world_trouble\.test\.ts:\d+:\d+ {2}throw new Error\('no data'\) \/\/ the line of source$/,
+  )
   assert.deepEqual(await run(silent), [])
 })
 
 test('a log of the test’s has failures with the fields of their key, equal ones of each controller folded', async () => {
   const lines: string[] = []
-  const say = (message: string, fields: object = {}): void => void lines.push(`${message} ${JSON.stringify({ ...fields, error: undefined })}`)
+  const say = (message: string, fields: object = {}): void =>
+    void lines.push(`${message} ${JSON.stringify({ ...fields, error: undefined })}`)
   const app = operator({ name: 'x' })
-  for (const name of ['one', 'two']) app.controllerFor(ConfigMap, { name, when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
+  for (const name of ['one', 'two']) {
+    app.controllerFor(ConfigMap, { name, when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
+  }
   const w = await world(app, { log: { ...silent, error: say } })
   await w.client.create(ConfigMap, map('a'))
   await w.advance('100ms')
-  const fields = (name: string, attempt: number): string => `{"controller":"${name}","kind":"ConfigMap","namespace":"default","name":"a","attempt":${attempt}}`
+  const fields = (name: string, attempt: number): string =>
+    `{"controller":"${name}","kind":"ConfigMap","namespace":"default","name":"a","attempt":${attempt}}`
   for (const name of ['one', 'two']) {
-    assert.deepEqual(lines.filter((line) => line.includes(`"${name}"`)), [1, 2, 3, 5].map((attempt) =>
-      `Cannot reconcile ConfigMap "default/a": no data (retry ${attempt} in ${5 * 2 ** (attempt - 1)} ms) ${fields(name, attempt)}`))
+    assert.deepEqual(
+      lines.filter((line) => line.includes(`"${name}"`)),
+      [1, 2, 3, 5].map((attempt) =>
+        `Cannot reconcile ConfigMap "default/a": no data (retry ${attempt} in ${5 * 2 ** (attempt - 1)} ms) ${
+          fields(name, attempt)
+        }`
+      ),
+    )
   }
   await w.stop()
 })
 
 const Widget = dynamicResource({ group: 'foreign.dev', version: 'v1', kind: 'Widget' })
-const MISSING = /^Error: Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve widgets\.foreign\.dev \(.*\); give it their CustomResourceDefinitions: world\(app, \{ objects: \[definition\] \}\)$/
+const MISSING =
+  /^Error: Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve widgets\.foreign\.dev \(.*\); give it their CustomResourceDefinitions: world\(app, \{ objects: \[definition\] \}\)$/
 const foreign = crdOf([defineResource({ group: 'foreign.dev', version: 'v1', kind: 'Widget', spec: z.object({}) })])[0]!
 
 test('settle and advance reject while a kind that is watched is not served, and name it', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).watches(Widget, () => []).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  app.controllerFor(ConfigMap, { when: isOurs }).watches(Widget, () => []).reconcile(async ({ metadata }) =>
+    void runs.push(metadata.name)
+  )
   const w = await world(app, { log: silent })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), MISSING)
   await assert.rejects(w.settle(), MISSING, 'a second time')
   await assert.rejects(w.advance('1s'), MISSING)
   assert.deepEqual(runs, [])
-  await w.client.create(dynamicResource({ group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', scope: 'Cluster' }), foreign as never)
+  await w.client.create(
+    dynamicResource({
+      group: 'apiextensions.k8s.io',
+      version: 'v1',
+      kind: 'CustomResourceDefinition',
+      scope: 'Cluster',
+    }),
+    foreign as never,
+  )
   await w.advance('1m')
   assert.deepEqual(runs, ['a'])
   await w.stop()
@@ -180,7 +224,10 @@ test('a first list that a fault of the test’s holds back is not missing, and a
   const missing = operator({ name: 'y', syncTimeout: '10s' })
   missing.controllerFor(Widget).reconcile(async () => {})
   const other = await world(missing, { log: silent })
-  await assert.rejects(other.advance('1m'), /Cannot sync the cache of cluster in-memory within 10 s: widgets\.foreign\.dev/)
+  await assert.rejects(
+    other.advance('1m'),
+    /Cannot sync the cache of cluster in-memory within 10 s: widgets\.foreign\.dev/,
+  )
   other.takeFailure()
   await other.settle()
   await other.stop()
@@ -191,14 +238,18 @@ test('a first list that fails for another reason than a missing kind is waited f
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
   let refusals = 0
-  const start: Operator['start'] = (signal, options = {}) => app.start(signal, {
-    ...options,
-    transport: (request) => {
-      if (!request.path.startsWith('/api/v1/configmaps') || refusals++ > 3) return options.transport!(request)
-      return Promise.reject(new Error('no network'))
-    },
-  })
-  const w = await world(Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator, { log: silent })
+  const start: Operator['start'] = (signal, options = {}) =>
+    app.start(signal, {
+      ...options,
+      transport: (request) => {
+        if (!request.path.startsWith('/api/v1/configmaps') || refusals++ > 3) return options.transport!(request)
+        return Promise.reject(new Error('no network'))
+      },
+    })
+  const w = await world(
+    Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator,
+    { log: silent },
+  )
   await w.client.create(ConfigMap, map('a'))
   await w.settle()
   assert.deepEqual([runs, refusals > 0], [[], true])
@@ -250,7 +301,10 @@ test('what a client returns is frozen, read or written, live or cached, of the o
   const w = await world(app)
   seen.push(['world create', await w.client.create(ConfigMap, map('a'))])
   assert.deepEqual(await w.settle(), [])
-  seen.push(['world get', await w.client.get(ConfigMap, ref('a'))], ['world west', await w.clientOf(west).get(Pod, ref('west'))])
+  seen.push(['world get', await w.client.get(ConfigMap, ref('a'))], [
+    'world west',
+    await w.clientOf(west).get(Pod, ref('west')),
+  ])
   assert.equal(seen.length, 31)
   for (const [what, object] of seen) assert.ok(isFrozen(object), what)
   await w.stop()
@@ -261,13 +315,23 @@ function isFrozen(value: unknown): boolean {
 }
 
 test('the clock of the context is the world’s: instants that are written fit those of the server', async () => {
-  const Thing = defineResource({ group: 'x.dev', version: 'v1', kind: 'Thing', spec: z.object({}), status: z.object({ since: z.string() }) })
+  const Thing = defineResource({
+    group: 'x.dev',
+    version: 'v1',
+    kind: 'Thing',
+    spec: z.object({}),
+    status: z.object({ since: z.string() }),
+  })
   const times: number[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(Thing)
     .watches(ConfigMap, (_, { clock }) => (times.push(clock.now()), []), { when: isOurs })
     .reconcile(async (thing, { client, clock }) => {
-      const [ready] = conditions.setCondition([], { type: 'Ready', status: 'True', reason: 'Done', message: '' }, clock.now())
+      const [ready] = conditions.setCondition(
+        [],
+        { type: 'Ready', status: 'True', reason: 'Done', message: '' },
+        clock.now(),
+      )
       await client.setStatus(Thing, thing, { since: ready!.lastTransitionTime })
     })
     .add('task', async ({ clock }) => void times.push(clock.now()))

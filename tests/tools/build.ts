@@ -96,7 +96,11 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   })
   const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
   await tsup({ ...common, entry: later, esbuildPlugins: [onceOnly(ownedByMod)] })
-  await tsup({ ...common, entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') }, esbuildPlugins: [onlyThat] })
+  await tsup({
+    ...common,
+    entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') },
+    esbuildPlugins: [onlyThat],
+  })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
   for (const entry of Object.keys(ENTRIES)) nameDeclarations(join(folder, `${entry}.js`), `./${entry}.d.ts`)
@@ -128,7 +132,12 @@ function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
         return { path: file, namespace: 'once', pluginData: { target, file, path, importer }, suffix: `?${importer}` }
       })
       bundler.onLoad({ filter: /.*/, namespace: 'once' }, ({ pluginData }) => {
-        const { target, file, path, importer } = pluginData as { target: string; file: string; path: string; importer: string }
+        const { target, file, path, importer } = pluginData as {
+          target: string
+          file: string
+          path: string
+          importer: string
+        }
         const imports = readFacts(importer, readFileSync(importer, 'utf8')).imports
           .filter((each) => each.specifier === path && each.how !== 'type')
         const taken = new Set(imports.flatMap((each) => each.names))
@@ -190,8 +199,12 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
       name: `${name}-from-sibling`,
       setup(bundler) {
         bundler.onResolve({ filter }, ({ importer }) => {
-          const names = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(readFileSync(importer, 'utf8'))?.[1]
-          if (names === undefined) throw new Error(`Cannot build ${importer}: it imports ${name} in a way that does not say what it takes`)
+          const names = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(
+            readFileSync(importer, 'utf8'),
+          )?.[1]
+          if (names === undefined) {
+            throw new Error(`Cannot build ${importer}: it imports ${name} in a way that does not say what it takes`)
+          }
           for (const each of names.split(', ')) taken.add(each)
           return { path: file, external: true }
         })
@@ -200,7 +213,10 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
     onlyThat: {
       name: `only-what-is-taken-of-${name}`,
       setup(bundler) {
-        bundler.onResolve({ filter: /.*/ }, ({ path, kind }) => kind === 'entry-point' ? { path, namespace: 'taken' } : undefined)
+        bundler.onResolve(
+          { filter: /.*/ },
+          ({ path, kind }) => kind === 'entry-point' ? { path, namespace: 'taken' } : undefined,
+        )
         bundler.onLoad(
           { filter: /.*/, namespace: 'taken' },
           () => ({ contents: `export { ${[...taken].toSorted().join(', ')} } from '${name}'`, resolveDir: ROOT }),
@@ -216,16 +232,20 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
  */
 function leaveOutOfBundles(bundle: string, file: string): void {
   const parts = readFileSync(bundle, 'utf8').split(`import("${file}")`)
-  if (parts.length !== 2) throw new Error(`Cannot build ${bundle}: it imports ${file} ${parts.length - 1} times instead of once`)
+  if (parts.length !== 2) {
+    throw new Error(`Cannot build ${bundle}: it imports ${file} ${parts.length - 1} times instead of once`)
+  }
   writeFileSync(bundle, parts.join(`import(new URL("${file}", import.meta.url).href)`))
 }
 
 /** The files of lib that went into the bundle built last, from the top. */
 function inputsOf(folder: string): string[] {
-  const { inputs } = JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as { inputs: Record<string, unknown> }
-  return Object.keys(inputs).map((path) => join(process.cwd(), path)).filter((path) => path.startsWith(ROOT)).map((path) =>
-    path.slice(ROOT.length + 1)
-  )
+  const { inputs } = JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as {
+    inputs: Record<string, unknown>
+  }
+  return Object.keys(inputs).map((path) => join(process.cwd(), path)).filter((path) => path.startsWith(ROOT)).map((
+    path,
+  ) => path.slice(ROOT.length + 1))
 }
 
 /**
@@ -236,15 +256,23 @@ async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
   const write = async (entry: Record<string, string>, external: readonly string[] = []): Promise<void> => {
     const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'] } }
-    const warnings = await warningsOf(() => tsup({ ...common, metafile: false, noExternal: [], external: [...OUTSIDE, ...external], entry, dts }))
-    if (warnings.length > 0) throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
+    const warnings = await warningsOf(() =>
+      tsup({ ...common, metafile: false, noExternal: [], external: [...OUTSIDE, ...external], entry, dts })
+    )
+    if (warnings.length > 0) {
+      throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
+    }
   }
   await write(Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])))
   const isShared = (file: string): boolean => file.endsWith('.d.ts') && !(file.slice(0, -'.d.ts'.length) in ENTRIES)
   for (const name of ['mod', 'kinds']) await write({ [name]: join(folder, `${name}.d.ts`) })
-  const importsShared = (name: string): boolean => readdirSync(folder).filter(isShared).some((file) =>
-    readFileSync(join(folder, `${name}.d.ts`), 'utf8').includes(`'./${file.slice(0, -'.d.ts'.length)}.js'`))
-  for (const name of Object.keys(ENTRIES).filter(importsShared)) await write({ [name]: join(folder, `${name}.d.ts`) }, ['./mod.js'])
+  const importsShared = (name: string): boolean =>
+    readdirSync(folder).filter(isShared).some((file) =>
+      readFileSync(join(folder, `${name}.d.ts`), 'utf8').includes(`'./${file.slice(0, -'.d.ts'.length)}.js'`)
+    )
+  for (const name of Object.keys(ENTRIES).filter(importsShared)) {
+    await write({ [name]: join(folder, `${name}.d.ts`) }, ['./mod.js'])
+  }
   for (const file of readdirSync(folder).filter(isShared)) rmSync(join(folder, file))
 }
 
@@ -271,16 +299,31 @@ async function warningsOf(step: () => Promise<void>): Promise<string[]> {
 function writeLauncher(folder: string): void {
   const source = readFileSync(join(ROOT, 'lib/cli/bin.js'), 'utf8')
   const parts = source.split('./main.ts')
-  if (parts.length !== 2) throw new Error(`Cannot build cli.js: lib/cli/bin.js names "./main.ts" ${parts.length - 1} times instead of once`)
+  if (parts.length !== 2) {
+    throw new Error(`Cannot build cli.js: lib/cli/bin.js names "./main.ts" ${parts.length - 1} times instead of once`)
+  }
   writeFileSync(join(folder, 'cli.js'), parts.join('./cli_main.js'), { mode: 0o755 })
 }
 
 /** The published package.json: what users need to know, pointing at JavaScript. The one at the top is private: it points at sources. */
 function writePackage(folder: string): void {
   const source = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>
-  const { name, version, description, license, type, engines, peerDependencies, peerDependenciesMeta, keywords, repository } = source
+  const {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    peerDependencies,
+    peerDependenciesMeta,
+    keywords,
+    repository,
+  } = source
   const entry = (file: string): unknown => ({ types: `./${file}.d.ts`, default: `./${file}.js` })
-  const exports = Object.fromEntries(Object.keys(ENTRIES).map((file) => [file === 'mod' ? '.' : `./${file}`, entry(file)]))
+  const exports = Object.fromEntries(
+    Object.keys(ENTRIES).map((file) => [file === 'mod' ? '.' : `./${file}`, entry(file)]),
+  )
   writeFileSync(
     join(folder, 'package.json'),
     JSON.stringify(

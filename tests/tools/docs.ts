@@ -10,7 +10,10 @@ export interface DocsBlock {
 }
 
 /** README.md and the pages of docs/. */
-export const PAGES: readonly string[] = ['README.md', ...readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`)]
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`),
+]
 
 export function pageText(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
@@ -21,7 +24,8 @@ export function typescriptBlocks(): readonly DocsBlock[] {
   return PAGES.flatMap((page) => {
     const whole = pageText(page)
     return [...whole.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ 1: text, index }) => ({
-      name: `${page}:${whole.slice(0, index).split('\n').length}`, text: text!,
+      name: `${page}:${whole.slice(0, index).split('\n').length}`,
+      text: text!,
     }))
   })
 }
@@ -37,7 +41,9 @@ const INTERNAL: ReadonlySet<string> = new Set(['lib/runtime/net/certificates.ts'
 /** The examples of the doc comments in lib, without the comment's margin; the name is the file and the place: `core/index.ts 1`. */
 export function docComments(): readonly { readonly name: string; readonly path: string; readonly text: string }[] {
   return [...readTree(['lib'], /\.ts$/)].filter(([path]) => !INTERNAL.has(path)).flatMap(([path, source]) => {
-    const examples = [...source.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g)].map(([, lines]) => lines!.replace(/^\s*\* ?/gm, ''))
+    const examples = [...source.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g)].map(([, lines]) =>
+      lines!.replace(/^\s*\* ?/gm, '')
+    )
     return examples.map((text, i) => ({ name: `${path.replace('lib/', '')} ${i + 1}`, path, text }))
   })
 }

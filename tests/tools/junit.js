@@ -23,7 +23,12 @@ export function readReport(xml) {
     } else if (tag === 'testcase' && !closing) {
       // Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
       const inside = suites.slice(isFileSuite(suites[0]) ? 1 : 0)
-      tests.push({ name: [...inside, attribute('name')].join(' > '), result: 'passed', line: Number(attribute('line')), reason: undefined })
+      tests.push({
+        name: [...inside, attribute('name')].join(' > '),
+        result: 'passed',
+        line: Number(attribute('line')),
+        reason: undefined,
+      })
     } else if (!closing && tests.length > 0) {
       const test = tests[tests.length - 1]
       if (tag === 'failure' || tag === 'error') test.result = 'failed'

@@ -11,21 +11,55 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 
 const GROUPS: readonly string[] = [
-  'api/v1', 'apis/apps/v1', 'apis/batch/v1', 'apis/coordination.k8s.io/v1', 'apis/events.k8s.io/v1', 'apis/networking.k8s.io/v1',
-  'apis/rbac.authorization.k8s.io/v1', 'apis/apiextensions.k8s.io/v1', 'apis/autoscaling/v1', 'apis/policy/v1',
-  'apis/scheduling.k8s.io/v1', 'apis/storage.k8s.io/v1', 'apis/discovery.k8s.io/v1',
+  'api/v1',
+  'apis/apps/v1',
+  'apis/batch/v1',
+  'apis/coordination.k8s.io/v1',
+  'apis/events.k8s.io/v1',
+  'apis/networking.k8s.io/v1',
+  'apis/rbac.authorization.k8s.io/v1',
+  'apis/apiextensions.k8s.io/v1',
+  'apis/autoscaling/v1',
+  'apis/policy/v1',
+  'apis/scheduling.k8s.io/v1',
+  'apis/storage.k8s.io/v1',
+  'apis/discovery.k8s.io/v1',
 ]
 
 /** The kinds whose definitions are kept, with all that they refer to. */
 const ROOTS: readonly string[] = [
-  ...['Namespace', 'ConfigMap', 'Secret', 'Service', 'ServiceAccount', 'Pod', 'Event', 'Endpoints', 'Node', 'PersistentVolumeClaim',
-    'PersistentVolume', 'ResourceQuota', 'LimitRange'].map((kind) => `core.v1.${kind}`),
+  ...[
+    'Namespace',
+    'ConfigMap',
+    'Secret',
+    'Service',
+    'ServiceAccount',
+    'Pod',
+    'Event',
+    'Endpoints',
+    'Node',
+    'PersistentVolumeClaim',
+    'PersistentVolume',
+    'ResourceQuota',
+    'LimitRange',
+  ].map((kind) => `core.v1.${kind}`),
   ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'ControllerRevision'].map((kind) => `apps.v1.${kind}`),
-  'batch.v1.Job', 'batch.v1.CronJob', 'coordination.v1.Lease', 'events.v1.Event', 'networking.v1.NetworkPolicy', 'networking.v1.Ingress',
-  'networking.v1.IngressClass', 'policy.v1.PodDisruptionBudget', 'scheduling.v1.PriorityClass', 'storage.v1.StorageClass',
-  'discovery.v1.EndpointSlice', 'autoscaling.v1.Scale',
+  'batch.v1.Job',
+  'batch.v1.CronJob',
+  'coordination.v1.Lease',
+  'events.v1.Event',
+  'networking.v1.NetworkPolicy',
+  'networking.v1.Ingress',
+  'networking.v1.IngressClass',
+  'policy.v1.PodDisruptionBudget',
+  'scheduling.v1.PriorityClass',
+  'storage.v1.StorageClass',
+  'discovery.v1.EndpointSlice',
+  'autoscaling.v1.Scale',
   ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac.v1.${kind}`),
-  'apiextensions.v1.CustomResourceDefinition', 'meta.v1.DeleteOptions', 'meta.v1.Status',
+  'apiextensions.v1.CustomResourceDefinition',
+  'meta.v1.DeleteOptions',
+  'meta.v1.Status',
 ]
 
 /** Definitions that have a letter of their own. */
@@ -64,7 +98,10 @@ interface Definition extends Property {
 }
 
 function shortName(ref: string): string {
-  return ref.replace('#/components/schemas/', '').replace(/^io\.k8s\.(api|apimachinery\.pkg\.apis|apiextensions-apiserver\.pkg\.apis)\./, '')
+  return ref.replace('#/components/schemas/', '').replace(
+    /^io\.k8s\.(api|apimachinery\.pkg\.apis|apiextensions-apiserver\.pkg\.apis)\./,
+    '',
+  )
 }
 
 function typeOf(property: Property): string {
@@ -76,16 +113,26 @@ function typeOf(property: Property): string {
     return `@${shortName(ref)}${isStruct ? '+' : ''}`
   }
   if (property.type === 'array') return `[]${typeOf(property.items!).replace(/\+$/, '')}`
-  if (property.type === 'object') return property.additionalProperties ? `{}${typeOf(property.additionalProperties).replace(/\+$/, '')}` : 'any'
+  if (property.type === 'object') {
+    return property.additionalProperties ? `{}${typeOf(property.additionalProperties).replace(/\+$/, '')}` : 'any'
+  }
   switch (`${property.type}/${property.format ?? ''}`) {
-    case 'string/': return 'string'
-    case 'string/byte': return 'byte'
-    case 'boolean/': return 'bool'
-    case 'integer/int32': return 'int32'
-    case 'integer/int64': return 'int64'
-    case 'integer/': return 'int64'
-    case 'number/double': return 'double'
-    default: throw new Error(`Cannot write a property: ${JSON.stringify(property)} is of no known type`)
+    case 'string/':
+      return 'string'
+    case 'string/byte':
+      return 'byte'
+    case 'boolean/':
+      return 'bool'
+    case 'integer/int32':
+      return 'int32'
+    case 'integer/int64':
+      return 'int64'
+    case 'integer/':
+      return 'int64'
+    case 'number/double':
+      return 'double'
+    default:
+      throw new Error(`Cannot write a property: ${JSON.stringify(property)} is of no known type`)
   }
 }
 
@@ -101,8 +148,22 @@ async function readHoldings(root: string): Promise<Holdings> {
   const versions = await readdir(root)
   const folder = (name: string): string => `${root}/${versions.find((each) => each.startsWith(`${name}@`))}`
   const packages = new Map<string, string>([
-    ['meta.v1', `${folder('apimachinery')}/pkg/apis/meta/v1`], ['apiextensions.v1', `${folder('apiextensions-apiserver')}/pkg/apis/apiextensions/v1`],
-    ...['core', 'apps', 'batch', 'coordination', 'events', 'networking', 'policy', 'rbac', 'scheduling', 'storage', 'discovery', 'autoscaling']
+    ['meta.v1', `${folder('apimachinery')}/pkg/apis/meta/v1`],
+    ['apiextensions.v1', `${folder('apiextensions-apiserver')}/pkg/apis/apiextensions/v1`],
+    ...[
+      'core',
+      'apps',
+      'batch',
+      'coordination',
+      'events',
+      'networking',
+      'policy',
+      'rbac',
+      'scheduling',
+      'storage',
+      'discovery',
+      'autoscaling',
+    ]
       .map((group): [string, string] => [`${group}.v1`, `${folder('api')}/${group}/v1`]),
   ])
   for (const [prefix, path] of packages) {
@@ -110,7 +171,11 @@ async function readHoldings(root: string): Promise<Holdings> {
       const text = await readFile(`${path}/${file}`, 'utf8').catch(() => '')
       for (const [, struct, body] of text.matchAll(GO_STRUCT)) {
         for (const [, type, name, options] of body!.matchAll(GO_FIELD)) {
-          holdings.set(`${prefix}.${struct}/${name}`, { type: type!, omits: /omitempty|omitzero/.test(options!), omitsZero: options!.includes('omitzero') })
+          holdings.set(`${prefix}.${struct}/${name}`, {
+            type: type!,
+            omits: /omitempty|omitzero/.test(options!),
+            omitsZero: options!.includes('omitzero'),
+          })
         }
       }
     }
@@ -133,8 +198,9 @@ function line(name: string, definition: Definition, holdings: Holdings): string 
   const fields = Object.entries(definition.properties ?? {}).map(([field, property]) => {
     const type = typeOf(property)
     let text = `${field}${required.has(field) ? '!' : ''}:${type}${holdingOf(type, holdings.get(`${name}/${field}`))}`
-    if (property['x-kubernetes-list-type'] === 'map') text += `%map(${property['x-kubernetes-list-map-keys']!.join(',')})`
-    else if (property['x-kubernetes-list-type'] === 'set') text += '%set'
+    if (property['x-kubernetes-list-type'] === 'map') {
+      text += `%map(${property['x-kubernetes-list-map-keys']!.join(',')})`
+    } else if (property['x-kubernetes-list-type'] === 'set') text += '%set'
     if (property['x-kubernetes-map-type'] === 'atomic') text += '%atomic'
     const strategy = property['x-kubernetes-patch-strategy']
     if (strategy) text += `~${strategy}(${property['x-kubernetes-patch-merge-key'] ?? ''})`
@@ -147,7 +213,9 @@ function line(name: string, definition: Definition, holdings: Holdings): string 
 }
 
 function refsOf(definition: Definition): string[] {
-  return [...JSON.stringify(definition).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]!)
+  return [...JSON.stringify(definition).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) =>
+    match[1]!
+  )
 }
 
 async function fetchJson(server: string, path: string, token: string, ca: Buffer): Promise<unknown> {
@@ -168,7 +236,9 @@ async function main(server: string, token: string, caPath: string, sources: stri
   const holdings = await readHoldings(sources)
   const definitions = new Map<string, Definition>()
   for (const group of GROUPS) {
-    const document = await fetchJson(server, `/openapi/v3/${group}`, token, ca) as { components: { schemas: Record<string, Definition> } }
+    const document = await fetchJson(server, `/openapi/v3/${group}`, token, ca) as {
+      components: { schemas: Record<string, Definition> }
+    }
     for (const [name, definition] of Object.entries(document.components.schemas)) definitions.set(name, definition)
   }
   const { gitVersion } = await fetchJson(server, '/version', token, ca) as { gitVersion: string }
@@ -195,5 +265,7 @@ ${lines.join('\n')}
 }
 
 const [server, token, caPath, sources] = process.argv.slice(2)
-if (!server || !token || !caPath || !sources) throw new TypeError('Cannot generate schemas: say SERVER TOKEN CA.pem GOMODCACHE/k8s.io')
+if (!server || !token || !caPath || !sources) {
+  throw new TypeError('Cannot generate schemas: say SERVER TOKEN CA.pem GOMODCACHE/k8s.io')
+}
 await main(server, token, caPath, sources)

@@ -19,7 +19,11 @@ export interface CommandOptions {
 }
 
 /** Rejects when the command cannot be started; a code other than 0 is for the caller to judge. */
-export function runCommand(command: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   const { input = '', cwd, env } = options
   const settings = { cwd, env: { ...process.env, ...env }, maxBuffer: LONGEST_OUTPUT }
   return new Promise((resolve, reject) => {
@@ -40,7 +44,9 @@ export function runCommand(command: string, args: readonly string[], options: Co
 export async function mustRun(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { code, signal, stdout, stderr } = await runCommand(command, args, options)
   if (code === 0) return stdout
-  throw new Error(`Cannot run ${command} ${args.join(' ')}: it ended with ${signal ?? `code ${code}`}\n${stdout}${stderr}`)
+  throw new Error(
+    `Cannot run ${command} ${args.join(' ')}: it ended with ${signal ?? `code ${code}`}\n${stdout}${stderr}`,
+  )
 }
 
 const LONGEST_OUTPUT = 64 * 1024 * 1024

@@ -26,7 +26,12 @@ async function send(method: string, path: string, body?: object): Promise<Answer
 const kind = 'Shape'
 // One CRD for all of them, since a server takes seconds to serve another; each value is alone in its object.
 const fields = Object.fromEntries(shapes.map(({ schema }, index) => [`s${index}`, z.object({ v: schema }).optional()]))
-const { plural, definition } = defineResource({ group: 'shapes.example.com', version: 'v1', kind, spec: z.object(fields) })
+const { plural, definition } = defineResource({
+  group: 'shapes.example.com',
+  version: 'v1',
+  kind,
+  spec: z.object(fields),
+})
 const { crd } = definition!
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const path = `/apis/shapes.example.com/v1/namespaces/default/${plural}`
@@ -47,7 +52,12 @@ console.log(`${shapes.length} shapes, ${wrong} differences`)
 process.exitCode = wrong > 0 ? 1 : 0
 
 async function ask(index: number, name: string, value: unknown, expected: number): Promise<void> {
-  const object = { apiVersion: 'shapes.example.com/v1', kind, metadata: { name: 'x' }, spec: { [`s${index}`]: { v: value } } }
+  const object = {
+    apiVersion: 'shapes.example.com/v1',
+    kind,
+    metadata: { name: 'x' },
+    spec: { [`s${index}`]: { v: value } },
+  }
   const answer = await send('POST', `${path}?dryRun=All`, object)
   if (answer.status === expected) return
   wrong++

@@ -15,7 +15,9 @@ export function skipReason({ name, line }, source, others) {
   // As `realOnly ?? false`, `each.skip?.embedded ?? false`, `missing || (each.skip?.real ?? false)`.
   const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
   const title = name.split(' > ').at(-1).replace(/^\w+: /, '')
-  return first(words, (word) => ofCase(title, word, [source, ...others])) ?? first(words, (word) => constant(word, source)) ?? expression
+  return first(words, (word) => ofCase(title, word, [source, ...others])) ??
+    first(words, (word) => constant(word, source)) ??
+    expression
 }
 
 function first(words, reasonOf) {
@@ -29,10 +31,11 @@ function first(words, reasonOf) {
 /** What a table of cases says of one by its name. */
 function ofCase(title, field, sources) {
   for (const source of sources) {
-    const start = ['\'', '"', '`'].map((quote) => source.indexOf(`name: ${quote}${title}${quote}`)).find((at) => at >= 0)
+    const start = ["'", '"', '`'].map((quote) => source.indexOf(`name: ${quote}${title}${quote}`)).find((at) => at >= 0)
     if (start === undefined) continue
     const end = source.indexOf(' name: ', start + 1)
-    const value = new RegExp(`\\b${field}: ('[^']*'|"[^"]*"|\\w+)`).exec(source.slice(start, end < 0 ? undefined : end))?.[1]
+    const value = new RegExp(`\\b${field}: ('[^']*'|"[^"]*"|\\w+)`).exec(source.slice(start, end < 0 ? undefined : end))
+      ?.[1]
     if (value !== undefined) return unquoted(value) ?? constant(value, source) ?? value
   }
   return undefined
@@ -40,7 +43,9 @@ function ofCase(title, field, sources) {
 
 /** A constant's text, also where it is `false` otherwise, or how it is made. */
 function constant(name, source) {
-  const value = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm').exec(source)?.[1]
+  const value = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm').exec(
+    source,
+  )?.[1]
   if (value === undefined) return undefined
   return unquoted(value.replace(/^.+ \? false : /, '')) ?? `const ${name} = ${value}`
 }

@@ -12,7 +12,9 @@ export function readTree(paths: readonly string[], pattern: RegExp): Map<string,
   for (const path of paths) {
     if (!statSync(join(ROOT, path), { throwIfNoEntry: false })) continue
     if (statSync(join(ROOT, path)).isFile()) files.set(path, readFileSync(join(ROOT, path), 'utf8'))
-    else {for (const [each, text] of readTree(readdirSync(join(ROOT, path)).sort().map((name) => `${path}/${name}`), pattern)) {
+    else {for (
+        const [each, text] of readTree(readdirSync(join(ROOT, path)).sort().map((name) => `${path}/${name}`), pattern)
+      ) {
         if (pattern.test(each)) files.set(each, text)
       }}
   }

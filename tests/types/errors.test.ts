@@ -19,19 +19,41 @@ export type { Desired }
 
 /** A mistake, and what its message must mention. */
 const mistakes: readonly (readonly [string, string])[] = [
-  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } })", "'replica' does not exist"],
-  ["void client.create(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ nam: 'c' }] } } } })",
-    "'nam' does not exist"],
-  ["export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { replica: 3 } })",
-    "'replica' does not exist"],
-  ["void client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ _from: [] }] } })", "'_from' does not exist"],
+  [
+    "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } })",
+    "'replica' does not exist",
+  ],
+  [
+    "void client.create(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ nam: 'c' }] } } } })",
+    "'nam' does not exist",
+  ],
+  [
+    "export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { replica: 3 } })",
+    "'replica' does not exist",
+  ],
+  [
+    "void client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ _from: [] }] } })",
+    "'_from' does not exist",
+  ],
   ["void client.apply(Foo, { metadata: { namespace: 'a', name: 'f' }, spec: { sise: 3 } })", "'sise' does not exist"],
-  ["void client.apply(Foo, { metadata: { namespace: 'a', name: 'f' }, spec: { size: '3' } })", "'string' is not assignable to type 'number'"],
-  ["void client.edit(Deployment, { namespace: 'a', name: 'b' }, (d) => { d.spec!.replica = 3 })", "'replica' does not exist"],
+  [
+    "void client.apply(Foo, { metadata: { namespace: 'a', name: 'f' }, spec: { size: '3' } })",
+    "'string' is not assignable to type 'number'",
+  ],
+  [
+    "void client.edit(Deployment, { namespace: 'a', name: 'b' }, (d) => { d.spec!.replica = 3 })",
+    "'replica' does not exist",
+  ],
   ["void client.get(ConfigMap, { name: 'b' })", "'{ name: string; }' is not assignable"],
-  ["void client.apply(ConfigMap, { metadata: { name: 'b' } })", "'{ name: string; }' is not assignable to type 'DesiredMeta & { readonly namespace: string; }'"],
+  [
+    "void client.apply(ConfigMap, { metadata: { name: 'b' } })",
+    "'{ name: string; }' is not assignable to type 'DesiredMeta & { readonly namespace: string; }'",
+  ],
   ["void client.setStatus(Foo, { namespace: 'a', name: 'b' }, { okay: true })", "'okay' does not exist"],
-  ["void client.edit(metadataOf(Pod), { namespace: 'a', name: 'b' }, () => {})", 'a kind that can be written, not its metadata alone'],
+  [
+    "void client.edit(metadataOf(Pod), { namespace: 'a', name: 'b' }, () => {})",
+    'a kind that can be written, not its metadata alone',
+  ],
   ["app.controllerFor(Pod).reconcile(async (pod) => { pod.spec!.containers[0]!.image = 'x' })", 'read-only property'],
 ]
 

@@ -22,39 +22,60 @@ const key = { namespace: 'a', name: 'b' }
 `.trim()
 
 /** Of a union, the majors do not print the members in one order. */
-const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '"30s"', '"5m"', '"1.5h"']) as [string[], string[]]
+const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '"30s"', '"5m"', '"1.5h"']) as [
+  string[],
+  string[],
+]
 const NAMESPACED = '{ readonly namespace: string; readonly name: string; }'
 
 /** A mistake, and what the first two lines must say. */
 const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '3 s' }))", REQUEUE],
   ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '30 sec' }))", REQUEUE],
-  ["app.controllerFor(Foo).reconcile(async (foo) => { if (foo.spec.size) return { requeueAfter: '3 s' }; return })", REQUEUE],
+  [
+    "app.controllerFor(Foo).reconcile(async (foo) => { if (foo.spec.size) return { requeueAfter: '3 s' }; return })",
+    REQUEUE,
+  ],
   ["export const result: Result = { requeueAfter: '5 minutes' }", DURATION],
   ["app.controllerFor(Foo, { timeout: '30 sec' })", DURATION],
   ["app.controllerFor(Foo).every('1 h')", DURATION],
   ["app.controllerFor(Foo).every('-1s')", DURATION],
-  ["app.controllerFor(Foo).watches(Secret, (secret) => [secret.metadata.name])", NAMESPACED],
-  ["app.controllerFor(Foo).watches(Secret, (secret) => secret.metadata.name)", NAMESPACED],
-  ["app.controllerFor(Foo).watches(Secret, async (secret) => [secret.metadata.name])", NAMESPACED],
-  ["app.controllerFor(Foo).watches(Secret, (secret) => (secret.type ? [secret.metadata.name] : []))", NAMESPACED],
-  ["app.controllerFor(Foo).watches(Secret, (secret) => [{ name: secret.metadata.name }])", NAMESPACED],
-  ["app.controllerFor(Foo).watches(Secret, () => key)", NAMESPACED],
-  ["app.controllerFor(Namespace).watches(Secret, (secret) => [secret.metadata.name])", '{ readonly name: string; }'],
+  ['app.controllerFor(Foo).watches(Secret, (secret) => [secret.metadata.name])', NAMESPACED],
+  ['app.controllerFor(Foo).watches(Secret, (secret) => secret.metadata.name)', NAMESPACED],
+  ['app.controllerFor(Foo).watches(Secret, async (secret) => [secret.metadata.name])', NAMESPACED],
+  ['app.controllerFor(Foo).watches(Secret, (secret) => (secret.type ? [secret.metadata.name] : []))', NAMESPACED],
+  ['app.controllerFor(Foo).watches(Secret, (secret) => [{ name: secret.metadata.name }])', NAMESPACED],
+  ['app.controllerFor(Foo).watches(Secret, () => key)', NAMESPACED],
+  ['app.controllerFor(Namespace).watches(Secret, (secret) => [secret.metadata.name])', '{ readonly name: string; }'],
   ["app.controllerFor(Foo).every('1h', () => ['a'])", NAMESPACED],
   ["app.controllerFor(Foo).from('x', async function* () { yield 'a' })", NAMESPACED],
-  ["void client.setStatus(Bare, key, { ok: true })", 'a status, but this kind is defined without one'],
-  ["void client.setStatus(ConfigMap, key, { ok: true })", 'a status, but this kind is defined without one'],
-  ["void client.setStatus(Bare, key, {})", 'a status, but this kind is defined without one'],
+  ['void client.setStatus(Bare, key, { ok: true })', 'a status, but this kind is defined without one'],
+  ['void client.setStatus(ConfigMap, key, { ok: true })', 'a status, but this kind is defined without one'],
+  ['void client.setStatus(Bare, key, {})', 'a status, but this kind is defined without one'],
   ['export type Wrong = ObjectOf<Foo>', 'typeof Foo'],
   ['export type WrongToo = Desired<Foo>', 'typeof Foo'],
   ['export type WrongKind = ObjectOf<Bare>', "Did you mean 'typeof Bare'?"],
   ["void client.get(ConfigMap, { name: 'b' })", NAMESPACED],
-  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })", "Did you mean to write 'image'?"],
-  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', ports: [{ containerPort: '80' }] }] } } } })", "'string' is not assignable to type 'number'"],
-  ["void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { selector: { matchLabel: {} } } })", "Did you mean to write 'matchLabels'?"],
-  ["export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', image: 3 }] } } } })", "'number' is not assignable to type 'string'"],
-  ["void client.edit(Deployment, key, (draft) => { draft.spec!.template.spec!.containers[0]!.imagee = 'x' })", "Did you mean 'image'?"],
+  [
+    "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })",
+    "Did you mean to write 'image'?",
+  ],
+  [
+    "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', ports: [{ containerPort: '80' }] }] } } } })",
+    "'string' is not assignable to type 'number'",
+  ],
+  [
+    "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { selector: { matchLabel: {} } } })",
+    "Did you mean to write 'matchLabels'?",
+  ],
+  [
+    "export const render = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', image: 3 }] } } } })",
+    "'number' is not assignable to type 'string'",
+  ],
+  [
+    "void client.edit(Deployment, key, (draft) => { draft.spec!.template.spec!.containers[0]!.imagee = 'x' })",
+    "Did you mean 'image'?",
+  ],
 ]
 
 /** What must go on compiling. */
@@ -81,7 +102,10 @@ for (const [compiler, version] of MAJORS) {
   const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc')
 
   test(`${compiler} is of the major ${version}`, () => {
-    assert.match(execFileSync(NODE, [tsc, '--version'], { encoding: 'utf8' }), new RegExp(`^Version ${version.replace('.', '\\.')}`))
+    assert.match(
+      execFileSync(NODE, [tsc, '--version'], { encoding: 'utf8' }),
+      new RegExp(`^Version ${version.replace('.', '\\.')}`),
+    )
   })
 
   test(`${compiler} says in two lines what is wanted, and what is right compiles`, () => {
@@ -107,7 +131,10 @@ function messagesBy(tsc: string): Map<number, string[]> {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
     writeFileSync(join(folder, 'mistakes.ts'), [PREAMBLE, ...mistakes.map(([mistake]) => mistake), RIGHT].join('\n'))
     const compilerOptions = { typeRoots: [join(ROOT, 'node_modules/@types')] }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }))
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }),
+    )
     const { stdout } = spawnSync(NODE, [tsc, '-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder })
     const found = new Map<number, string[]>()
     let last: string[] = []

@@ -1,14 +1,27 @@
 // What the API must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
-import { clients, defineResource, draft, operator, type Client, type Desired, type ObjectOf } from 'kubeloop'
+import { type Client, clients, defineResource, type Desired, draft, type ObjectOf, operator } from 'kubeloop'
 import { ConfigMap, Deployment, Namespace, NetworkPolicy, Pod } from 'kubeloop/kinds'
 import * as z from 'zod'
 declare const client: Client
-const Foo = defineResource({ group: 'g', version: 'v1', kind: 'Foo',
-  spec: z.object({ n: z.int32().default(1), args: z.array(z.string()).default([]),
-  deep: z.object({ list: z.array(z.object({ a: z.string() })) }).optional() }),
-  status: z.object({ ok: z.boolean(), at: z.string().optional() }) })
+const Foo = defineResource({
+  group: 'g',
+  version: 'v1',
+  kind: 'Foo',
+  spec: z.object({
+    n: z.int32().default(1),
+    args: z.array(z.string()).default([]),
+    deep: z.object({ list: z.array(z.object({ a: z.string() })) }).optional(),
+  }),
+  status: z.object({ ok: z.boolean(), at: z.string().optional() }),
+})
 const Bare = defineResource({ group: 'g', version: 'v1', kind: 'Bare', spec: z.object({}) })
-const Wide = defineResource({ group: 'g', version: 'v1', kind: 'Wide', cluster: true, spec: z.object({ n: z.number() }) })
+const Wide = defineResource({
+  group: 'g',
+  version: 'v1',
+  kind: 'Wide',
+  cluster: true,
+  spec: z.object({ n: z.number() }),
+})
 const key = { namespace: 'a', name: 'b' }
 const foo = (await client.get(Foo, key))!
 const name: string = foo.metadata.name, ns: string = foo.metadata.namespace, uid: string = foo.metadata.uid
@@ -19,22 +32,34 @@ foo.spec.n = 2
 // @ts-expect-error readonly, deep
 foo.spec.deep!.list[0]!.a = 'x'
 // @ts-expect-error readonly array
-foo.spec.args.push('x')
-// @ts-expect-error readonly built-in
+foo.spec.args.push('x') // @ts-expect-error readonly built-in
 ;(await client.get(Pod, key))!.spec!.containers[0]!.image = 'x'
-const mine = draft(foo); mine.spec.n = 2; mine.spec.args.push('x'); mine.spec.deep!.list[0]!.a = 'x'
-await client.edit(Foo, foo, (d) => { d.spec.n = 3; d.spec.args.push('y'); d.metadata.labels = { a: 'b' } })
-await client.edit(Deployment, key, (d) => { d.spec!.template.spec!.containers[0]!.image = 'x' })
-// @ts-expect-error unknown field in a draft
-await client.edit(Foo, foo, (d) => { d.spec.m = 3 })
+const mine = draft(foo)
+mine.spec.n = 2
+mine.spec.args.push('x')
+mine.spec.deep!.list[0]!.a = 'x'
+await client.edit(Foo, foo, (d) => {
+  d.spec.n = 3
+  d.spec.args.push('y')
+  d.metadata.labels = { a: 'b' }
+})
+await client.edit(Deployment, key, (d) => {
+  d.spec!.template.spec!.containers[0]!.image = 'x'
+})
+await client.edit(Foo, foo, (d) => {
+  // @ts-expect-error unknown field in a draft
+  d.spec.m = 3
+})
 
 // defaults are optional to write, present to read
 await client.create(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {} })
 const n: number = foo.spec.n
 // what was read can be written on, arrays included
 await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: foo.spec })
-await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c',
-  args: foo.spec.args }] } } } })
+await client.apply(Deployment, {
+  metadata: { namespace: 'a', name: 'd' },
+  spec: { template: { spec: { containers: [{ name: 'c', args: foo.spec.args }] } } },
+})
 // one field only; undefined means absent
 await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replicas: undefined } })
 // @ts-expect-error typo
@@ -67,8 +92,10 @@ await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {}, sta
 // names of objects
 // @ts-expect-error namespaced kinds need a namespace
 await client.get(Foo, { name: 'b' })
-await client.get(Wide, { name: 'b' }); await client.get(Namespace, { name: 'b' })
-await client.get(Foo, foo); await client.delete(Wide, (await client.get(Wide, { name: 'b' }))!)
+await client.get(Wide, { name: 'b' })
+await client.get(Namespace, { name: 'b' })
+await client.get(Foo, foo)
+await client.delete(Wide, (await client.get(Wide, { name: 'b' }))!)
 // @ts-expect-error a cluster-scoped object does not name a namespaced one
 await client.get(ConfigMap, (await client.get(Wide, { name: 'b' }))!)
 
@@ -90,15 +117,29 @@ app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '5 minutes' }))
 app.controllerFor(Foo).reconcile(async () => ({ requeueAfterMs: 5 }))
 // @ts-expect-error a watch must be mapped to keys
 app.controllerFor(Foo).watches(Pod, (pod) => [pod.metadata.labels])
-app.controllerFor(Foo).watches(Pod, (pod) => pod.metadata.ownerReferences?.map((o) => ({ namespace: pod.metadata.namespace,
-  name: o.name })) ?? []).reconcile(async (f) => { const s: ObjectOf<typeof Foo> = f; void s })
+app.controllerFor(Foo).watches(
+  Pod,
+  (pod) => pod.metadata.ownerReferences?.map((o) => ({ namespace: pod.metadata.namespace, name: o.name })) ?? [],
+).reconcile(async (f) => {
+  const s: ObjectOf<typeof Foo> = f
+  void s
+})
 // @ts-expect-error a namespaced kind is not named without its namespace
 app.controllerFor(Foo).watches(Wide, (w) => [{ name: w.metadata.name }])
 void [name, ns, uid, n, render]
 
 // what the caches keep
-const kept = operator({ name: 'x', cache: { labels: 'a', strip: (d) => void delete d.metadata.annotations, namespaces: { prod: {}, '*': { fields: 'a=b' } } } })
-kept.cache(Deployment, { namespaces: { 'kube-system': { labels: 'a', strip: (d) => void (d.spec!.replicas = 1) }, prod: {} } })
+const kept = operator({
+  name: 'x',
+  cache: {
+    labels: 'a',
+    strip: (d) => void delete d.metadata.annotations,
+    namespaces: { prod: {}, '*': { fields: 'a=b' } },
+  },
+})
+kept.cache(Deployment, {
+  namespaces: { 'kube-system': { labels: 'a', strip: (d) => void (d.spec!.replicas = 1) }, prod: {} },
+})
 kept.cache(Deployment, { namespaces: ['a', 'b'], strip: (d) => void (d.spec!.replicas = 1) })
 // @ts-expect-error unknown field in a draft of one namespace
 kept.cache(Deployment, { namespaces: { prod: { strip: (d) => void (d.spec!.replica = 1) } } })

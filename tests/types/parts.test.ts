@@ -2,8 +2,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  Cache, Cluster, Controller, defineIndex, EventChannel, EventRecorder, handlers, Informer, KindSource, LeaderElector, Manager,
-  RunnableGroup, StreamSource, TickerSource, WorkQueue, type Delta, type Run, type Runnable, type Source,
+  Cache,
+  Cluster,
+  Controller,
+  defineIndex,
+  type Delta,
+  EventChannel,
+  EventRecorder,
+  handlers,
+  Informer,
+  KindSource,
+  LeaderElector,
+  Manager,
+  type Run,
+  type Runnable,
+  RunnableGroup,
+  type Source,
+  StreamSource,
+  TickerSource,
+  WorkQueue,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Event, Lease, Secret } from 'kubeloop/kinds'
@@ -14,17 +31,22 @@ function embedded(): { readonly cluster: Cluster; readonly admin: Cluster['clien
   return { cluster: connect(), admin: connect().client }
 }
 
-const inDefault = (name: string): { readonly metadata: { readonly namespace: string; readonly name: string } } => ({ metadata: { namespace: 'default', name } })
+const inDefault = (name: string): { readonly metadata: { readonly namespace: string; readonly name: string } } => ({
+  metadata: { namespace: 'default', name },
+})
 
 test('an operator put together by hand leads, reconciles what exists and what changes, records events, and stops', async () => {
   const { cluster, admin } = embedded()
   await admin.create(ConfigMap, { ...inDefault('there'), data: { a: '1' } })
-  const manager = new Manager({ elector: new LeaderElector({ api: cluster.api, lease: 'by-hand', namespace: 'default', identity: 'me' }) })
+  const manager = new Manager({
+    elector: new LeaderElector({ api: cluster.api, lease: 'by-hand', namespace: 'default', identity: 'me' }),
+  })
   const recorder = new EventRecorder({ api: cluster.api, controller: 'by-hand' })
   const channel = new EventChannel<{ namespace: string; name: string }>()
   const client = cluster.client.fenced(manager.fence)
   const done = new Map<string, PromiseWithResolvers<void>>()
-  const reconciled = (name: string): PromiseWithResolvers<void> => done.get(name) ?? done.set(name, Promise.withResolvers()).get(name)!
+  const reconciled = (name: string): PromiseWithResolvers<void> =>
+    done.get(name) ?? done.set(name, Promise.withResolvers()).get(name)!
   const kinds: string[] = []
   const reconcile = async ({ key, signal, attempt }: Run): Promise<void | { requeue: true }> => {
     assert.equal(signal.aborted, false)
@@ -42,7 +64,9 @@ test('an operator put together by hand leads, reconciles what exists and what ch
   })
   const once: Source = { name: 'once', start: async (sink) => sink.add({ namespace: 'default', name: 'again' }) }
   const sources = [
-    new KindSource({ informers: cluster.cache.declare(ConfigMap) }), owned, once,
+    new KindSource({ informers: cluster.cache.declare(ConfigMap) }),
+    owned,
+    once,
     new StreamSource({ name: 'stream', open: () => channel }),
     new TickerSource({ name: 'ticker', everyMs: 3_600_000, keys: () => [] }),
   ]
@@ -56,10 +80,19 @@ test('an operator put together by hand leads, reconciles what exists and what ch
   for (const name of ['new', 'streamed', 'again']) await reconciled(name).promise
   stop.abort()
   await running
-  assert.deepEqual((await admin.list(Secret, { namespace: 'default' })).map(({ metadata }) => metadata.name).sort(), ['new', 'there'])
+  assert.deepEqual((await admin.list(Secret, { namespace: 'default' })).map(({ metadata }) => metadata.name).sort(), [
+    'new',
+    'there',
+  ])
   assert.ok(kinds.includes('added'), kinds.join())
   const events = await admin.list(Event)
-  assert.deepEqual([...new Set(events.map(({ reason, reportingComponent, reportingInstance }) => `${reason} ${reportingComponent} ${reportingInstance}`))], ['Copied by-hand by-hand'])
+  assert.deepEqual([
+    ...new Set(
+      events.map(({ reason, reportingComponent, reportingInstance }) =>
+        `${reason} ${reportingComponent} ${reportingInstance}`
+      ),
+    ),
+  ], ['Copied by-hand by-hand'])
   assert.equal((await admin.get(Lease, { namespace: 'default', name: 'by-hand' }))?.spec?.holderIdentity || '', '')
 })
 
@@ -68,7 +101,10 @@ test('a cache runs by itself, is ready when it has synced, and is read as a clie
   for (const name of ['a', 'b']) await admin.create(ConfigMap, { ...inDefault(name), data: { of: name } })
   const cache = new Cache({ api: cluster.api })
   const byData = defineIndex(ConfigMap, (map) => map.data?.['of'])
-  const refused = { message: 'Cannot read configmaps from the cache: it is not declared or not synced, or fields are selected; use a client' }
+  const refused = {
+    message:
+      'Cannot read configmaps from the cache: it is not declared or not synced, or fields are selected; use a client',
+  }
   await assert.rejects(cache.get(ConfigMap, { namespace: 'default', name: 'a' }), refused)
   cache.declare(ConfigMap)
   await assert.rejects(cache.list(ConfigMap), refused)
@@ -91,7 +127,11 @@ test('an informer is a runnable of its own, ready when its first list is in', as
   const { cluster, admin } = embedded()
   await admin.create(ConfigMap, { ...inDefault('a') })
   const informer = new Informer({ api: cluster.api, resource: ConfigMap, namespace: 'default' })
-  assert.deepEqual([informer.name, new Informer({ api: cluster.api, resource: ConfigMap }).name, informer.role], ['informer of configmaps in namespace "default"', 'informer of configmaps', 'cache'])
+  assert.deepEqual([informer.name, new Informer({ api: cluster.api, resource: ConfigMap }).name, informer.role], [
+    'informer of configmaps in namespace "default"',
+    'informer of configmaps',
+    'cache',
+  ])
   const changes: Delta[] = []
   const second = Promise.withResolvers<void>()
   informer.addHandler((change) => {
@@ -105,15 +145,23 @@ test('an informer is a runnable of its own, ready when its first list is in', as
   assert.equal(informer.store.get('default/a')?.kind, 'ConfigMap')
   await admin.create(ConfigMap, { ...inDefault('b') })
   await second.promise
-  assert.deepEqual(changes.map((change) => [change.kind, change.object.metadata.name]), [['added', 'a'], ['added', 'b']])
+  assert.deepEqual(changes.map((change) => [change.kind, change.object.metadata.name]), [['added', 'a'], [
+    'added',
+    'b',
+  ]])
   await group.stopAndWait(stop.signal)
 })
 
 test('a cluster finds the informers of a kind by its group, version and kind', async () => {
   const { cluster } = embedded()
-  const [deployments] = await cluster.informersOf({ group: 'apps', version: 'v1', kind: 'Deployment' }, { namespaces: ['default'] })
+  const [deployments] = await cluster.informersOf({ group: 'apps', version: 'v1', kind: 'Deployment' }, {
+    namespaces: ['default'],
+  })
   assert.deepEqual([deployments?.resource.plural, deployments?.namespace], ['deployments', 'default'])
-  assert.equal((await cluster.informersOf({ version: 'v1', kind: 'ConfigMap' }))[0], cluster.cache.declare(ConfigMap)[0])
+  assert.equal(
+    (await cluster.informersOf({ version: 'v1', kind: 'ConfigMap' }))[0],
+    cluster.cache.declare(ConfigMap)[0],
+  )
   await assert.rejects(cluster.informersOf({ group: 'example.dev', version: 'v1', kind: 'Foo' }), {
     message: 'Cannot watch Foo of example.dev/v1: cluster in-memory does not serve it; is its CRD installed?',
   })
@@ -146,7 +194,9 @@ test('a manager runs another: it is ready when that is, and a failure of either 
   const around = new Manager()
   around.add(failing)
   await assert.rejects(around.start(new AbortController().signal), /mine/)
-  await assert.rejects(failing.ready(new AbortController().signal), { message: 'The manager "failing" ended before it was ready' })
+  await assert.rejects(failing.ready(new AbortController().signal), {
+    message: 'The manager "failing" ended before it was ready',
+  })
   await assert.rejects(new Manager().ready(AbortSignal.abort(new Error('stop'))), /stop/)
 })
 

@@ -18,7 +18,9 @@ export function check(files: ReadonlyMap<string, string>): Complaint[] {
   const program = ts.createProgram([...files.keys()].map((path) => ROOT + path), options, virtualHost(options, files))
   return [...files.keys()].flatMap((file) => {
     const source = program.getSourceFile(ROOT + file)!
-    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(({ start = 0, messageText }) => ({
+    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map((
+      { start = 0, messageText },
+    ) => ({
       file,
       line: source.getLineAndCharacterOfPosition(start).line,
       message: ts.flattenDiagnosticMessageText(messageText, '\n'),

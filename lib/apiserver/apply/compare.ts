@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Schema } from '../schema/schema.ts'
-import { type FieldSet, FieldSetBuilder, type FieldNode } from './field_set.ts'
+import { type FieldNode, type FieldSet, FieldSetBuilder } from './field_set.ts'
 import { below, isNamedField, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
 
 /** The fields that an applied configuration states. */
@@ -49,7 +49,11 @@ interface Builders {
 }
 
 export function compare(schema: Schema, before: Maybe, after: Maybe): Comparison {
-  const builders: Builders = { added: new FieldSetBuilder(), modified: new FieldSetBuilder(), removed: new FieldSetBuilder() }
+  const builders: Builders = {
+    added: new FieldSetBuilder(),
+    modified: new FieldSetBuilder(),
+    removed: new FieldSetBuilder(),
+  }
   walk(schema, before, after, [], builders)
   return { added: builders.added.build(), modified: builders.modified.build(), removed: builders.removed.build() }
 }

@@ -23,7 +23,7 @@ export class FieldSetBuilder {
     let below = this.#root
     for (const [index, element] of path.entries()) {
       let node = below.get(element)
-      if (!node) below.set(element, (node = { member: false, below: new Map() }))
+      if (!node) below.set(element, node = { member: false, below: new Map() })
       if (index === path.length - 1) node.member = true
       below = node.below
     }
@@ -96,10 +96,14 @@ export function formatPath(path: readonly string[]): string {
   return path.map((element) => {
     const rest = element.slice(2)
     switch (element[0]) {
-      case 'f': return `.${rest}`
-      case 'k': return `[${formatKeys(JSON.parse(rest) as JsonObject)}]`
-      case 'v': return `[=${rest}]`
-      default: return `[${rest}]`
+      case 'f':
+        return `.${rest}`
+      case 'k':
+        return `[${formatKeys(JSON.parse(rest) as JsonObject)}]`
+      case 'v':
+        return `[=${rest}]`
+      default:
+        return `[${rest}]`
     }
   }).join('')
 }

@@ -3,7 +3,16 @@ import { type ApiObject, isObject, type JsonObject, type ManagedFieldsEntry } fr
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { emptyTyped } from '../schema/decode.ts'
 import { badRequest, type Cause, StatusError } from '../http/status.ts'
-import { difference, type FieldSet, FieldSetBuilder, formatPath, fromFieldsV1, isEmpty, toFieldsV1, union } from './field_set.ts'
+import {
+  difference,
+  type FieldSet,
+  FieldSetBuilder,
+  formatPath,
+  fromFieldsV1,
+  isEmpty,
+  toFieldsV1,
+  union,
+} from './field_set.ts'
 import { afterApply, afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
 
 /** Who is writing, as managedFields names him. */
@@ -25,9 +34,19 @@ interface Managed {
 const SERVER_OWNED: FieldSet = (() => {
   const builder = new FieldSetBuilder()
   for (const path of ['f:apiVersion', 'f:kind', 'f:metadata']) builder.insert([path])
-  for (const name of [
-    'name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'clusterName', 'generation', 'managedFields', 'resourceVersion',
-  ]) {
+  for (
+    const name of [
+      'name',
+      'namespace',
+      'creationTimestamp',
+      'selfLink',
+      'uid',
+      'clusterName',
+      'generation',
+      'managedFields',
+      'resourceVersion',
+    ]
+  ) {
     builder.insert(['f:metadata', `f:${name}`])
   }
   return builder.build()
@@ -53,7 +72,9 @@ function identityOf(id: string): Identity {
   return { manager, operation, apiVersion, subresource }
 }
 
-function decode(entries: readonly ManagedFieldsEntry[] | undefined): Managed & { readonly versions: Map<string, string> } {
+function decode(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+): Managed & { readonly versions: Map<string, string> } {
   const owners: Owners = new Map()
   const times = new Map<string, string | undefined>()
   const versions = new Map<string, string>()
@@ -68,19 +89,27 @@ function decode(entries: readonly ManagedFieldsEntry[] | undefined): Managed & {
 }
 
 function encode(
-  owners: Owners, times: ReadonlyMap<string, string | undefined>, versions: ReadonlyMap<string, string>,
+  owners: Owners,
+  times: ReadonlyMap<string, string | undefined>,
+  versions: ReadonlyMap<string, string>,
 ): ManagedFieldsEntry[] {
   const entries = [...owners].map(([id, set]): ManagedFieldsEntry => {
     const { manager, operation, apiVersion, subresource } = identityOf(id)
     const time = times.get(id)
     return {
-      manager, operation, apiVersion: versions.get(id) ?? apiVersion, ...(time !== undefined && { time }),
-      fieldsType: 'FieldsV1', fieldsV1: toFieldsV1(set), ...(subresource && { subresource }),
+      manager,
+      operation,
+      apiVersion: versions.get(id) ?? apiVersion,
+      ...(time !== undefined && { time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: toFieldsV1(set),
+      ...(subresource && { subresource }),
     }
   })
   return entries.sort((a, b) =>
     order(a.operation!, b.operation!) || order(a.time ?? '', b.time ?? '') || order(a.manager!, b.manager!) ||
-    order(a.apiVersion!, b.apiVersion!) || order(a.subresource ?? '', b.subresource ?? ''))
+    order(a.apiVersion!, b.apiVersion!) || order(a.subresource ?? '', b.subresource ?? '')
+  )
 }
 
 function order(a: string, b: string): number {
@@ -92,18 +121,29 @@ function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer
   const stated = after.metadata.managedFields as ManagedFieldsEntry[] | null | undefined
   if (writer.subresource) return decode(live?.metadata.managedFields)
   // An empty list, or one empty entry, erases; no list at all keeps.
-  if (stated && (stated.length === 0 || (stated.length === 1 && Object.keys(stated[0]!).length === 0))) return decode(undefined)
+  if (stated && (stated.length === 0 || (stated.length === 1 && Object.keys(stated[0]!).length === 0))) {
+    return decode(undefined)
+  }
   return decode(stated && stated.length > 0 ? stated : live?.metadata.managedFields)
 }
 
 /** The managedFields after `writer` has updated `before` to `after`; `live` is undefined on creation. */
 export function updateManagedFields(
-  typing: Typing, live: ApiObject | undefined, before: JsonObject, after: ApiObject, writer: Writer,
+  typing: Typing,
+  live: ApiObject | undefined,
+  before: JsonObject,
+  after: ApiObject,
+  writer: Writer,
 ): ManagedFieldsEntry[] | undefined {
   const { owners, times, versions } = managedOf(live, after, writer)
   // An object that nobody manages stays so: whoever erased managedFields meant it.
   if (live && owners.size === 0) return undefined
-  const id = identify({ manager: writer.manager, operation: 'Update', apiVersion: writer.apiVersion, subresource: writer.subresource })
+  const id = identify({
+    manager: writer.manager,
+    operation: 'Update',
+    apiVersion: writer.apiVersion,
+    subresource: writer.subresource,
+  })
   const current = 'current-operation'
   const next = stripped(afterUpdate(typing, withoutManagedFields(before), withoutManagedFields(after), owners, current))
   const written = next.get(current)
@@ -126,14 +166,26 @@ export interface AppliedObject {
 
 /** The object and its managedFields after an apply. `live` is an empty object on creation. */
 export function applyManagedFields(
-  typing: Typing, live: JsonObject, entries: readonly ManagedFieldsEntry[] | undefined, config: JsonObject, writer: Writer, force: boolean,
+  typing: Typing,
+  live: JsonObject,
+  entries: readonly ManagedFieldsEntry[] | undefined,
+  config: JsonObject,
+  writer: Writer,
+  force: boolean,
 ): AppliedObject {
   const { owners, times, versions } = decode(entries)
   const id = identify({ manager: writer.manager, operation: 'Apply', subresource: writer.subresource })
   const bare = withoutManagedFields(live)
-  if (owners.size === 0 && (live['metadata'] as JsonObject | undefined)?.['uid'] !== undefined) claimUnmanaged(
-    typing, bare, owners, times, versions, writer,
-  )
+  if (owners.size === 0 && (live['metadata'] as JsonObject | undefined)?.['uid'] !== undefined) {
+    claimUnmanaged(
+      typing,
+      bare,
+      owners,
+      times,
+      versions,
+      writer,
+    )
+  }
   try {
     const applied = afterApply(typing, bare, config, owners, id, force)
     const next = stripped(applied.owners)
@@ -148,12 +200,19 @@ export function applyManagedFields(
 
 /** What was there before anybody applied belongs to a manager of that name, so that it is not lost. */
 function claimUnmanaged(
-  typing: Typing, live: JsonObject, owners: Owners, times: Map<string, string | undefined>, versions: Map<string, string>, writer: Writer,
+  typing: Typing,
+  live: JsonObject,
+  owners: Owners,
+  times: Map<string, string | undefined>,
+  versions: Map<string, string>,
+  writer: Writer,
 ): void {
   const id = identify({ manager: 'before-first-apply', operation: 'Update', apiVersion: writer.apiVersion })
-  for (const [manager, set] of stripped(
-    afterUpdate(typing, typing.isBuiltin ? emptyTyped(typing.schema) : {}, live, new Map(), id),
-  )) owners.set(manager, set)
+  for (
+    const [manager, set] of stripped(
+      afterUpdate(typing, typing.isBuiltin ? emptyTyped(typing.schema) : {}, live, new Map(), id),
+    )
+  ) owners.set(manager, set)
   times.set(id, writer.now)
   versions.set(id, writer.apiVersion)
 }
@@ -213,7 +272,9 @@ export function checkApplyConfig(config: JsonObject, kind: Kind): void {
 
 function conflictStatus(conflicts: readonly Conflict[]): StatusError {
   const causes = conflicts.map(({ manager, path }): Cause => ({
-    reason: 'FieldManagerConflict', message: `conflict with ${describe(manager)}`, field: formatPath(path),
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${describe(manager)}`,
+    field: formatPath(path),
   }))
   const details: JsonObject = { causes: causes.map(({ reason, message, field }) => ({ reason, message, field })) }
   return new StatusError(409, 'Conflict', conflictMessage(conflicts), details)
@@ -221,7 +282,9 @@ function conflictStatus(conflicts: readonly Conflict[]): StatusError {
 
 function conflictMessage(conflicts: readonly Conflict[]): string {
   if (conflicts.length === 1) {
-    return `Apply failed with 1 conflict: conflict with ${describe(conflicts[0]!.manager)}: ${formatPath(conflicts[0]!.path)}`
+    return `Apply failed with 1 conflict: conflict with ${describe(conflicts[0]!.manager)}: ${
+      formatPath(conflicts[0]!.path)
+    }`
   }
   const managers = [...new Set(conflicts.map(({ manager }) => manager))].sort()
   const lines = managers.flatMap((manager) => [

@@ -17,7 +17,8 @@ export function merge(schema: Schema, live: Maybe, config: Maybe): Maybe {
 }
 
 function isHollow(value: Json): boolean {
-  return value === null || (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0)
+  return value === null ||
+    (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0)
 }
 
 function mergeMaps(schema: Schema, live: JsonObject, config: JsonObject): JsonObject {
@@ -88,9 +89,12 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
 export function removeFields(schema: Schema, value: Maybe, set: FieldSet): Maybe {
   if (isEmpty(set)) return value
   switch (shapeOf(schema, value)) {
-    case 'leaf': return Array.isArray(value) || isObject(value) ? undefined : value
-    case 'map': return removeFromMap(schema, value as JsonObject, set)
-    case 'list': return removeFromList(schema, value as Json[], set)
+    case 'leaf':
+      return Array.isArray(value) || isObject(value) ? undefined : value
+    case 'map':
+      return removeFromMap(schema, value as JsonObject, set)
+    case 'list':
+      return removeFromList(schema, value as Json[], set)
   }
 }
 

@@ -47,7 +47,9 @@ export function isNamedField(schema: Schema, name: string): boolean {
 export function itemElement(schema: Schema, item: Json): string {
   const target = resolve(schema)
   if (target['x-kubernetes-list-type'] === 'set') {
-    if (isObject(item) || item === null) throw new UntypableError('associative list without keys has an element that\'s a map type')
+    if (isObject(item) || item === null) {
+      throw new UntypableError("associative list without keys has an element that's a map type")
+    }
     return `v:${JSON.stringify(item)}`
   }
   const keys = target['x-kubernetes-list-map-keys'] ?? []
@@ -77,12 +79,14 @@ export class UntypableError extends Error {
 /** What is wrong with the lists of an applied configuration: items without their keys, items stated twice. */
 export function listProblems(schema: Schema, value: Maybe, path: readonly string[] = []): string[] {
   switch (shapeOf(schema, value)) {
-    case 'leaf': return []
+    case 'leaf':
+      return []
     case 'map':
       return Object.entries(value as JsonObject).flatMap(
         ([name, child]) => listProblems(below(schema, name), child, [...path, `f:${name}`]),
       )
-    case 'list': return itemProblems(schema, value as Json[], path)
+    case 'list':
+      return itemProblems(schema, value as Json[], path)
   }
 }
 

@@ -41,10 +41,19 @@ export interface Typing {
 }
 
 /** Ownership after `manager` has written `after` over `before`. */
-export function afterUpdate(typing: Typing, before: JsonObject, after: JsonObject, owners: Owners, manager: string): Owners {
+export function afterUpdate(
+  typing: Typing,
+  before: JsonObject,
+  after: JsonObject,
+  owners: Owners,
+  manager: string,
+): Owners {
   const { owners: left, comparison } = settle(typing, before, after, owners, manager, true)
   const own = left.get(manager) ?? NOTHING
-  const set = exclude(union(difference(own, comparison.removed), union(comparison.modified, comparison.added)), typing.ignored)
+  const set = exclude(
+    union(difference(own, comparison.removed), union(comparison.modified, comparison.added)),
+    typing.ignored,
+  )
   if (isEmpty(set)) left.delete(manager)
   else left.set(manager, set)
   return left
@@ -56,7 +65,14 @@ export interface Applied {
   readonly owners: Owners
 }
 
-export function afterApply(typing: Typing, live: JsonObject, config: JsonObject, owners: Owners, manager: string, force: boolean): Applied {
+export function afterApply(
+  typing: Typing,
+  live: JsonObject,
+  config: JsonObject,
+  owners: Owners,
+  manager: string,
+  force: boolean,
+): Applied {
   const { schema } = typing
   const merged = merge(schema, live, config) as JsonObject
   const last = owners.get(manager)
@@ -68,14 +84,23 @@ export function afterApply(typing: Typing, live: JsonObject, config: JsonObject,
 
 /** Takes from the other managers what changes under them; without force that is an error. */
 function settle(
-  { schema, ignored }: Typing, before: JsonObject, after: JsonObject, owners: Owners, manager: string, force: boolean,
+  { schema, ignored }: Typing,
+  before: JsonObject,
+  after: JsonObject,
+  owners: Owners,
+  manager: string,
+  force: boolean,
 ): { owners: Owners; comparison: Comparison } {
   const whole = compare(schema, before, after)
   const comparison = {
-    added: exclude(whole.added, ignored), modified: exclude(whole.modified, ignored), removed: exclude(whole.removed, ignored),
+    added: exclude(whole.added, ignored),
+    modified: exclude(whole.modified, ignored),
+    removed: exclude(whole.removed, ignored),
   }
   const written = union(comparison.modified, comparison.added)
-  const conflicts = [...owners].filter(([other]) => other !== manager).map(([other, set]) => [other, intersection(set, written)] as const)
+  const conflicts = [...owners].filter(([other]) => other !== manager).map(([other, set]) =>
+    [other, intersection(set, written)] as const
+  )
     .filter(([, set]) => !isEmpty(set))
   if (!force && conflicts.length > 0) {
     throw new ConflictsError(conflicts.flatMap(([other, set]) => paths(set).map((path) => ({ manager: other, path }))))

@@ -55,8 +55,10 @@ export const APPS_RULES: Readonly<Record<string, Partial<Rules>>> = {
         strategy['rollingUpdate'] = rolling
       }
       const retention = (isObject(
-        spec['persistentVolumeClaimRetentionPolicy'],
-      ) ? spec['persistentVolumeClaimRetentionPolicy'] : {}) as JsonObject
+          spec['persistentVolumeClaimRetentionPolicy'],
+        )
+        ? spec['persistentVolumeClaimRetentionPolicy']
+        : {}) as JsonObject
       retention['whenDeleted'] ??= 'Retain'
       retention['whenScaled'] ??= 'Retain'
       spec['persistentVolumeClaimRetentionPolicy'] = retention
@@ -80,9 +82,13 @@ export const APPS_RULES: Readonly<Record<string, Partial<Rules>>> = {
         strategy['rollingUpdate'] = rolling
       }
     },
-    prepareCreate: (set) => void (set['status'] = {
-      currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0,
-    }),
+    prepareCreate: (set) =>
+      void (set['status'] = {
+        currentNumberScheduled: 0,
+        numberMisscheduled: 0,
+        desiredNumberScheduled: 0,
+        numberReady: 0,
+      }),
     statusKeepsLabels: true,
     validate: (set, old) => workloadFaults(set, old, true),
   },
@@ -107,28 +113,41 @@ export function workloadFaults(object: ApiObject, old: ApiObject | undefined, ke
   if (!isObject(selector)) faults.push(fault.required('spec.selector'))
   else {
     faults.push(...selectorFaults(selector, 'spec.selector'))
-    if (Object.keys(selector).length === 0) faults.push(
-      fault.invalid('spec.selector', selector, `empty selector is invalid for ${object.kind.toLowerCase()}`),
-    )
+    if (Object.keys(selector).length === 0) {
+      faults.push(
+        fault.invalid('spec.selector', selector, `empty selector is invalid for ${object.kind.toLowerCase()}`),
+      )
+    }
   }
   if (!isObject(selector) || !selectorMatches(selector, labels)) {
-    faults.push(fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'))
+    faults.push(
+      fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'),
+    )
   }
   faults.push(...labelFaults(isObject(labels) ? labels : undefined, 'spec.template.metadata.labels'))
   faults.push(...podSpecFaults((at(spec, 'template', 'spec') ?? {}) as JsonObject, 'spec.template.spec', ['Always']))
-  if (old && keepsSelector && !jsonEqual(selector, at(old, 'spec', 'selector'))) faults.push(immutable('spec.selector', selector))
+  if (old && keepsSelector && !jsonEqual(selector, at(old, 'spec', 'selector'))) {
+    faults.push(immutable('spec.selector', selector))
+  }
   if (old && !keepsSelector) faults.push(...statefulChangeFaults(spec, (old['spec'] ?? {}) as JsonObject))
   return faults
 }
 
 const STATEFUL_MUTABLE: readonly string[] = [
-  'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy', 'minReadySeconds',
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
 ]
 
 function statefulChangeFaults(spec: JsonObject, old: JsonObject): Cause[] {
-  const fixed = (value: JsonObject): JsonObject => Object.fromEntries(
-    Object.entries(value).filter(([name]) => !STATEFUL_MUTABLE.includes(name)),
-  )
+  const fixed = (value: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(value).filter(([name]) => !STATEFUL_MUTABLE.includes(name)),
+    )
   if (jsonEqual(fixed(spec), fixed(old))) return []
   const names = "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', " +
     "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds'"
@@ -138,9 +157,11 @@ function statefulChangeFaults(spec: JsonObject, old: JsonObject): Cause[] {
 function strategyFaults(deployment: ApiObject): Cause[] {
   const strategy = at(deployment, 'spec', 'strategy')
   const type = at(strategy, 'type')
-  if (type !== 'RollingUpdate' && type !== 'Recreate') return [
-    fault.notSupported('spec.strategy.type', type, ['Recreate', 'RollingUpdate']),
-  ]
+  if (type !== 'RollingUpdate' && type !== 'Recreate') {
+    return [
+      fault.notSupported('spec.strategy.type', type, ['Recreate', 'RollingUpdate']),
+    ]
+  }
   if (type === 'Recreate' && at(strategy, 'rollingUpdate') !== undefined) {
     return [fault.forbidden('spec.strategy.rollingUpdate', "may not be specified when strategy `type` is 'Recreate'")]
   }
@@ -148,7 +169,9 @@ function strategyFaults(deployment: ApiObject): Cause[] {
   if (isZero(at(strategy, 'rollingUpdate', 'maxUnavailable')) && isZero(at(strategy, 'rollingUpdate', 'maxSurge'))) {
     return [
       fault.invalid(
-        'spec.strategy.rollingUpdate.maxUnavailable', at(strategy, 'rollingUpdate', 'maxUnavailable'), 'may not be 0 when `maxSurge` is 0',
+        'spec.strategy.rollingUpdate.maxUnavailable',
+        at(strategy, 'rollingUpdate', 'maxUnavailable'),
+        'may not be 0 when `maxSurge` is 0',
       ),
     ]
   }

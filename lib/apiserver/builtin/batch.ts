@@ -63,7 +63,11 @@ function select(job: ApiObject, spec: JsonObject): void {
   const metadata = (isObject(template['metadata']) ? template['metadata'] : {}) as JsonObject
   const labels = isObject(metadata['labels']) ? metadata['labels'] : {}
   metadata['labels'] = {
-    ...labels, 'batch.kubernetes.io/controller-uid': uid!, 'batch.kubernetes.io/job-name': name!, 'controller-uid': uid!, 'job-name': name!,
+    ...labels,
+    'batch.kubernetes.io/controller-uid': uid!,
+    'batch.kubernetes.io/job-name': name!,
+    'controller-uid': uid!,
+    'job-name': name!,
   }
   template['metadata'] = metadata
   spec['selector'] ??= { matchLabels: { 'batch.kubernetes.io/controller-uid': uid! } }
@@ -72,17 +76,25 @@ function select(job: ApiObject, spec: JsonObject): void {
 function jobFaults(job: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = job['spec'] as JsonObject
   const faults = templateFaults(at(spec, 'template', 'spec'), 'spec.template.spec')
-  for (const name of ['parallelism', 'completions', 'backoffLimit', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished']) {
-    if (Number(spec[name] ?? 0) < 0) faults.push(fault.invalid(`spec.${name}`, spec[name], 'must be greater than or equal to 0'))
+  for (
+    const name of ['parallelism', 'completions', 'backoffLimit', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished']
+  ) {
+    if (Number(spec[name] ?? 0) < 0) {
+      faults.push(
+        fault.invalid(`spec.${name}`, spec[name], 'must be greater than or equal to 0'),
+      )
+    }
   }
   if (!old) return faults
   const before = old['spec'] as JsonObject
   for (const name of ['completions', 'selector', 'completionMode', 'backoffLimitPerIndex', 'podFailurePolicy']) {
     if (!jsonEqual(spec[name], before[name])) faults.push(immutable(`spec.${name}`, spec[name] ?? null))
   }
-  if (before['suspend'] !== true && !jsonEqual(spec['template'], before['template'])) faults.push(
-    immutable('spec.template', spec['template']),
-  )
+  if (before['suspend'] !== true && !jsonEqual(spec['template'], before['template'])) {
+    faults.push(
+      immutable('spec.template', spec['template']),
+    )
+  }
   return faults
 }
 
@@ -90,9 +102,11 @@ function templateFaults(template: unknown, path: string): Cause[] {
   const spec = isObject(template) ? template : {}
   const faults = podSpecFaults({ ...spec, restartPolicy: 'Never' }, path)
   if (spec['restartPolicy'] !== 'OnFailure' && spec['restartPolicy'] !== 'Never') {
-    faults.push(spec['restartPolicy'] === 'Always'
-      ? fault.notSupported(`${path}.restartPolicy`, 'Always', ['OnFailure', 'Never'])
-      : fault.required(`${path}.restartPolicy`, 'valid values: "OnFailure", "Never"'))
+    faults.push(
+      spec['restartPolicy'] === 'Always'
+        ? fault.notSupported(`${path}.restartPolicy`, 'Always', ['OnFailure', 'Never'])
+        : fault.required(`${path}.restartPolicy`, 'valid values: "OnFailure", "Never"'),
+    )
   }
   return faults
 }
@@ -104,8 +118,15 @@ function cronFaults(cron: ApiObject): Cause[] {
   else if (!/^(@\w+( \S+)?|\S+( \S+){4})$/.test(String(spec['schedule']).trim().replace(/\s+/g, ' '))) {
     const fields = String(spec['schedule']).trim().split(/\s+/)
     faults.push(
-      fault.invalid('spec.schedule', spec['schedule'], `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`),
+      fault.invalid(
+        'spec.schedule',
+        spec['schedule'],
+        `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`,
+      ),
     )
   }
-  return [...faults, ...templateFaults(at(spec, 'jobTemplate', 'spec', 'template', 'spec'), 'spec.jobTemplate.spec.template.spec')]
+  return [
+    ...faults,
+    ...templateFaults(at(spec, 'jobTemplate', 'spec', 'template', 'spec'), 'spec.jobTemplate.spec.template.spec'),
+  ]
 }

@@ -21,7 +21,10 @@ export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
     prepareCreate(namespace) {
       const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
       const finalizers = Array.isArray(spec['finalizers']) ? spec['finalizers'] : []
-      namespace['spec'] = { ...spec, finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] }
+      namespace['spec'] = {
+        ...spec,
+        finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'],
+      }
       namespace['status'] = { phase: 'Active' }
     },
     prepareUpdate(namespace, old) {
@@ -65,16 +68,22 @@ export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
       return old ? [...faults, ...podChangeFaults(pod, old)] : faults
     },
     // A pod that no node has taken goes at once.
-    gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName') ? requested ?? Number(
-      at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30,
-    ) : 0),
+    gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName')
+      ? requested ?? Number(
+        at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30,
+      )
+      : 0),
     fields: (pod) => ({
-      'spec.nodeName': String(at(pod, 'spec', 'nodeName') ?? ''), 'spec.restartPolicy': String(at(pod, 'spec', 'restartPolicy') ?? ''),
-      'spec.schedulerName': String(at(pod, 'spec', 'schedulerName') ?? ''), 'spec.serviceAccountName': String(
+      'spec.nodeName': String(at(pod, 'spec', 'nodeName') ?? ''),
+      'spec.restartPolicy': String(at(pod, 'spec', 'restartPolicy') ?? ''),
+      'spec.schedulerName': String(at(pod, 'spec', 'schedulerName') ?? ''),
+      'spec.serviceAccountName': String(
         at(pod, 'spec', 'serviceAccountName') ?? '',
       ),
-      'spec.hostNetwork': String(at(pod, 'spec', 'hostNetwork') ?? false), 'status.phase': String(at(pod, 'status', 'phase') ?? ''),
-      'status.podIP': String(at(pod, 'status', 'podIP') ?? ''), 'status.nominatedNodeName': String(
+      'spec.hostNetwork': String(at(pod, 'spec', 'hostNetwork') ?? false),
+      'status.phase': String(at(pod, 'status', 'phase') ?? ''),
+      'status.podIP': String(at(pod, 'status', 'podIP') ?? ''),
+      'status.nominatedNodeName': String(
         at(pod, 'status', 'nominatedNodeName') ?? '',
       ),
     }),
@@ -93,20 +102,28 @@ const MAX_SECRET_BYTES = 1024 * 1024
 
 function dataKeyFaults(data: Json | undefined, path: string): Cause[] {
   return Object.keys(isObject(data) ? data : {}).filter((key) => !KEY.test(key) || key.length > 253)
-    .map((key) => fault.invalid(`${path}[${key}]`, key, key.length > 253 ? 'must be no more than 253 characters' : KEY_MESSAGE))
+    .map((key) =>
+      fault.invalid(`${path}[${key}]`, key, key.length > 253 ? 'must be no more than 253 characters' : KEY_MESSAGE)
+    )
 }
 
 function configMapFaults(map: ApiObject, old: ApiObject | undefined): Cause[] {
   const faults = [...dataKeyFaults(map['data'], 'data'), ...dataKeyFaults(map['binaryData'], 'binaryData')]
-  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MAX_SECRET_BYTES) faults.push(fault.tooLong('', MAX_SECRET_BYTES))
+  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MAX_SECRET_BYTES) {
+    faults.push(fault.tooLong('', MAX_SECRET_BYTES))
+  }
   if (old?.['immutable'] === true) faults.push(...immutableDataFaults(map, old, ['data', 'binaryData']))
   return faults
 }
 
 function immutableDataFaults(object: ApiObject, old: ApiObject, fields: readonly string[]): Cause[] {
-  const faults = object['immutable'] === true ? [] : [fault.forbidden('immutable', 'field is immutable when `immutable` is set')]
+  const faults = object['immutable'] === true
+    ? []
+    : [fault.forbidden('immutable', 'field is immutable when `immutable` is set')]
   for (const name of fields) {
-    if (!jsonEqual(object[name], old[name])) faults.push(fault.forbidden(name, 'field is immutable when `immutable` is set'))
+    if (!jsonEqual(object[name], old[name])) {
+      faults.push(fault.forbidden(name, 'field is immutable when `immutable` is set'))
+    }
   }
   return faults
 }
@@ -130,7 +147,9 @@ function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
   if (old && secret['type'] !== old['type']) faults.push(immutable('type', secret['type']))
   if (old?.['immutable'] === true) faults.push(...immutableDataFaults(secret, old, ['data']))
   if (secret['type'] === 'kubernetes.io/tls') {
-    for (const key of ['tls.crt', 'tls.key']) if (at(secret, 'data', key) === undefined) faults.push(fault.required(`data[${key}]`))
+    for (const key of ['tls.crt', 'tls.key']) {
+      if (at(secret, 'data', key) === undefined) faults.push(fault.required(`data[${key}]`))
+    }
   }
   return faults
 }
@@ -138,9 +157,11 @@ function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
 function qosClass(pod: ApiObject): string {
   const containers = (at(pod, 'spec', 'containers') ?? []) as JsonObject[]
   const resources = containers.map((container) => container['resources'])
-  const limited = resources.every((each) => at(each, 'limits', 'cpu') !== undefined && at(each, 'limits', 'memory') !== undefined &&
+  const limited = resources.every((each) =>
+    at(each, 'limits', 'cpu') !== undefined && at(each, 'limits', 'memory') !== undefined &&
     jsonEqual(at(each, 'limits', 'cpu'), at(each, 'requests', 'cpu') ?? at(each, 'limits', 'cpu')) &&
-    jsonEqual(at(each, 'limits', 'memory'), at(each, 'requests', 'memory') ?? at(each, 'limits', 'memory')))
+    jsonEqual(at(each, 'limits', 'memory'), at(each, 'requests', 'memory') ?? at(each, 'limits', 'memory'))
+  )
   if (limited && containers.length > 0) return 'Guaranteed'
   const any = resources.some((each) => isObject(at(each, 'requests')) || isObject(at(each, 'limits')))
   return any ? 'Burstable' : 'BestEffort'
@@ -150,17 +171,28 @@ function qosClass(pod: ApiObject): string {
 function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
   const rest = (object: ApiObject): JsonObject => {
     const spec = clone((object['spec'] ?? {}) as JsonObject)
-    for (const name of [
-      'activeDeadlineSeconds', 'terminationGracePeriodSeconds', 'tolerations', 'schedulingGates', 'nodeSelector', 'affinity',
-    ]) delete spec[name]
+    for (
+      const name of [
+        'activeDeadlineSeconds',
+        'terminationGracePeriodSeconds',
+        'tolerations',
+        'schedulingGates',
+        'nodeSelector',
+        'affinity',
+      ]
+    ) delete spec[name]
     for (const name of ['containers', 'initContainers']) {
       for (const container of (spec[name] ?? []) as JsonObject[]) delete container['image']
     }
     return spec
   }
   if (jsonEqual(rest(pod), rest(old))) return []
-  return [fault.forbidden('spec',
-    'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
-    '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` ' +
-    '(allow it to be set to 1 if it was previously negative)')]
+  return [
+    fault.forbidden(
+      'spec',
+      'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
+        '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` ' +
+        '(allow it to be set to 1 if it was previously negative)',
+    ),
+  ]
 }

@@ -5,8 +5,13 @@ import { type Cause, fault } from '../http/status.ts'
 
 /** The names of a field in the core form and in that of events.k8s.io, where they differ. */
 const NAMES: readonly (readonly [string, string])[] = [
-  ['involvedObject', 'regarding'], ['message', 'note'], ['source', 'deprecatedSource'], ['firstTimestamp', 'deprecatedFirstTimestamp'],
-  ['lastTimestamp', 'deprecatedLastTimestamp'], ['count', 'deprecatedCount'], ['reportingComponent', 'reportingController'],
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+  ['reportingComponent', 'reportingController'],
 ]
 
 export const EVENT_RULES: Readonly<Record<string, Partial<Rules>>> = {
@@ -52,10 +57,16 @@ function eventFields(event: ApiObject, about: Json | undefined, component: strin
   const source = component || String(event['reportingComponent'] ?? event['reportingController'] ?? '')
   return {
     'involvedObject.kind': of('kind'),
-    'involvedObject.namespace': of('namespace'), 'involvedObject.name': of('name'), 'involvedObject.uid': of('uid'),
+    'involvedObject.namespace': of('namespace'),
+    'involvedObject.name': of('name'),
+    'involvedObject.uid': of('uid'),
     'involvedObject.apiVersion': of('apiVersion'),
-    'involvedObject.resourceVersion': of('resourceVersion'), 'involvedObject.fieldPath': of('fieldPath'),
-    reason: String(event['reason'] ?? ''), reportingComponent: source, source, type: String(event['type'] ?? ''),
+    'involvedObject.resourceVersion': of('resourceVersion'),
+    'involvedObject.fieldPath': of('fieldPath'),
+    reason: String(event['reason'] ?? ''),
+    reportingComponent: source,
+    source,
+    type: String(event['type'] ?? ''),
   }
 }
 
@@ -77,6 +88,8 @@ function newFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
   if (old) return faults
   if (!event['eventTime']) faults.push(fault.required('eventTime'))
   for (const name of REQUIRED) if (!event[name]) faults.push(fault.required(name))
-  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') faults.push(fault.invalid('type', event['type'] ?? '', ''))
+  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') {
+    faults.push(fault.invalid('type', event['type'] ?? '', ''))
+  }
   return faults
 }

@@ -11,7 +11,12 @@ import { type Cause, fault } from '../http/status.ts'
 /** The faults of a new status of a Job. */
 export function jobStatusFaults(job: ApiObject, old: ApiObject): Cause[] {
   const [status, before] = [statusOf(job), statusOf(old)]
-  return [...countFaults(status), ...podFaults(status), ...stateFaults(job, status, before), ...changeFaults(job, status, before)]
+  return [
+    ...countFaults(status),
+    ...podFaults(status),
+    ...stateFaults(job, status, before),
+    ...changeFaults(job, status, before),
+  ]
 }
 
 const statusOf = (job: ApiObject): JsonObject => (isObject(job['status']) ? job['status'] : {})
@@ -28,13 +33,15 @@ function countFaults(status: JsonObject): Cause[] {
 /** No pod may be counted twice. */
 function podFaults(status: JsonObject): Cause[] {
   const seen = new Set<string>()
-  return (['succeeded', 'failed'] as const).flatMap((list) => uncounted(status, list).flatMap((uid, index) => {
-    const path = `status.uncountedTerminatedPods.${list}[${index}]`
-    if (uid === '') return [fault.invalid(path, uid, 'must not be empty')]
-    if (seen.has(uid)) return [fault.duplicate(path, uid)]
-    seen.add(uid)
-    return []
-  }))
+  return (['succeeded', 'failed'] as const).flatMap((list) =>
+    uncounted(status, list).flatMap((uid, index) => {
+      const path = `status.uncountedTerminatedPods.${list}[${index}]`
+      if (uid === '') return [fault.invalid(path, uid, 'must not be empty')]
+      if (seen.has(uid)) return [fault.duplicate(path, uid)]
+      seen.add(uid)
+      return []
+    })
+  )
 }
 
 function uncounted(status: JsonObject, list: 'succeeded' | 'failed'): string[] {
@@ -44,30 +51,43 @@ function uncounted(status: JsonObject, list: 'succeeded' | 'failed'): string[] {
 
 function has(status: JsonObject, type: string, value = 'True'): boolean {
   const { conditions } = status
-  return Array.isArray(conditions) && conditions.some((each) => isObject(each) && each['type'] === type && each['status'] === value)
+  return Array.isArray(conditions) &&
+    conditions.some((each) => isObject(each) && each['type'] === type && each['status'] === value)
 }
 
 const isFinished = (status: JsonObject): boolean => has(status, 'Complete') || has(status, 'Failed')
 
 /** The server names no value beside the conditions. */
-const conditionFault = (what: string): Cause => ({ ...fault.invalid('status.conditions', '', ''), message: `Invalid value: ${what}` })
+const conditionFault = (what: string): Cause => ({
+  ...fault.invalid('status.conditions', '', ''),
+  message: `Invalid value: ${what}`,
+})
 
 /** What must hold of a status by itself. */
 function stateFaults(job: ApiObject, status: JsonObject, before: JsonObject): Cause[] {
   const faults: Cause[] = []
   const changed = (...names: readonly string[]): boolean => names.some((name) => !jsonEqual(status[name], before[name]))
-  const switched = (...types: readonly string[]): boolean => types.some((type) => has(status, type) !== has(before, type))
+  const switched = (...types: readonly string[]): boolean =>
+    types.some((type) => has(status, type) !== has(before, type))
   const [complete, failed, finished] = [has(status, 'Complete'), has(status, 'Failed'), isFinished(status)]
   const [criteriaMet, failureTarget] = [has(status, 'SuccessCriteriaMet'), has(status, 'FailureTarget')]
   const finishes = finished !== isFinished(before)
   const { completionTime, startTime, completedIndexes, failedIndexes } = status
-  if (switched('Complete', 'Failed') && complete && failed) faults.push(conditionFault('cannot set Complete=True and Failed=true conditions'))
+  if (switched('Complete', 'Failed') && complete && failed) {
+    faults.push(conditionFault('cannot set Complete=True and Failed=true conditions'))
+  }
   if (switched('Complete', 'FailureTarget') && complete && failureTarget) {
     faults.push(conditionFault('cannot set Complete=True and FailureTarget=true conditions'))
   }
   if (switched('Complete') || changed('completionTime')) {
     if (completionTime !== undefined && !complete) {
-      faults.push(fault.invalid('status.completionTime', completionTime, 'cannot set completionTime when there is no Complete=True condition'))
+      faults.push(
+        fault.invalid(
+          'status.completionTime',
+          completionTime,
+          'cannot set completionTime when there is no Complete=True condition',
+        ),
+      )
     }
     if (completionTime === undefined && complete) {
       faults.push(fault.required('status.completionTime', 'completionTime is required for Complete jobs'))
@@ -88,15 +108,37 @@ function stateFaults(job: ApiObject, status: JsonObject, before: JsonObject): Ca
   if ((finishes || changed('startTime')) && finished && startTime === undefined && !isSuspendedEmpty(job)) {
     faults.push(fault.required('status.startTime', 'startTime is required for finished job'))
   }
-  if ((finishes || changed('uncountedTerminatedPods')) && finished && (['succeeded', 'failed'] as const).some((list) => uncounted(status, list).length > 0)) {
-    const value = { Succeeded: at(status, 'uncountedTerminatedPods', 'succeeded') ?? null, Failed: at(status, 'uncountedTerminatedPods', 'failed') ?? null }
+  if (
+    (finishes || changed('uncountedTerminatedPods')) && finished &&
+    (['succeeded', 'failed'] as const).some((list) => uncounted(status, list).length > 0)
+  ) {
+    const value = {
+      Succeeded: at(status, 'uncountedTerminatedPods', 'succeeded') ?? null,
+      Failed: at(status, 'uncountedTerminatedPods', 'failed') ?? null,
+    }
     faults.push(fault.invalid('status.uncountedTerminatedPods', value, 'must be empty for finished job'))
   }
-  if (changed('completedIndexes') && completedIndexes !== undefined && at(job, 'spec', 'completionMode') !== 'Indexed') {
-    faults.push(fault.invalid('status.completedIndexes', completedIndexes, 'cannot set non-empty completedIndexes when non-indexed completion mode'))
+  if (
+    changed('completedIndexes') && completedIndexes !== undefined && at(job, 'spec', 'completionMode') !== 'Indexed'
+  ) {
+    faults.push(
+      fault.invalid(
+        'status.completedIndexes',
+        completedIndexes,
+        'cannot set non-empty completedIndexes when non-indexed completion mode',
+      ),
+    )
   }
-  if (changed('failedIndexes') && failedIndexes !== undefined && at(job, 'spec', 'backoffLimitPerIndex') === undefined) {
-    faults.push(fault.invalid('status.failedIndexes', failedIndexes, 'cannot set non-null failedIndexes when backoffLimitPerIndex is null'))
+  if (
+    changed('failedIndexes') && failedIndexes !== undefined && at(job, 'spec', 'backoffLimitPerIndex') === undefined
+  ) {
+    faults.push(
+      fault.invalid(
+        'status.failedIndexes',
+        failedIndexes,
+        'cannot set non-null failedIndexes when backoffLimitPerIndex is null',
+      ),
+    )
   }
   if ((finishes || changed('terminating')) && finished && count(status, 'terminating') > 0) {
     faults.push(fault.invalid('status.terminating', status['terminating'], 'terminating>0 is invalid for finished job'))
@@ -104,8 +146,12 @@ function stateFaults(job: ApiObject, status: JsonObject, before: JsonObject): Ca
   if (changed('ready', 'active') && status['ready'] !== undefined && count(status, 'ready') > count(status, 'active')) {
     faults.push(fault.invalid('status.ready', status['ready'], 'cannot set more ready pods than active'))
   }
-  if (criteriaMet && failed) faults.push(conditionFault('cannot set SuccessCriteriaMet=True and Failed=true conditions'))
-  if (criteriaMet && failureTarget) faults.push(conditionFault('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions'))
+  if (criteriaMet && failed) {
+    faults.push(conditionFault('cannot set SuccessCriteriaMet=True and Failed=true conditions'))
+  }
+  if (criteriaMet && failureTarget) {
+    faults.push(conditionFault('cannot set SuccessCriteriaMet=True and FailureTarget=true conditions'))
+  }
   return faults
 }
 
@@ -122,19 +168,29 @@ function isBefore(time: unknown, other: unknown): boolean {
 function changeFaults(job: ApiObject, status: JsonObject, before: JsonObject): Cause[] {
   const faults: Cause[] = []
   for (const type of ['Failed', 'Complete', 'FailureTarget']) {
-    if (has(before, type) && !has(status, type)) faults.push(conditionFault(`cannot disable the terminal ${type}=True condition`))
+    if (has(before, type) && !has(status, type)) {
+      faults.push(conditionFault(`cannot disable the terminal ${type}=True condition`))
+    }
   }
   const decreases = (name: string): boolean => count(status, name) < count(before, name)
-  if (decreases('failed')) faults.push(fault.invalid('status.failed', count(status, 'failed'), 'cannot decrease the failed counter'))
+  if (decreases('failed')) {
+    faults.push(fault.invalid('status.failed', count(status, 'failed'), 'cannot decrease the failed counter'))
+  }
   if (decreases('succeeded') && !mayShrink(job)) {
     faults.push(fault.invalid('status.succeeded', count(status, 'succeeded'), 'cannot decrease the succeeded counter'))
   }
   const { completionTime, startTime } = status
-  if (completionTime !== undefined && before['completionTime'] !== undefined && completionTime !== before['completionTime']) {
+  if (
+    completionTime !== undefined && before['completionTime'] !== undefined &&
+    completionTime !== before['completionTime']
+  ) {
     faults.push(fault.invalid('status.completionTime', completionTime, 'field is immutable'))
   }
   const resumes = has(before, 'Suspended') && has(status, 'Suspended', 'False')
-  if (before['startTime'] !== undefined && startTime !== before['startTime'] && at(job, 'spec', 'suspend') !== true && !resumes) {
+  if (
+    before['startTime'] !== undefined && startTime !== before['startTime'] && at(job, 'spec', 'suspend') !== true &&
+    !resumes
+  ) {
     faults.push(fault.invalid('status.startTime', startTime ?? null, 'field is immutable for unsuspended job once set'))
   }
   if (has(before, 'SuccessCriteriaMet') && !has(status, 'SuccessCriteriaMet')) {
@@ -148,5 +204,6 @@ function changeFaults(job: ApiObject, status: JsonObject, before: JsonObject): C
 
 /** An indexed job with as many completions as parallel pods can be scaled down, and forgets what succeeded beyond. */
 function mayShrink(job: ApiObject): boolean {
-  return at(job, 'spec', 'completionMode') === 'Indexed' && at(job, 'spec', 'completions') === at(job, 'spec', 'parallelism')
+  return at(job, 'spec', 'completionMode') === 'Indexed' &&
+    at(job, 'spec', 'completions') === at(job, 'spec', 'parallelism')
 }

@@ -18,38 +18,59 @@ interface Row {
 /** group/version, the prefix of its definitions, and its kinds: `Kind plural scope shortNames categories`. */
 const TABLE: readonly (readonly [string, string, readonly string[]])[] = [
   ['v1', 'core.v1', [
-    'ConfigMap configmaps N cm', 'Endpoints endpoints N ep', 'Event events N ev', 'LimitRange limitranges N limits',
+    'ConfigMap configmaps N cm',
+    'Endpoints endpoints N ep',
+    'Event events N ev',
+    'LimitRange limitranges N limits',
     'Namespace namespaces C ns',
-    'Node nodes C no', 'PersistentVolume persistentvolumes C pv', 'PersistentVolumeClaim persistentvolumeclaims N pvc', 'Pod pods N po all',
-    'ResourceQuota resourcequotas N quota', 'Secret secrets N', 'ServiceAccount serviceaccounts N sa', 'Service services N svc all',
+    'Node nodes C no',
+    'PersistentVolume persistentvolumes C pv',
+    'PersistentVolumeClaim persistentvolumeclaims N pvc',
+    'Pod pods N po all',
+    'ResourceQuota resourcequotas N quota',
+    'Secret secrets N',
+    'ServiceAccount serviceaccounts N sa',
+    'Service services N svc all',
   ]],
   ['apps/v1', 'apps.v1', [
-    'ControllerRevision controllerrevisions N', 'DaemonSet daemonsets N ds all', 'Deployment deployments N deploy all',
-    'ReplicaSet replicasets N rs all', 'StatefulSet statefulsets N sts all',
+    'ControllerRevision controllerrevisions N',
+    'DaemonSet daemonsets N ds all',
+    'Deployment deployments N deploy all',
+    'ReplicaSet replicasets N rs all',
+    'StatefulSet statefulsets N sts all',
   ]],
   ['batch/v1', 'batch.v1', ['CronJob cronjobs N cj all', 'Job jobs N - all']],
   ['coordination.k8s.io/v1', 'coordination.v1', ['Lease leases N']],
   ['discovery.k8s.io/v1', 'discovery.v1', ['EndpointSlice endpointslices N']],
   ['events.k8s.io/v1', 'events.v1', ['Event events N ev']],
   [
-    'networking.k8s.io/v1', 'networking.v1',
+    'networking.k8s.io/v1',
+    'networking.v1',
     ['Ingress ingresses N ing', 'IngressClass ingressclasses C', 'NetworkPolicy networkpolicies N netpol'],
   ],
   ['policy/v1', 'policy.v1', ['PodDisruptionBudget poddisruptionbudgets N pdb']],
   ['rbac.authorization.k8s.io/v1', 'rbac.v1', [
-    'ClusterRoleBinding clusterrolebindings C', 'ClusterRole clusterroles C', 'RoleBinding rolebindings N', 'Role roles N',
+    'ClusterRoleBinding clusterrolebindings C',
+    'ClusterRole clusterroles C',
+    'RoleBinding rolebindings N',
+    'Role roles N',
   ]],
   ['scheduling.k8s.io/v1', 'scheduling.v1', ['PriorityClass priorityclasses C pc']],
   ['storage.k8s.io/v1', 'storage.v1', ['StorageClass storageclasses C sc']],
-  ['apiextensions.k8s.io/v1', 'apiextensions.v1', ['CustomResourceDefinition customresourcedefinitions C crd,crds api-extensions']],
+  ['apiextensions.k8s.io/v1', 'apiextensions.v1', [
+    'CustomResourceDefinition customresourcedefinitions C crd,crds api-extensions',
+  ]],
 ]
 
 const SCALABLE: readonly string[] = ['deployments', 'replicasets', 'statefulsets']
 
-const SCALE: ScalePaths = { specReplicas: ['spec', 'replicas'], statusReplicas: ['status', 'replicas'], selector: ['spec', 'selector'] }
+const SCALE: ScalePaths = {
+  specReplicas: ['spec', 'replicas'],
+  statusReplicas: ['status', 'replicas'],
+  selector: ['spec', 'selector'],
+}
 
 const ORDINARY: Rules = { nameRule: 'subdomain', generation: false, createOnUpdate: false, unconditionalUpdate: true }
-
 
 /** All built-in kinds. */
 export function builtinKinds(): readonly Kind[] {
@@ -60,8 +81,14 @@ function parseRow(groupVersion: string, prefix: string, text: string): Row {
   const [kind, plural, scope, shortNames = '', categories = ''] = text.split(' ')
   const [group, version] = groupVersion.includes('/') ? groupVersion.split('/') as [string, string] : ['', groupVersion]
   return {
-    group, version, kind: kind!, plural: plural!, definition: `${prefix}.${kind}`, namespaced: scope === 'N',
-    shortNames: shortNames && shortNames !== '-' ? shortNames.split(',') : [], categories: categories ? categories.split(',') : [],
+    group,
+    version,
+    kind: kind!,
+    plural: plural!,
+    definition: `${prefix}.${kind}`,
+    namespaced: scope === 'N',
+    shortNames: shortNames && shortNames !== '-' ? shortNames.split(',') : [],
+    categories: categories ? categories.split(',') : [],
   }
 }
 
@@ -70,10 +97,14 @@ function kindOf(row: Row): Kind {
   const id = row.group ? `${row.plural}.${row.group}` : row.plural
   // Events of both groups are the same objects.
   const storage = row.plural === 'events' ? { id: 'events', apiVersion: 'v1', kind: 'Event' } : {
-    id, apiVersion: apiVersionOf(row), kind: row.kind,
+    id,
+    apiVersion: apiVersionOf(row),
+    kind: row.kind,
   }
   return {
-    ...row, schema, storage,
+    ...row,
+    schema,
+    storage,
     singular: row.kind.toLowerCase(),
     listKind: `${row.kind}List`,
     status: fieldSchema(schema, 'status') !== undefined,

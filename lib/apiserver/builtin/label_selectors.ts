@@ -12,13 +12,17 @@ export function selectorFaults(selector: JsonObject, path: string): Cause[] {
     const at = `${path}.matchExpressions[${index}]`
     const { operator, values } = requirement
     const count = Array.isArray(values) ? values.length : 0
-    if (!OPERATORS.includes(String(operator))) faults.push(fault.invalid(`${at}.operator`, operator, 'not a valid selector operator'))
-    else if ((operator === 'In' || operator === 'NotIn') && count === 0) faults.push(
-      fault.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"),
-    )
-    else if ((operator === 'Exists' || operator === 'DoesNotExist') && count > 0) faults.push(
-      fault.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
-    )
+    if (!OPERATORS.includes(String(operator))) {
+      faults.push(fault.invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+    } else if ((operator === 'In' || operator === 'NotIn') && count === 0) {
+      faults.push(
+        fault.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"),
+      )
+    } else if ((operator === 'Exists' || operator === 'DoesNotExist') && count > 0) {
+      faults.push(
+        fault.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+      )
+    }
   }
   return faults
 }
@@ -26,7 +30,8 @@ export function selectorFaults(selector: JsonObject, path: string): Cause[] {
 export function selectorMatches(selector: JsonObject, labels: Json | undefined): boolean {
   const all = isObject(labels) ? labels : {}
   const wanted = isObject(selector['matchLabels']) ? selector['matchLabels'] : {}
-  return Object.entries(wanted).every(([key, value]) => all[key] === value) && expressions(selector).every((each) => satisfies(each, all))
+  return Object.entries(wanted).every(([key, value]) => all[key] === value) &&
+    expressions(selector).every((each) => satisfies(each, all))
 }
 
 function expressions(selector: JsonObject): JsonObject[] {
@@ -38,10 +43,14 @@ function satisfies({ key, operator, values }: JsonObject, labels: JsonObject): b
   const value = labels[String(key)]
   const among = Array.isArray(values) && value !== undefined && values.includes(value)
   switch (operator) {
-    case 'In': return among
-    case 'NotIn': return !among
-    case 'Exists': return value !== undefined
-    default: return value === undefined
+    case 'In':
+      return among
+    case 'NotIn':
+      return !among
+    case 'Exists':
+      return value !== undefined
+    default:
+      return value === undefined
   }
 }
 
@@ -59,9 +68,13 @@ export function selectorText(selector: Json | undefined): string {
 
 function requirementText(key: string, operator: string, values: string): string {
   switch (operator) {
-    case 'In': return `${key} in (${values})`
-    case 'NotIn': return `${key} notin (${values})`
-    case 'Exists': return key
-    default: return `!${key}`
+    case 'In':
+      return `${key} in (${values})`
+    case 'NotIn':
+      return `${key} notin (${values})`
+    case 'Exists':
+      return key
+    default:
+      return `!${key}`
   }
 }

@@ -17,9 +17,11 @@ export const LEASE_RULES: Readonly<Record<string, Partial<Rules>>> = {
       if (typeof leaseTransitions === 'number' && leaseTransitions < 0) {
         faults.push(fault.invalid('spec.leaseTransitions', leaseTransitions, 'must be greater than or equal to 0'))
       }
-      if (at(spec, 'preferredHolder') && !at(spec, 'strategy')) faults.push(
-        fault.forbidden('spec.preferredHolder', 'may not be specified without `spec.strategy`'),
-      )
+      if (at(spec, 'preferredHolder') && !at(spec, 'strategy')) {
+        faults.push(
+          fault.forbidden('spec.preferredHolder', 'may not be specified without `spec.strategy`'),
+        )
+      }
       return faults
     },
   },

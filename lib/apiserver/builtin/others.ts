@@ -17,13 +17,20 @@ export const OTHER_RULES: Readonly<Record<string, Partial<Rules>>> = {
       }
     },
   },
-  'ingresses.networking.k8s.io': { generation: true, prepareCreate: (ingress) => void (ingress['status'] = { loadBalancer: {} }) },
+  'ingresses.networking.k8s.io': {
+    generation: true,
+    prepareCreate: (ingress) => void (ingress['status'] = { loadBalancer: {} }),
+  },
   'ingressclasses.networking.k8s.io': { generation: true },
   'poddisruptionbudgets.policy': { generation: true },
   'roles.rbac.authorization.k8s.io': { nameRule: 'path', defaults: ruleDefaults },
   'clusterroles.rbac.authorization.k8s.io': { nameRule: 'path', defaults: ruleDefaults },
   'rolebindings.rbac.authorization.k8s.io': { nameRule: 'path', defaults: bindingDefaults, validate: bindingFaults },
-  'clusterrolebindings.rbac.authorization.k8s.io': { nameRule: 'path', defaults: bindingDefaults, validate: bindingFaults },
+  'clusterrolebindings.rbac.authorization.k8s.io': {
+    nameRule: 'path',
+    defaults: bindingDefaults,
+    validate: bindingFaults,
+  },
 }
 
 function list(value: unknown): JsonObject[] {
@@ -46,16 +53,27 @@ function bindingFaults(binding: ApiObject, old: ApiObject | undefined): Cause[] 
   const faults: Cause[] = []
   const ref = (binding['roleRef'] ?? {}) as JsonObject
   const kinds = binding.kind === 'RoleBinding' ? ['ClusterRole', 'Role'] : ['ClusterRole']
-  if (!kinds.includes(String(ref['kind'] ?? ''))) faults.push(fault.notSupported('roleRef.kind', ref['kind'] ?? '', kinds))
+  if (!kinds.includes(String(ref['kind'] ?? ''))) {
+    faults.push(fault.notSupported('roleRef.kind', ref['kind'] ?? '', kinds))
+  }
   if (!ref['name']) faults.push(fault.required('roleRef.name'))
-  if (old && !jsonEqual(ref, old['roleRef'])) faults.push(
-    { ...immutable('roleRef', ref), message: immutable('roleRef', ref).message.replace('field is immutable', 'cannot change roleRef') },
-  )
+  if (old && !jsonEqual(ref, old['roleRef'])) {
+    faults.push(
+      {
+        ...immutable('roleRef', ref),
+        message: immutable('roleRef', ref).message.replace('field is immutable', 'cannot change roleRef'),
+      },
+    )
+  }
   for (const [index, subject] of list(binding['subjects']).entries()) {
     if (!subject['name']) faults.push(fault.required(`subjects[${index}].name`))
-    if (subject['kind'] === 'ServiceAccount' && !subject['namespace']) faults.push(fault.required(`subjects[${index}].namespace`))
+    if (subject['kind'] === 'ServiceAccount' && !subject['namespace']) {
+      faults.push(fault.required(`subjects[${index}].namespace`))
+    }
     if (!['ServiceAccount', 'User', 'Group'].includes(String(subject['kind'] ?? ''))) {
-      faults.push(fault.notSupported(`subjects[${index}].kind`, subject['kind'] ?? '', ['ServiceAccount', 'User', 'Group']))
+      faults.push(
+        fault.notSupported(`subjects[${index}].kind`, subject['kind'] ?? '', ['ServiceAccount', 'User', 'Group']),
+      )
     }
   }
   return faults

@@ -10,9 +10,13 @@ export function podSpecDefaults(spec: JsonObject): void {
   spec['schedulerName'] ??= 'default-scheduler'
   if (spec['serviceAccountName'] !== undefined) spec['serviceAccount'] ??= spec['serviceAccountName']
   if (spec['hostNetwork'] === true) hostPorts(spec)
-  for (const name of [
-    'initContainers', 'containers', 'ephemeralContainers',
-  ]) for (const container of objects(spec[name])) containerDefaults(container)
+  for (
+    const name of [
+      'initContainers',
+      'containers',
+      'ephemeralContainers',
+    ]
+  ) for (const container of objects(spec[name])) containerDefaults(container)
   for (const volume of objects(spec['volumes'])) volumeDefaults(volume)
 }
 
@@ -47,7 +51,9 @@ function containerDefaults(container: JsonObject): void {
     if (isObject(from) && isObject(from['fieldRef'])) from['fieldRef']['apiVersion'] ??= 'v1'
     if (isObject(from) && isObject(from['resourceFieldRef'])) from['resourceFieldRef']['divisor'] ??= '0'
   }
-  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) if (isObject(container[name])) probeDefaults(container[name])
+  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+    if (isObject(container[name])) probeDefaults(container[name])
+  }
 }
 
 /** Whether an image has no tag, or the tag `latest`. */
@@ -73,9 +79,14 @@ function probeDefaults(probe: JsonObject): void {
 const FILE_MODE = 0o644
 
 function volumeDefaults(volume: JsonObject): void {
-  for (const name of [
-    'secret', 'configMap', 'downwardAPI', 'projected',
-  ]) if (isObject(volume[name])) volume[name]['defaultMode'] ??= FILE_MODE
+  for (
+    const name of [
+      'secret',
+      'configMap',
+      'downwardAPI',
+      'projected',
+    ]
+  ) if (isObject(volume[name])) volume[name]['defaultMode'] ??= FILE_MODE
   if (isObject(volume['hostPath'])) volume['hostPath']['type'] ??= ''
   if (Object.keys(volume).every((name) => name === 'name')) volume['emptyDir'] = {}
   const projected = volume['projected']

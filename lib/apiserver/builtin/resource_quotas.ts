@@ -11,14 +11,24 @@ export const QUOTA_RULES: Partial<Rules> = {
 
 /** Resources that are counted. */
 const COUNTED = [
-  'pods', 'resourcequotas', 'services', 'replicationcontrollers', 'secrets', 'persistentvolumeclaims', 'configmaps', 'services.nodeports',
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'persistentvolumeclaims',
+  'configmaps',
+  'services.nodeports',
   'services.loadbalancers',
 ]
 const MEASURED = ['cpu', 'memory', 'ephemeral-storage']
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/helper/helpers.go standardQuotaResources */
 const STANDARD: ReadonlySet<string> = new Set([
-  ...COUNTED, ...MEASURED, ...MEASURED.flatMap((name) => [`requests.${name}`, `limits.${name}`]), 'requests.storage',
+  ...COUNTED,
+  ...MEASURED,
+  ...MEASURED.flatMap((name) => [`requests.${name}`, `limits.${name}`]),
+  'requests.storage',
 ])
 
 function amountFaults(quota: ApiObject, ...path: readonly [string, string]): Cause[] {
@@ -34,7 +44,9 @@ function nameFaults(name: string, path: string): Cause[] {
   const problems = qualifiedNameProblems(name)
   if (!name.includes('/') && !STANDARD.has(name) && !/^(requests\.)?hugepages-/.test(name)) {
     // `storage` is a resource, of volumes.
-    if (problems.length === 0 && name !== 'storage') problems.push('must be a standard resource type or fully qualified')
+    if (problems.length === 0 && name !== 'storage') {
+      problems.push('must be a standard resource type or fully qualified')
+    }
     problems.push('must be a standard resource for quota')
   }
   return problems.map((problem) => fault.invalid(path, name, problem))
@@ -45,7 +57,9 @@ function valueFaults(name: string, amount: string, path: string): Cause[] {
   const faults: Cause[] = []
   if (amount.startsWith('-')) faults.push(fault.invalid(path, amount, 'must be greater than or equal to 0'))
   const isWhole = !/[num]$|e-/.test(amount)
-  if ((COUNTED.includes(name) || isExtended(name)) && !isWhole) faults.push(fault.invalid(path, amount, 'must be an integer'))
+  if ((COUNTED.includes(name) || isExtended(name)) && !isWhole) {
+    faults.push(fault.invalid(path, amount, 'must be an integer'))
+  }
   return faults
 }
 

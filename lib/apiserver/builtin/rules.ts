@@ -9,5 +9,11 @@ import { CRD_RULES } from '../crd/rules.ts'
 import type { Rules } from '../kinds.ts'
 
 export const BUILTIN_RULES: Readonly<Record<string, Partial<Rules>>> = {
-  ...CORE_RULES, ...APPS_RULES, ...BATCH_RULES, ...EVENT_RULES, ...LEASE_RULES, ...OTHER_RULES, ...CRD_RULES,
+  ...CORE_RULES,
+  ...APPS_RULES,
+  ...BATCH_RULES,
+  ...EVENT_RULES,
+  ...LEASE_RULES,
+  ...OTHER_RULES,
+  ...CRD_RULES,
 }

@@ -12,13 +12,17 @@ export const SERVICE_RULES: Partial<Rules> = {
     service['spec'] = spec
     spec['sessionAffinity'] ??= 'None'
     spec['type'] ??= 'ClusterIP'
-    if (spec['sessionAffinity'] === 'ClientIP') spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: 10800 } }
+    if (spec['sessionAffinity'] === 'ClientIP') {
+      spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: 10800 } }
+    }
     if (spec['type'] !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster'
     if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') spec['externalTrafficPolicy'] ??= 'Cluster'
     if (spec['type'] === 'LoadBalancer') spec['allocateLoadBalancerNodePorts'] ??= true
     for (const port of ports(spec)) {
       port['protocol'] ??= 'TCP'
-      if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '') port['targetPort'] = port['port']!
+      if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '') {
+        port['targetPort'] = port['port']!
+      }
     }
   },
   prepareCreate(service, context) {
@@ -39,14 +43,17 @@ export const SERVICE_RULES: Partial<Rules> = {
       if (spec[name] === undefined && before[name] !== undefined) spec[name] = clone(before[name])
     }
     for (const port of ports(spec)) {
-      const same = ports(before).find((other) => other['port'] === port['port'] && other['protocol'] === port['protocol'])
+      const same = ports(before).find((other) =>
+        other['port'] === port['port'] && other['protocol'] === port['protocol']
+      )
       const node = spec['type'] === 'ClusterIP' ? undefined : same?.['nodePort']
       if (node !== undefined) port['nodePort'] ??= node
     }
   },
   validate: serviceFaults,
   fields: (service) => ({
-    'spec.clusterIP': String(at(service, 'spec', 'clusterIP') ?? ''), 'spec.type': String(at(service, 'spec', 'type') ?? ''),
+    'spec.clusterIP': String(at(service, 'spec', 'clusterIP') ?? ''),
+    'spec.type': String(at(service, 'spec', 'type') ?? ''),
   }),
 }
 
@@ -62,8 +69,13 @@ const FIRST_NODE_PORT = 30000
 const NODE_PORTS = 2768
 
 function giveNodePorts(spec: JsonObject, { random }: PrepareContext): void {
-  const wants = spec['type'] === 'NodePort' || (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
-  if (wants) for (const port of ports(spec)) port['nodePort'] ??= FIRST_NODE_PORT + Math.floor(random() * NODE_PORTS)
+  const wants = spec['type'] === 'NodePort' ||
+    (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
+  if (wants) {
+    for (const port of ports(spec)) {
+      port['nodePort'] ??= FIRST_NODE_PORT + Math.floor(random() * NODE_PORTS)
+    }
+  }
 }
 
 function serviceFaults(service: ApiObject, old: ApiObject | undefined): Cause[] {
@@ -76,11 +88,15 @@ function serviceFaults(service: ApiObject, old: ApiObject | undefined): Cause[] 
     const path = `spec.ports[${index}]`
     if (all.length > 1 && !port['name']) faults.push(fault.required(`${path}.name`))
     const number = Number(port['port'] ?? 0)
-    if (number < 1 || number > 65535) faults.push(fault.invalid(`${path}.port`, number, 'must be between 1 and 65535, inclusive'))
+    if (number < 1 || number > 65535) {
+      faults.push(fault.invalid(`${path}.port`, number, 'must be between 1 and 65535, inclusive'))
+    }
   }
   const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
   if (!types.includes(String(spec['type']))) faults.push(fault.notSupported('spec.type', spec['type'], types))
   const before = at(old, 'spec', 'clusterIP')
-  if (before && spec['type'] !== 'ExternalName' && spec['clusterIP'] !== before) faults.push(immutable('spec.clusterIP', spec['clusterIP']))
+  if (before && spec['type'] !== 'ExternalName' && spec['clusterIP'] !== before) {
+    faults.push(immutable('spec.clusterIP', spec['clusterIP']))
+  }
   return faults
 }

@@ -10,7 +10,10 @@ export function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = (crd['spec'] ?? {}) as JsonObject
   const names = (isObject(spec['names']) ? spec['names'] : {}) as JsonObject
   return [
-    ...nameFaults(crd, spec, names), ...namesFaults(names), ...versionsFaults(spec), ...scopeFaults(spec),
+    ...nameFaults(crd, spec, names),
+    ...namesFaults(names),
+    ...versionsFaults(spec),
+    ...scopeFaults(spec),
     ...(old ? changeFaults(spec, old['spec'] as JsonObject) : []),
   ]
 }
@@ -22,21 +25,30 @@ function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject): Cause[
   if (!group) faults.push(fault.required('spec.group'))
   else {
     faults.push(...nameProblems(group, 'subdomain').map((message) => fault.invalid('spec.group', group, message)))
-    if (!group.includes('.')) faults.push(fault.invalid('spec.group', group, 'should be a domain with at least one dot'))
+    if (!group.includes('.')) {
+      faults.push(fault.invalid('spec.group', group, 'should be a domain with at least one dot'))
+    }
     if (isProtected(group) && !crd.metadata.annotations?.['api-approved.kubernetes.io']) {
-      faults.push(fault.required('metadata.annotations[api-approved.kubernetes.io]',
-        'protected groups must have approval annotation "api-approved.kubernetes.io", ' +
-          'see https://github.com/kubernetes/enhancements/pull/1111'))
+      faults.push(
+        fault.required(
+          'metadata.annotations[api-approved.kubernetes.io]',
+          'protected groups must have approval annotation "api-approved.kubernetes.io", ' +
+            'see https://github.com/kubernetes/enhancements/pull/1111',
+        ),
+      )
     }
   }
-  if (crd.metadata.name !== required) faults.unshift(
-    fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'),
-  )
+  if (crd.metadata.name !== required) {
+    faults.unshift(
+      fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'),
+    )
+  }
   return faults
 }
 
 function isProtected(group: string): boolean {
-  return group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io')
+  return group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') ||
+    group.endsWith('.kubernetes.io')
 }
 
 function namesFaults(names: JsonObject): Cause[] {
@@ -47,9 +59,11 @@ function namesFaults(names: JsonObject): Cause[] {
       const text = String(value)
       const problems = nameProblems(text.toLowerCase(), 'label1035')
       faults.push(...problems.map((message) => fault.invalid(`spec.names.${name}`, text, message)))
-      if ((name === 'plural' || name === 'singular') && text !== text.toLowerCase()) faults.push(
-        fault.invalid(`spec.names.${name}`, text, 'must be lower case'),
-      )
+      if ((name === 'plural' || name === 'singular') && text !== text.toLowerCase()) {
+        faults.push(
+          fault.invalid(`spec.names.${name}`, text, 'must be lower case'),
+        )
+      }
     }
   }
   for (const name of ['plural', 'singular', 'kind', 'listKind']) check(name, names[name])
@@ -62,7 +76,9 @@ function namesFaults(names: JsonObject): Cause[] {
 function scopeFaults(spec: JsonObject): Cause[] {
   const { scope } = spec
   if (!scope) return [fault.required('spec.scope')]
-  return scope === 'Namespaced' || scope === 'Cluster' ? [] : [fault.notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])]
+  return scope === 'Namespaced' || scope === 'Cluster'
+    ? []
+    : [fault.notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])]
 }
 
 function versionsFaults(spec: JsonObject): Cause[] {
@@ -70,7 +86,9 @@ function versionsFaults(spec: JsonObject): Cause[] {
   const faults: Cause[] = []
   if (versions.length === 0) faults.push(fault.required('spec.versions', 'must have at least one version'))
   const names = versions.map((version) => String(version['name'] ?? ''))
-  if (new Set(names).size < names.length) faults.push(fault.invalid('spec.versions', names, 'must contain unique version names'))
+  if (new Set(names).size < names.length) {
+    faults.push(fault.invalid('spec.versions', names, 'must contain unique version names'))
+  }
   const stored = versions.filter((version) => version['storage'] === true).length
   if (versions.length > 0 && stored !== 1) {
     faults.push(fault.invalid('spec.versions', names, 'must have exactly one version marked as storage version'))
@@ -79,7 +97,11 @@ function versionsFaults(spec: JsonObject): Cause[] {
     const path = `spec.versions[${index}]`
     // Of a single version the schema is held beside the versions, and named so.
     const schemaPath = versions.length === 1 ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`
-    faults.push(...nameProblems(names[index]!, 'label1035').map((message) => fault.invalid(`${path}.name`, names[index], message)))
+    faults.push(
+      ...nameProblems(names[index]!, 'label1035').map((message) =>
+        fault.invalid(`${path}.name`, names[index], message)
+      ),
+    )
     const schema = at(version, 'schema', 'openAPIV3Schema')
     if (!isObject(schema)) faults.push(fault.required(`${path}.schema.openAPIV3Schema`))
     else {

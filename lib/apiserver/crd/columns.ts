@@ -1,6 +1,6 @@
 /** The columns of a custom kind: its printer columns, or its age. */
 import { humanDuration } from '../table/human_duration.ts'
-import { at, type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import { ageColumn, type Column, NAME_COLUMN } from '../table/columns.ts'
 
 export function customColumns(version: JsonObject): readonly Column[] {
@@ -13,9 +13,12 @@ function columnOf(column: JsonObject): Column {
   const type = column['type'] as Column['type']
   const find = jsonPath(String(column['jsonPath']))
   return {
-    name: String(column['name']), type,
+    name: String(column['name']),
+    type,
     ...(column['format'] !== undefined && { format: String(column['format']) }),
-    description: String(column['description'] ?? `Custom resource definition column (in JSONPath format): ${String(column['jsonPath'])}`),
+    description: String(
+      column['description'] ?? `Custom resource definition column (in JSONPath format): ${String(column['jsonPath'])}`,
+    ),
     priority: Number(column['priority'] ?? 0),
     value: (object, nowMs) => cell(find(object), type, nowMs),
   }
@@ -25,13 +28,17 @@ function cell(values: readonly Json[], type: Column['type'], nowMs: number): Jso
   const [value] = values
   if (value === undefined) return null
   switch (type) {
-    case 'string': return values.length > 1 ? values.map(textOf).join(',') : textOf(value)
+    case 'string':
+      return values.length > 1 ? values.map(textOf).join(',') : textOf(value)
     case 'integer':
       if (typeof value === 'string') return /^-?\d+$/.test(value) ? Number(value) : null
       return typeof value === 'number' ? Math.trunc(value) : null
-    case 'number': return typeof value === 'number' ? value : null
-    case 'boolean': return typeof value === 'boolean' ? value : null
-    case 'date': return typeof value === 'string' ? ageText(value, nowMs) : '<invalid>'
+    case 'number':
+      return typeof value === 'number' ? value : null
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null
+    case 'date':
+      return typeof value === 'string' ? ageText(value, nowMs) : '<invalid>'
   }
 }
 
@@ -51,7 +58,10 @@ function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
   const steps: Step[] = []
   let rest = path.replace(/^\{|\}$/g, '').replace(/^\$/, '')
   while (rest) {
-    const match = /^\.((?:[^.[\\]|\\.)+)|^\[\?\(@\.([^=!<>]+)==["']([^"']*)["']\)\]|^\[(\*|-?\d+)\]|^\[['"]([^'"]+)['"]\]/.exec(rest)
+    const match =
+      /^\.((?:[^.[\\]|\\.)+)|^\[\?\(@\.([^=!<>]+)==["']([^"']*)["']\)\]|^\[(\*|-?\d+)\]|^\[['"]([^'"]+)['"]\]/.exec(
+        rest,
+      )
     if (!match) return () => []
     const [whole, name, filterPath, filterValue, index, quoted] = match
     if (name !== undefined || quoted !== undefined) {
@@ -60,15 +70,17 @@ function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
     } else if (filterPath !== undefined) {
       const keys = filterPath.split('.')
       steps.push(
-        (values) => values.flatMap(
-          (value) => (Array.isArray(value) ? value.filter((item) => String(at(item, ...keys)) === filterValue) : []),
-        ),
+        (values) =>
+          values.flatMap(
+            (value) => (Array.isArray(value) ? value.filter((item) => String(at(item, ...keys)) === filterValue) : []),
+          ),
       )
     } else if (index === '*') {
       steps.push(
-        (values) => values.flatMap(
-          (value) => (Array.isArray(value) ? value : isObject(value) ? Object.values(value).flatMap(present) : []),
-        ),
+        (values) =>
+          values.flatMap(
+            (value) => (Array.isArray(value) ? value : isObject(value) ? Object.values(value).flatMap(present) : []),
+          ),
       )
     } else {
       steps.push((values) => values.flatMap((value) => (Array.isArray(value) ? present(value.at(Number(index))) : [])))

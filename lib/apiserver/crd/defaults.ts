@@ -20,7 +20,7 @@ export function applyDefaults(schema: Schema, value: Json, nulls: 'drop' | 'keep
 /** Items of a list stay, whatever they are: their places count. */
 function dropNulls(schema: Schema, value: Json): void {
   if (Array.isArray(value)) {
-    if (schema.items) for (const item of value) dropNulls(schema.items, item)
+    if (schema.items) { for (const item of value) dropNulls(schema.items, item) }
   } else if (isObject(value)) {
     for (const [name, child] of Object.entries(value)) {
       const property = propertyOf(schema, name)
@@ -46,7 +46,9 @@ function fill(schema: Schema, value: Json): void {
 
 function fillFields(schema: Schema, value: JsonObject): void {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default !== undefined && (!Object.hasOwn(value, name) || value[name] === undefined)) put(value, name, clone(property.default))
+    if (property.default !== undefined && (!Object.hasOwn(value, name) || value[name] === undefined)) {
+      put(value, name, clone(property.default))
+    }
   }
   for (const [name, child] of Object.entries(value)) {
     const property = propertyOf(schema, name)
@@ -77,7 +79,7 @@ export function defaultFaults(schema: Schema, path: string): Cause[] {
 }
 
 function valueFaults(schema: Schema, value: Json, path: string): Cause[] {
-  const pruned = (prune({ properties: { value: schema } }, { value }).object)['value']!
+  const pruned = prune({ properties: { value: schema } }, { value }).object['value']!
   const faults = jsonEqual(pruned, value) ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
   const within = (field: string): string => (field === '' || field.startsWith('[') ? path + field : `${path}.${field}`)
   return [...faults, ...validateValue(schema, value, '').map((cause) => ({ ...cause, field: within(cause.field) }))]

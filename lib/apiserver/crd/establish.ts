@@ -21,7 +21,12 @@ export function followDefinition(backend: Backend, stored: ApiObject): void {
   if (!jsonEqual(status, stored['status'])) {
     const next = clone(stored)
     next['status'] = status
-    const writer = { manager: 'kube-apiserver', apiVersion: stored.apiVersion, subresource: 'status', now: nowIso(backend) }
+    const writer = {
+      manager: 'kube-apiserver',
+      apiVersion: stored.apiVersion,
+      subresource: 'status',
+      now: nowIso(backend),
+    }
     const crdKind = backend.kinds.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
     const managedFields = updateManagedFields(typingOf(crdKind, 'status'), stored, stored, next, writer)
     if (managedFields) next.metadata.managedFields = managedFields
@@ -44,7 +49,7 @@ function serve(backend: Backend, crd: ApiObject): void {
   const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
     (each) => each['type'] === 'Established' && each['status'] === 'True',
   )
-  if (established) for (const kind of kindsOfDefinition(crd)) backend.kinds.set(kind)
+  if (established) { for (const kind of kindsOfDefinition(crd)) backend.kinds.set(kind) }
 }
 
 /** The status that the naming and establishing controllers give. */
@@ -57,22 +62,48 @@ function statusOf(backend: Backend, crd: ApiObject): JsonObject {
   )
   const conditions = [
     condition(
-      before, 'NamesAccepted', taken ? 'False' : 'True', taken ? taken.reason : 'NoConflicts', taken ? taken.message : 'no conflicts found',
+      before,
+      'NamesAccepted',
+      taken ? 'False' : 'True',
+      taken ? taken.reason : 'NoConflicts',
+      taken ? taken.message : 'no conflicts found',
       nowIso(backend),
     ),
     taken && !wasEstablished
       ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(backend))
-      : condition(before, 'Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted', nowIso(backend)),
+      : condition(
+        before,
+        'Established',
+        'True',
+        'InitialNamesAccepted',
+        'the initial names have been accepted',
+        nowIso(backend),
+      ),
   ]
-  const others = Array.isArray(before) ? before.filter(
-    (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
-  ) : []
+  const others = Array.isArray(before)
+    ? before.filter(
+      (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
+    )
+    : []
   const acceptedNames = taken ? at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' } : names
-  return { conditions: [...conditions, ...others], acceptedNames, storedVersions: at(crd, 'status', 'storedVersions') ?? [] }
+  return {
+    conditions: [...conditions, ...others],
+    acceptedNames,
+    storedVersions: at(crd, 'status', 'storedVersions') ?? [],
+  }
 }
 
-function condition(before: Json | undefined, type: string, status: string, reason: string, message: string, now: string): JsonObject {
-  const old = Array.isArray(before) ? before.find((each): each is JsonObject => isObject(each) && each['type'] === type) : undefined
+function condition(
+  before: Json | undefined,
+  type: string,
+  status: string,
+  reason: string,
+  message: string,
+  now: string,
+): JsonObject {
+  const old = Array.isArray(before)
+    ? before.find((each): each is JsonObject => isObject(each) && each['type'] === type)
+    : undefined
   const lastTransitionTime = old && old['status'] === status ? old['lastTransitionTime']! : now
   return { type, status, lastTransitionTime, reason, message }
 }
@@ -93,18 +124,27 @@ function conflictOf(backend: Backend, crd: ApiObject, names: JsonObject): NameCo
     if (!theirs) continue
     const used = [theirs['plural'], theirs['singular'], ...((theirs['shortNames'] as Json[] | undefined) ?? [])]
     const words = [
-      ['Plural', names['plural']], ['Singular', names['singular']],
+      ['Plural', names['plural']],
+      ['Singular', names['singular']],
       ...((names['shortNames'] as Json[] | undefined) ?? []).map((each) => ['ShortNames', each]),
     ]
     for (const [word, name] of words) {
-      if (name && used.includes(name as string)) return {
-        reason: `${String(word)}Conflict`, message: `${JSON.stringify(name)} is already in use`,
+      if (name && used.includes(name as string)) {
+        return {
+          reason: `${String(word)}Conflict`,
+          message: `${JSON.stringify(name)} is already in use`,
+        }
       }
     }
     const kinds = [theirs['kind'], theirs['listKind']]
-    if (kinds.includes(names['kind']!)) return { reason: 'KindConflict', message: `${JSON.stringify(names['kind'])} is already in use` }
-    if (kinds.includes(names['listKind']!)) return {
-      reason: 'ListKindConflict', message: `${JSON.stringify(names['listKind'])} is already in use`,
+    if (kinds.includes(names['kind']!)) {
+      return { reason: 'KindConflict', message: `${JSON.stringify(names['kind'])} is already in use` }
+    }
+    if (kinds.includes(names['listKind']!)) {
+      return {
+        reason: 'ListKindConflict',
+        message: `${JSON.stringify(names['listKind'])} is already in use`,
+      }
     }
   }
   return undefined
@@ -123,7 +163,13 @@ function cleanUp(backend: Backend, crd: ApiObject): void {
   finishDefinition(backend, id)
 }
 
-const PLAIN_DELETE = { uid: undefined, resourceVersion: undefined, policy: undefined, gracePeriodSeconds: undefined, dryRun: false }
+const PLAIN_DELETE = {
+  uid: undefined,
+  resourceVersion: undefined,
+  policy: undefined,
+  gracePeriodSeconds: undefined,
+  dryRun: false,
+}
 
 /** Lets a definition go that only waited for its objects. Called after an object of a custom kind has gone, too. */
 export function finishDefinition(backend: Backend, id: string): void {

@@ -24,8 +24,12 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
   const stored = (spec['versions'] as JsonObject[]).find((each) => each['storage'] === true)!
   const isStatus = isObject(at(version, 'subresources', 'status'))
   return {
-    group, version: version['name'] as string, kind, plural,
-    singular: names['singular'] as string, listKind: names['listKind'] as string,
+    group,
+    version: version['name'] as string,
+    kind,
+    plural,
+    singular: names['singular'] as string,
+    listKind: names['listKind'] as string,
     shortNames: (names['shortNames'] as string[] | undefined) ?? [],
     categories: (names['categories'] as string[] | undefined) ?? [],
     namespaced: spec['scope'] === 'Namespaced',
@@ -36,7 +40,11 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
     custom: true,
     storage: { id: `${plural}.${group}`, apiVersion: `${group}/${String(stored['name'])}`, kind },
     rules: {
-      nameRule: 'subdomain', generation: true, createOnUpdate: false, unconditionalUpdate: false, fields: selectableFields(version),
+      nameRule: 'subdomain',
+      generation: true,
+      createOnUpdate: false,
+      unconditionalUpdate: false,
+      fields: selectableFields(version),
       fromStored: (stored) => {
         const object = read(stored)
         return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
@@ -94,9 +102,12 @@ function pathOf(path: Json | undefined): readonly string[] {
 }
 
 function selectableFields(version: JsonObject): (object: ApiObject) => Readonly<Record<string, string>> {
-  const paths = ((version['selectableFields'] as JsonObject[] | undefined) ?? []).map((field) => String(field['jsonPath']))
-  return (object) => Object.fromEntries(paths.map((path) => {
-    const value = at(object, ...pathOf(path))
-    return [path.replace(/^\./, ''), value === undefined || value === null ? '' : String(value)]
-  }))
+  const paths = ((version['selectableFields'] as JsonObject[] | undefined) ?? []).map((field) =>
+    String(field['jsonPath'])
+  )
+  return (object) =>
+    Object.fromEntries(paths.map((path) => {
+      const value = at(object, ...pathOf(path))
+      return [path.replace(/^\./, ''), value === undefined || value === null ? '' : String(value)]
+    }))
 }

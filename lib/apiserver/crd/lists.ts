@@ -4,15 +4,19 @@ import type { Schema } from '../schema/schema.ts'
 import { type Cause, fault } from '../http/status.ts'
 
 export function listFaults(schema: Schema, value: Json, path: string): Cause[] {
-  if (Array.isArray(value)) return [
-    ...itemFaults(schema, value, path),
-    ...value.flatMap((item, i) => (schema.items ? listFaults(schema.items, item, `${path}[${i}]`) : [])),
-  ]
+  if (Array.isArray(value)) {
+    return [
+      ...itemFaults(schema, value, path),
+      ...value.flatMap((item, i) => (schema.items ? listFaults(schema.items, item, `${path}[${i}]`) : [])),
+    ]
+  }
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([name, child]) => {
     const property = schema.properties?.[name] ?? (isObject(
-      schema.additionalProperties as Json,
-    ) ? schema.additionalProperties as Schema : undefined)
+        schema.additionalProperties as Json,
+      )
+      ? schema.additionalProperties as Schema
+      : undefined)
     return property && child !== undefined ? listFaults(property, child, path ? `${path}.${name}` : name) : []
   })
 }
@@ -33,5 +37,7 @@ function itemFaults(schema: Schema, list: readonly Json[], path: string): Cause[
 
 function keysOf(schema: Schema, item: Json): Json {
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  return isObject(item) ? Object.fromEntries(keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]!])) : item
+  return isObject(item)
+    ? Object.fromEntries(keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]!]))
+    : item
 }

@@ -27,7 +27,13 @@ function pruneValue(schema: Schema, value: Json, path: string, unknown: string[]
   return isObject(value) ? pruneObject(schema, value, path, unknown, false) : value
 }
 
-function pruneObject(schema: Schema, value: JsonObject, path: string, unknown: string[], isEmbedded: boolean): JsonObject {
+function pruneObject(
+  schema: Schema,
+  value: JsonObject,
+  path: string,
+  unknown: string[],
+  isEmbedded: boolean,
+): JsonObject {
   const { properties = {}, additionalProperties } = schema
   const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true || additionalProperties === true
   const result: JsonObject = {}
@@ -36,10 +42,13 @@ function pruneObject(schema: Schema, value: JsonObject, path: string, unknown: s
     const childPath = path ? `${path}.${name}` : name
     if (isEmbedded && (name === 'apiVersion' || name === 'kind' || name === 'metadata')) continue
     if (Object.hasOwn(properties, name)) put(result, name, pruneValue(properties[name]!, child, childPath, unknown))
-    else if (isObject(additionalProperties as Json)) put(
-      result, name, pruneValue(additionalProperties as Schema, child, childPath, unknown),
-    )
-    else if (keepsUnknown) put(result, name, child)
+    else if (isObject(additionalProperties as Json)) {
+      put(
+        result,
+        name,
+        pruneValue(additionalProperties as Schema, child, childPath, unknown),
+      )
+    } else if (keepsUnknown) put(result, name, child)
     else unknown.push(childPath)
   }
   return result
@@ -48,10 +57,14 @@ function pruneObject(schema: Schema, value: JsonObject, path: string, unknown: s
 /** An object of some other kind within this one: its own names and metadata are known without being mentioned. */
 function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown: string[]): JsonObject {
   const { apiVersion, kind, metadata } = value
-  const meta = isObject(metadata) ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`) : undefined
+  const meta = isObject(metadata)
+    ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`)
+    : undefined
   if (meta) unknown.push(...meta.unknown)
   return {
-    ...(apiVersion !== undefined && { apiVersion }), ...(kind !== undefined && { kind }), ...(meta && { metadata: meta.object }),
+    ...(apiVersion !== undefined && { apiVersion }),
+    ...(kind !== undefined && { kind }),
+    ...(meta && { metadata: meta.object }),
     ...pruneObject(schema, value, path, unknown, true),
   }
 }

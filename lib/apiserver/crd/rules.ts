@@ -10,13 +10,21 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
     generation: true,
     defaults,
     prepareCreate(crd) {
-      crd['status'] = { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: storedVersionsOf(crd, []) }
+      crd['status'] = {
+        conditions: null,
+        acceptedNames: { plural: '', kind: '' },
+        storedVersions: storedVersionsOf(crd, []),
+      }
     },
     prepareUpdate(crd, old) {
       const before = at(old, 'status', 'storedVersions')
-      if (isObject(crd['status'])) put(
-        crd['status'], 'storedVersions', storedVersionsOf(crd, Array.isArray(before) ? before.map(String) : []),
-      )
+      if (isObject(crd['status'])) {
+        put(
+          crd['status'],
+          'storedVersions',
+          storedVersionsOf(crd, Array.isArray(before) ? before.map(String) : []),
+        )
+      }
     },
     validate: crdFaults,
     beginDelete(crd, nowIso) {
@@ -25,7 +33,13 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
       const status = isObject(crd['status']) ? crd['status'] : {}
       const conditions = Array.isArray(status['conditions']) ? status['conditions'] : []
       const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon'
-      const terminating = { type: 'Terminating', status: 'True', lastTransitionTime: nowIso, reason: 'InstanceDeletionPending', message }
+      const terminating = {
+        type: 'Terminating',
+        status: 'True',
+        lastTransitionTime: nowIso,
+        reason: 'InstanceDeletionPending',
+        message,
+      }
       crd['status'] = { ...status, conditions: [...conditions, terminating] }
     },
   },
@@ -33,7 +47,8 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
 
 /** Every version that objects may have been stored at. */
 function storedVersionsOf(crd: ApiObject, before: readonly string[]): string[] {
-  const storage = ((at(crd, 'spec', 'versions') ?? []) as JsonObject[]).find((version) => version['storage'] === true)?.['name']
+  const storage = ((at(crd, 'spec', 'versions') ?? []) as JsonObject[]).find((version) => version['storage'] === true)
+    ?.['name']
   return typeof storage === 'string' && !before.includes(storage) ? [...before, storage] : [...before]
 }
 

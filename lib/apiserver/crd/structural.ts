@@ -9,9 +9,11 @@ import { type Cause, fault } from '../http/status.ts'
 export function structuralFaults(schema: JsonObject, path: string): Cause[] {
   const faults: Cause[] = []
   if (schema['type'] !== 'object') {
-    faults.push(schema['type'] === undefined
-      ? fault.required(`${path}.type`, 'must not be empty at the root')
-      : fault.invalid(`${path}.type`, schema['type'], 'must be object at the root'))
+    faults.push(
+      schema['type'] === undefined
+        ? fault.required(`${path}.type`, 'must not be empty at the root')
+        : fault.invalid(`${path}.type`, schema['type'], 'must be object at the root'),
+    )
   }
   return [...levelFaults(schema, path, true), ...faults]
 }
@@ -23,24 +25,42 @@ function levelFaults(schema: JsonObject, path: string, isRoot: boolean): Cause[]
   const { type } = schema
   const isIntOrString = schema['x-kubernetes-int-or-string'] === true
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
-  if (!isRoot && type === undefined && !isIntOrString && !isOpen) faults.push(
-    fault.required(`${path}.type`, 'must not be empty for specified object fields'),
-  )
-  if (type !== undefined && !TYPES.includes(String(type))) faults.push(fault.notSupported(`${path}.type`, type, TYPES))
-  if (isIntOrString && type !== undefined) faults.push(
-    fault.invalid(`${path}.type`, type, 'must be empty if x-kubernetes-int-or-string is true'),
-  )
-  if (schema['uniqueItems'] === true) faults.push(
-    fault.forbidden(`${path}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'),
-  )
-  if (schema['$ref'] !== undefined) faults.push(fault.forbidden(`${path}.$ref`, '$ref is not supported'))
-  if (isObject(schema['properties']) && schema['additionalProperties'] !== undefined && schema['additionalProperties'] !== false) {
-    faults.push(fault.forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
+  if (!isRoot && type === undefined && !isIntOrString && !isOpen) {
+    faults.push(
+      fault.required(`${path}.type`, 'must not be empty for specified object fields'),
+    )
   }
-  if (schema['additionalProperties'] === false) faults.push(
-    fault.forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'),
-  )
-  if (type === 'array' && schema['items'] === undefined) faults.push(fault.required(`${path}.items`, 'must be specified'))
+  if (type !== undefined && !TYPES.includes(String(type))) faults.push(fault.notSupported(`${path}.type`, type, TYPES))
+  if (isIntOrString && type !== undefined) {
+    faults.push(
+      fault.invalid(`${path}.type`, type, 'must be empty if x-kubernetes-int-or-string is true'),
+    )
+  }
+  if (schema['uniqueItems'] === true) {
+    faults.push(
+      fault.forbidden(
+        `${path}.uniqueItems`,
+        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
+      ),
+    )
+  }
+  if (schema['$ref'] !== undefined) faults.push(fault.forbidden(`${path}.$ref`, '$ref is not supported'))
+  if (
+    isObject(schema['properties']) && schema['additionalProperties'] !== undefined &&
+    schema['additionalProperties'] !== false
+  ) {
+    faults.push(
+      fault.forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'),
+    )
+  }
+  if (schema['additionalProperties'] === false) {
+    faults.push(
+      fault.forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'),
+    )
+  }
+  if (type === 'array' && schema['items'] === undefined) {
+    faults.push(fault.required(`${path}.items`, 'must be specified'))
+  }
   faults.push(...listTypeFaults(schema, path), ...patternFaults(schema, path))
   return [...faults, ...childFaults(schema, path)]
 }
@@ -49,18 +69,30 @@ function listTypeFaults(schema: JsonObject, path: string): Cause[] {
   const type = schema['x-kubernetes-list-type']
   const keys = schema['x-kubernetes-list-map-keys']
   const faults: Cause[] = []
-  if (type !== undefined && schema['type'] !== 'array') faults.push(
-    fault.invalid(`${path}.type`, schema['type'] ?? '', 'must be array if x-kubernetes-list-type is specified'),
-  )
-  if (type !== undefined && !['atomic', 'set', 'map'].includes(String(type))) faults.push(
-    fault.notSupported(`${path}.x-kubernetes-list-type`, type, ['atomic', 'map', 'set']),
-  )
-  if (type === 'map' && (!Array.isArray(keys) || keys.length === 0)) faults.push(
-    fault.required(`${path}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'),
-  )
-  if (type !== 'map' && Array.isArray(keys)) faults.push(
-    fault.invalid(`${path}.x-kubernetes-list-type`, type ?? '', 'must be map if x-kubernetes-list-map-keys is non-empty'),
-  )
+  if (type !== undefined && schema['type'] !== 'array') {
+    faults.push(
+      fault.invalid(`${path}.type`, schema['type'] ?? '', 'must be array if x-kubernetes-list-type is specified'),
+    )
+  }
+  if (type !== undefined && !['atomic', 'set', 'map'].includes(String(type))) {
+    faults.push(
+      fault.notSupported(`${path}.x-kubernetes-list-type`, type, ['atomic', 'map', 'set']),
+    )
+  }
+  if (type === 'map' && (!Array.isArray(keys) || keys.length === 0)) {
+    faults.push(
+      fault.required(`${path}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'),
+    )
+  }
+  if (type !== 'map' && Array.isArray(keys)) {
+    faults.push(
+      fault.invalid(
+        `${path}.x-kubernetes-list-type`,
+        type ?? '',
+        'must be map if x-kubernetes-list-map-keys is non-empty',
+      ),
+    )
+  }
   if (type === 'map' && Array.isArray(keys) && isObject(schema['items'])) {
     const items = schema['items']
     const properties = isObject(items['properties']) ? items['properties'] : {}
@@ -68,7 +100,13 @@ function listTypeFaults(schema: JsonObject, path: string): Cause[] {
     for (const [index, key] of keys.map(String).entries()) {
       const property = properties[key]
       if (property === undefined) {
-        faults.push(fault.invalid(`${path}.x-kubernetes-list-map-keys[${index}]`, key, 'entries must all be names of item properties'))
+        faults.push(
+          fault.invalid(
+            `${path}.x-kubernetes-list-map-keys[${index}]`,
+            key,
+            'entries must all be names of item properties',
+          ),
+        )
       } else if (!required.includes(key) && !(isObject(property) && property['default'] !== undefined)) {
         faults.push(
           fault.required(
@@ -90,7 +128,7 @@ function patternFaults(schema: JsonObject, path: string): Cause[] {
     return []
   } catch {
     // The message says all that the exception does: which pattern it is.
-    return [fault.invalid(`${path}.pattern`, pattern, 'must be a valid regular expression, but isn\'t')]
+    return [fault.invalid(`${path}.pattern`, pattern, "must be a valid regular expression, but isn't")]
   }
 }
 
@@ -98,7 +136,9 @@ function childFaults(schema: JsonObject, path: string): Cause[] {
   const faults: Cause[] = []
   const { properties, items, additionalProperties } = schema
   if (isObject(properties)) {
-    for (const [name, property] of Object.entries(properties)) faults.push(...below(property, `${path}.properties[${name}]`))
+    for (const [name, property] of Object.entries(properties)) {
+      faults.push(...below(property, `${path}.properties[${name}]`))
+    }
   }
   if (items !== undefined) faults.push(...below(items, `${path}.items`))
   if (isObject(additionalProperties)) faults.push(...below(additionalProperties, `${path}.additionalProperties`))

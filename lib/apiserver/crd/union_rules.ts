@@ -17,27 +17,48 @@ interface Rule {
 type Test = (self: JsonObject) => boolean
 
 /** The rules that an object breaks. After faults that hide its shape none are evaluated, nor for what has not changed, as on the server. */
-export function ruleFaults(schema: Schema, value: Json, old: Json | undefined, others: readonly Cause[]): readonly Cause[] {
+export function ruleFaults(
+  schema: Schema,
+  value: Json,
+  old: Json | undefined,
+  others: readonly Cause[],
+): readonly Cause[] {
   return others.some(({ reason }) => BLOCKING.has(reason)) ? [] : faultsIn(schema, value, '', old)
 }
 
-const BLOCKING: ReadonlySet<string> = new Set(['FieldValueRequired', 'FieldValueTypeInvalid', 'FieldValueTooLong', 'FieldValueTooMany'])
+const BLOCKING: ReadonlySet<string> = new Set([
+  'FieldValueRequired',
+  'FieldValueTypeInvalid',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+])
 
 function faultsIn(schema: Schema, value: Json, path: string, old?: Json): readonly Cause[] {
   if (old !== undefined && path !== '' && jsonEqual(value, old)) return []
-  if (Array.isArray(value)) return schema.items ? value.flatMap((item, i) => faultsIn(schema.items!, item, `${path}[${i}]`)) : []
+  if (Array.isArray(value)) {
+    return schema.items ? value.flatMap((item, i) => faultsIn(schema.items!, item, `${path}[${i}]`)) : []
+  }
   if (!isObject(value)) return []
-  const own = ((schema['x-kubernetes-validations'] ?? []) as readonly Rule[]).flatMap((rule) => faultOf(rule, value, path))
+  const own = ((schema['x-kubernetes-validations'] ?? []) as readonly Rule[]).flatMap((rule) =>
+    faultOf(rule, value, path)
+  )
   const { properties = {}, additionalProperties } = schema
-  return [...own, ...Object.entries(value).flatMap(([name, child]) => {
-    const below = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-    if (!isObject(below as Json) || child === undefined) return []
-    const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
-    return faultsIn(below as Schema, child, path ? `${path}.${name}` : name, before)
-  })]
+  return [
+    ...own,
+    ...Object.entries(value).flatMap(([name, child]) => {
+      const below = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+      if (!isObject(below as Json) || child === undefined) return []
+      const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
+      return faultsIn(below as Schema, child, path ? `${path}.${name}` : name, before)
+    }),
+  ]
 }
 
-function faultOf({ rule, message = `failed rule: ${rule}`, reason, fieldPath }: Rule, self: JsonObject, path: string): readonly Cause[] {
+function faultOf(
+  { rule, message = `failed rule: ${rule}`, reason, fieldPath }: Rule,
+  self: JsonObject,
+  path: string,
+): readonly Cause[] {
   const test = testOf(rule)
   if (!test || test(self)) return []
   const at = `${path}${fieldPath === undefined ? '' : fieldPath.replace(/^\['(.*)'\]$/, '.$1')}`
@@ -58,13 +79,17 @@ const JUNCTION = / (\|\||&&) /y
 
 function parse(rule: string): Test | undefined {
   const alternatives: Test[][] = [[]]
-  for (let at = 0; ;) {
+  for (let at = 0;;) {
     TERM.lastIndex = at
     const [term, not, tested, field, comparison, literal] = TERM.exec(rule) ?? []
     if (term === undefined) return undefined
     const name = (tested ?? field)!.replace(/__(\w+?)__/g, (_, word: string) => ESCAPES[word] ?? word)
     const value = literal === undefined ? undefined : JSON.parse(literal) as Json
-    alternatives.at(-1)!.push(tested ? (self) => ((self[name] ?? null) !== null) === !not : (self) => (self[name] === value) === (comparison === '='))
+    alternatives.at(-1)!.push(
+      tested
+        ? (self) => ((self[name] ?? null) !== null) === !not
+        : (self) => (self[name] === value) === (comparison === '='),
+    )
     at += term.length
     if (at === rule.length) return (self) => alternatives.some((tests) => tests.every((test) => test(self)))
     JUNCTION.lastIndex = at

@@ -23,9 +23,12 @@ export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | u
 /** The root's own names and metadata are checked elsewhere. */
 function withoutIdentity(schema: Schema): Schema {
   const { required } = schema
-  return required ? {
-    ...schema, required: required.filter((name) => name !== 'apiVersion' && name !== 'kind' && name !== 'metadata'),
-  } : schema
+  return required
+    ? {
+      ...schema,
+      required: required.filter((name) => name !== 'apiVersion' && name !== 'kind' && name !== 'metadata'),
+    }
+    : schema
 }
 
 /** The faults of a value. An unchanged value is not checked again. */
@@ -34,7 +37,11 @@ export function validateValue(schema: Schema, value: Json, path: string, old?: J
   if (value === null) return schema.nullable ? [] : typeFaults(schema, value, path)
   const wrongType = typeFaults(schema, value, path)
   if (wrongType.length > 0) return wrongType
-  return [...keywordFaults(schema, value, path), ...combinationFaults(schema, value, path), ...childFaults(schema, value, path, old)]
+  return [
+    ...keywordFaults(schema, value, path),
+    ...combinationFaults(schema, value, path),
+    ...childFaults(schema, value, path, old),
+  ]
 }
 
 function typeOf(value: Json): string {
@@ -60,22 +67,34 @@ function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
   }
   if (schema.enum && !schema.enum.some((allowed) => jsonEqual(allowed, value))) {
     faults.push(
-      fault.notSupported(path, value, schema.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed)))),
+      fault.notSupported(
+        path,
+        value,
+        schema.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed))),
+      ),
     )
   }
   if (typeof value === 'number') numberFaults(schema, value, invalid)
   else if (typeof value === 'string') faults.push(...stringFaults(schema, value, path, invalid))
   else if (Array.isArray(value)) {
-    const { minItems, maxItems, uniqueItems } = schema as { minItems?: number; maxItems?: number; uniqueItems?: boolean }
+    const { minItems, maxItems, uniqueItems } = schema as {
+      minItems?: number
+      maxItems?: number
+      uniqueItems?: boolean
+    }
     if (minItems !== undefined && value.length < minItems) invalid(`should have at least ${minItems} items`)
     if (maxItems !== undefined && value.length > maxItems) faults.push(fault.tooMany(path, value.length, maxItems))
-    if (uniqueItems && value.some((item, index) => value.findIndex((other) => jsonEqual(item, other)) < index)) invalid(
-      "shouldn't contain duplicates",
-    )
+    if (uniqueItems && value.some((item, index) => value.findIndex((other) => jsonEqual(item, other)) < index)) {
+      invalid(
+        "shouldn't contain duplicates",
+      )
+    }
   } else if (isObject(value)) {
     const { minProperties, maxProperties } = schema as { minProperties?: number; maxProperties?: number }
     const count = Object.keys(value).length
-    if (minProperties !== undefined && count < minProperties) invalid(`should have at least ${minProperties} properties`)
+    if (minProperties !== undefined && count < minProperties) {
+      invalid(`should have at least ${minProperties} properties`)
+    }
     if (maxProperties !== undefined && count > maxProperties) faults.push(fault.tooMany(path, count, maxProperties))
   }
   return faults
@@ -83,7 +102,11 @@ function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
 
 function numberFaults(schema: Schema, value: number, invalid: (detail: string) => void): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema as {
-    minimum?: number; maximum?: number; exclusiveMinimum?: boolean; exclusiveMaximum?: boolean; multipleOf?: number
+    minimum?: number
+    maximum?: number
+    exclusiveMinimum?: boolean
+    exclusiveMaximum?: boolean
+    multipleOf?: number
   }
   if (schema.format === 'int32' && (value < -(2 ** 31) || value > 2 ** 31 - 1)) invalid('must be of type int32')
   if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
@@ -92,7 +115,9 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
   if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
     invalid(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`)
   }
-  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) invalid(`should be a multiple of ${multipleOf}`)
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
+    invalid(`should be a multiple of ${multipleOf}`)
+  }
 }
 
 function stringFaults(schema: Schema, value: string, path: string, invalid: (detail: string) => void): Cause[] {
@@ -126,7 +151,9 @@ function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
   }
   if (oneOf) {
     const count = oneOf.filter(holds).length
-    if (count !== 1) invalid(`must validate one and only one schema (oneOf). Found ${count === 0 ? 'none' : count} valid`)
+    if (count !== 1) {
+      invalid(`must validate one and only one schema (oneOf). Found ${count === 0 ? 'none' : count} valid`)
+    }
     if (count === 0) faults.push(...validateValue(oneOf[0]!, value, path))
   }
   if (not && holds(not)) invalid('must not validate the schema (not)')
@@ -146,9 +173,11 @@ function childFaults(schema: Schema, value: Json, path: string, old: Json | unde
     if (item === undefined) continue
     const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
     if (Object.hasOwn(properties, name)) faults.push(...validateValue(properties[name]!, item, child(name), before))
-    else if (isObject(additionalProperties as Json)) faults.push(
-      ...validateValue(additionalProperties as Schema, item, child(name), before),
-    )
+    else if (isObject(additionalProperties as Json)) {
+      faults.push(
+        ...validateValue(additionalProperties as Schema, item, child(name), before),
+      )
+    }
   }
   return faults
 }

@@ -4,7 +4,8 @@ const TOKEN_BYTES = 32
 
 /** A random token of 256 bits. */
 export function newToken(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return Array.from(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)), (byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
 }
 
 /** Whether an Authorization header carries the token. Its time depends on the lengths alone. */

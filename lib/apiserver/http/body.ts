@@ -25,7 +25,9 @@ export function readJsonBody(call: Call, kind?: Kind): JsonBody {
   const type = mediaType(call)
   if (!JSON_TYPES.includes(type)) {
     const supported = 'application/json'
-    throw unsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${supported}`)
+    throw unsupportedMediaType(
+      `the body of the request was in an unknown format - accepted media types include: ${supported}`,
+    )
   }
   return parseBody(call, kind)
 }
@@ -58,7 +60,9 @@ function goParseError(text: string): string {
   }
   if (depth > 0 || inString || text.trim() === '') return 'unexpected end of JSON input'
   const first = text.trimStart()[0]!
-  return /[{["\d-]/.test(first) ? 'invalid character in JSON input' : `invalid character '${first}' looking for beginning of value`
+  return /[{["\d-]/.test(first)
+    ? 'invalid character in JSON input'
+    : `invalid character '${first}' looking for beginning of value`
 }
 
 export function bodyText(call: Call): string {

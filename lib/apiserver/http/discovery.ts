@@ -2,14 +2,32 @@
 import type { JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 
-const OBJECT_VERBS: readonly string[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+const OBJECT_VERBS: readonly string[] = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+]
 const STATUS_VERBS: readonly string[] = ['get', 'patch', 'update']
 
 /** The groups in the order in which kubectl looks a name up: built-in ones first. */
 const GROUP_ORDER: readonly string[] = [
-  '', 'apps', 'events.k8s.io', 'batch', 'networking.k8s.io', 'policy',
-  'rbac.authorization.k8s.io', 'storage.k8s.io', 'apiextensions.k8s.io',
-  'scheduling.k8s.io', 'coordination.k8s.io', 'discovery.k8s.io',
+  '',
+  'apps',
+  'events.k8s.io',
+  'batch',
+  'networking.k8s.io',
+  'policy',
+  'rbac.authorization.k8s.io',
+  'storage.k8s.io',
+  'apiextensions.k8s.io',
+  'scheduling.k8s.io',
+  'coordination.k8s.io',
+  'discovery.k8s.io',
 ]
 
 interface Group {
@@ -22,7 +40,8 @@ export function groupsOf(kinds: readonly Kind[]): readonly Group[] {
   const names = [...new Set(kinds.map((kind) => kind.group))]
   const rank = (name: string): number => (GROUP_ORDER.includes(name) ? GROUP_ORDER.indexOf(name) : GROUP_ORDER.length)
   return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).map((name) => ({
-    name, versions: [...new Set(kinds.filter((kind) => kind.group === name).map((kind) => kind.version))].sort(byPriority),
+    name,
+    versions: [...new Set(kinds.filter((kind) => kind.group === name).map((kind) => kind.version))].sort(byPriority),
   }))
 }
 
@@ -32,17 +51,26 @@ export function byPriority(a: string, b: string): number {
   const right = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(b)
   if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : 1
   const stage = (match: RegExpExecArray): number => (match[2] === undefined ? 2 : match[2] === 'beta' ? 1 : 0)
-  return stage(right) - stage(left) || Number(right[1]) - Number(left[1]) || Number(right[3] ?? 0) - Number(left[3] ?? 0)
+  return stage(right) - stage(left) || Number(right[1]) - Number(left[1]) ||
+    Number(right[3] ?? 0) - Number(left[3] ?? 0)
 }
 
 /** /api */
 export function coreVersions(address: string): JsonObject {
-  return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }] }
+  return {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
+  }
 }
 
 /** /apis */
 export function groupList(kinds: readonly Kind[]): JsonObject {
-  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groupsOf(kinds).filter((group) => group.name !== '').map(groupJson) }
+  return {
+    kind: 'APIGroupList',
+    apiVersion: 'v1',
+    groups: groupsOf(kinds).filter((group) => group.name !== '').map(groupJson),
+  }
 }
 
 /** /apis/GROUP; undefined when there is none. */
@@ -61,7 +89,9 @@ export function resourceList(kinds: readonly Kind[], group: string, version: str
   const served = kinds.filter((kind) => kind.group === group && kind.version === version)
   if (served.length === 0) return undefined
   return {
-    kind: 'APIResourceList', ...(group !== '' && { apiVersion: 'v1' }), groupVersion: group ? `${group}/${version}` : version,
+    kind: 'APIResourceList',
+    ...(group !== '' && { apiVersion: 'v1' }),
+    groupVersion: group ? `${group}/${version}` : version,
     resources: served.flatMap(resourceRows),
   }
 }
@@ -69,21 +99,44 @@ export function resourceList(kinds: readonly Kind[], group: string, version: str
 function resourceRows(kind: Kind): JsonObject[] {
   const { plural, singular, namespaced, shortNames, categories } = kind
   const row: JsonObject = {
-    name: plural, singularName: singular, namespaced, kind: kind.kind, verbs: verbsOf(kind),
-    ...(shortNames.length > 0 && { shortNames: [...shortNames] }), ...(categories.length > 0 && { categories: [...categories] }),
+    name: plural,
+    singularName: singular,
+    namespaced,
+    kind: kind.kind,
+    verbs: verbsOf(kind),
+    ...(shortNames.length > 0 && { shortNames: [...shortNames] }),
+    ...(categories.length > 0 && { categories: [...categories] }),
     storageVersionHash: hash(`${kind.storage.apiVersion}/${kind.storage.kind}`),
   }
-  return [row, ...subresourcesOf(kind).map((sub) => ({
-    name: `${plural}/${sub.name}`, singularName: '', namespaced,
-    ...(sub.group !== undefined && { group: sub.group, version: sub.version! }), kind: sub.kind, verbs: [...sub.verbs],
-  }))]
+  return [
+    row,
+    ...subresourcesOf(kind).map((sub) => ({
+      name: `${plural}/${sub.name}`,
+      singularName: '',
+      namespaced,
+      ...(sub.group !== undefined && { group: sub.group, version: sub.version! }),
+      kind: sub.kind,
+      verbs: [...sub.verbs],
+    })),
+  ]
 }
 
-const CUSTOM_VERBS: readonly string[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
+const CUSTOM_VERBS: readonly string[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+]
 
 function verbsOf({ plural, group, custom }: Kind): string[] {
   if (custom) return [...CUSTOM_VERBS]
-  return group === '' && plural === 'namespaces' ? OBJECT_VERBS.filter((verb) => verb !== 'deletecollection') : [...OBJECT_VERBS]
+  return group === '' && plural === 'namespaces'
+    ? OBJECT_VERBS.filter((verb) => verb !== 'deletecollection')
+    : [...OBJECT_VERBS]
 }
 
 interface Subresource {
@@ -96,7 +149,9 @@ interface Subresource {
 
 function subresourcesOf(kind: Kind): readonly Subresource[] {
   const all: Subresource[] = [
-    ...(kind.group === '' && kind.plural === 'namespaces' ? [{ name: 'finalize', kind: 'Namespace', verbs: ['update'] }] : []),
+    ...(kind.group === '' && kind.plural === 'namespaces'
+      ? [{ name: 'finalize', kind: 'Namespace', verbs: ['update'] }]
+      : []),
     ...(kind.scale ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: STATUS_VERBS }] : []),
     ...(kind.status ? [{ name: 'status', kind: kind.kind, verbs: STATUS_VERBS }] : []),
   ]
@@ -106,19 +161,26 @@ function subresourcesOf(kind: Kind): readonly Subresource[] {
 /** Eight bytes that differ between stored forms, in base64 as on the real server. */
 function hash(text: string): string {
   let state = 0xcbf29ce484222325n
-  for (let i = 0; i < text.length; i++) state = ((state ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n) & 0xffffffffffffffffn
-  return btoa(Array.from({ length: 8 }, (_, i) => String.fromCharCode(Number((state >> BigInt(8 * i)) & 0xffn))).join(''))
+  for (let i = 0; i < text.length; i++) {
+    state = ((state ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n) & 0xffffffffffffffffn
+  }
+  return btoa(
+    Array.from({ length: 8 }, (_, i) => String.fromCharCode(Number((state >> BigInt(8 * i)) & 0xffn))).join(''),
+  )
 }
 
 /** /api or /apis in one document: apidiscovery.k8s.io/v2. */
 export function aggregated(kinds: readonly Kind[], core: boolean): JsonObject {
   const groups = groupsOf(kinds).filter((group) => (group.name === '') === core)
   return {
-    kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {},
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
     items: groups.map(({ name, versions }) => ({
       metadata: { ...(name !== '' && { name }), creationTimestamp: null },
       versions: versions.map((version) => ({
-        version, freshness: 'Current',
+        version,
+        freshness: 'Current',
         resources: kinds.filter((kind) => kind.group === name && kind.version === version).map(aggregatedResource),
       })),
     })),
@@ -127,18 +189,28 @@ export function aggregated(kinds: readonly Kind[], core: boolean): JsonObject {
 
 function aggregatedResource(kind: Kind): JsonObject {
   const subresources = subresourcesOf(kind).map((sub) => ({
-    subresource: sub.name, responseKind: {
-      group: sub.group ?? kind.group, version: sub.version ?? kind.version, kind: sub.kind,
-    }, verbs: [...sub.verbs],
+    subresource: sub.name,
+    responseKind: {
+      group: sub.group ?? kind.group,
+      version: sub.version ?? kind.version,
+      kind: sub.kind,
+    },
+    verbs: [...sub.verbs],
   }))
   return {
-    resource: kind.plural, responseKind: {
-      group: kind.group, version: kind.version, kind: kind.kind,
-    }, scope: kind.namespaced ? 'Namespaced' : 'Cluster',
-    singularResource: kind.singular, verbs: verbsOf(kind),
+    resource: kind.plural,
+    responseKind: {
+      group: kind.group,
+      version: kind.version,
+      kind: kind.kind,
+    },
+    scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.singular,
+    verbs: verbsOf(kind),
     ...(kind.shortNames.length > 0 && {
       shortNames: [...kind.shortNames],
-    }), ...(kind.categories.length > 0 && { categories: [...kind.categories] }),
+    }),
+    ...(kind.categories.length > 0 && { categories: [...kind.categories] }),
     ...(subresources.length > 0 && { subresources }),
   }
 }

@@ -4,7 +4,7 @@ import { type Backend, present, readObject } from '../backend.ts'
 import type { ApiObject, JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { answerPlain } from './plain.ts'
-import { accepted, type Accepted, answerJson, answerText } from './respond.ts'
+import { type Accepted, accepted, answerJson, answerText } from './respond.ts'
 import { type Call, flag, type ResourceRoute, routeOf } from './routes.ts'
 import { badRequest, methodNotAllowed, StatusError } from './status.ts'
 import { isKnownForm, metadataOf, tableOf } from '../table/table.ts'
@@ -36,18 +36,32 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
 function isServed(kind: Kind, { namespace, name, subresource }: ResourceRoute): boolean {
   if (kind.namespaced ? name !== '' && namespace === '' : namespace !== '') return false
   switch (subresource) {
-    case '': return true
-    case 'status': return kind.status
-    case 'scale': return kind.scale !== undefined
-    case 'finalize': return kind.storage.id === 'namespaces'
-    default: return false
+    case '':
+      return true
+    case 'status':
+      return kind.status
+    case 'scale':
+      return kind.scale !== undefined
+    case 'finalize':
+      return kind.storage.id === 'namespaces'
+    default:
+      return false
   }
 }
 
-function answerCollection(backend: Backend, watches: Watches, kind: Kind, route: ResourceRoute, call: Call, form: Accepted): HttpResponse {
+function answerCollection(
+  backend: Backend,
+  watches: Watches,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: Accepted,
+): HttpResponse {
   switch (call.method) {
     case 'GET': {
-      if (flag(call.query, 'watch')) return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+      if (flag(call.query, 'watch')) {
+        return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+      }
       const { objects, metadata } = list(backend, kind, route, call)
       return answerJson(200, listJson(backend, kind, objects, metadata, call, form), call.warnings)
     }
@@ -57,42 +71,79 @@ function answerCollection(backend: Backend, watches: Watches, kind: Kind, route:
     case 'DELETE': {
       const removed = removeCollection(backend, kind, route, call)
       return answerJson(
-        200, listJson(backend, kind, removed, { resourceVersion: String(backend.store.revision) }, call, form), call.warnings,
+        200,
+        listJson(backend, kind, removed, { resourceVersion: String(backend.store.revision) }, call, form),
+        call.warnings,
       )
     }
-    default: throw methodNotAllowed()
+    default:
+      throw methodNotAllowed()
   }
 }
 
-function answerObject(backend: Backend, watches: Watches, kind: Kind, route: ResourceRoute, call: Call, form: Accepted): HttpResponse {
+function answerObject(
+  backend: Backend,
+  watches: Watches,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: Accepted,
+): HttpResponse {
   switch (call.method) {
     case 'GET':
-      if (flag(call.query, 'watch')) return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+      if (flag(call.query, 'watch')) {
+        return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+      }
       return answerJson(200, objectJson(backend, kind, readObject(backend, kind, route), call, form), call.warnings)
-    case 'PUT': return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
-    case 'PATCH': return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
+    case 'PUT':
+      return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
+    case 'PATCH':
+      return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
     case 'DELETE': {
       const left = remove(backend, kind, route, call)
       return answerJson(
-        200, left['kind'] === 'Status' ? JSON.stringify(left) : objectJson(backend, kind, left as ApiObject, call, form), call.warnings,
+        200,
+        left['kind'] === 'Status' ? JSON.stringify(left) : objectJson(backend, kind, left as ApiObject, call, form),
+        call.warnings,
       )
     }
-    default: throw methodNotAllowed()
+    default:
+      throw methodNotAllowed()
   }
 }
 
-function answerSubresource(backend: Backend, kind: Kind, route: ResourceRoute, call: Call, form: Accepted): HttpResponse {
-  if (route.subresource === 'scale') return answerJson(200, JSON.stringify(scale(backend, kind, kind.scale!, route, call)), call.warnings)
-  if (route.subresource === 'finalize') return answerJson(200, JSON.stringify(finalizeNamespace(backend, kind, route, call)), call.warnings)
+function answerSubresource(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: Accepted,
+): HttpResponse {
+  if (route.subresource === 'scale') {
+    return answerJson(200, JSON.stringify(scale(backend, kind, kind.scale!, route, call)), call.warnings)
+  }
+  if (route.subresource === 'finalize') {
+    return answerJson(200, JSON.stringify(finalizeNamespace(backend, kind, route, call)), call.warnings)
+  }
   switch (call.method) {
-    case 'GET': return answerJson(200, objectJson(backend, kind, readObject(backend, kind, route), call, form), call.warnings)
-    case 'PUT': return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
-    case 'PATCH': return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
-    default: throw methodNotAllowed()
+    case 'GET':
+      return answerJson(200, objectJson(backend, kind, readObject(backend, kind, route), call, form), call.warnings)
+    case 'PUT':
+      return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
+    case 'PATCH':
+      return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
+    default:
+      throw methodNotAllowed()
   }
 }
 
-function answerWritten(backend: Backend, kind: Kind, { object, created }: Written, call: Call, form: Accepted): HttpResponse {
+function answerWritten(
+  backend: Backend,
+  kind: Kind,
+  { object, created }: Written,
+  call: Call,
+  form: Accepted,
+): HttpResponse {
   return answerJson(created ? 201 : 200, objectJson(backend, kind, object, call, form), call.warnings)
 }
 
@@ -112,19 +163,38 @@ function plainJson(object: ApiObject): string {
 function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call, form: Accepted): string {
   if (form.as === 'Table') {
     return JSON.stringify(
-      tableOf(kind, [object], { resourceVersion: object.metadata.resourceVersion }, tableOptions(backend, call, form, true)),
+      tableOf(
+        kind,
+        [object],
+        { resourceVersion: object.metadata.resourceVersion },
+        tableOptions(backend, call, form, true),
+      ),
     )
   }
   if (form.as === 'PartialObjectMetadata') return JSON.stringify(metadataOf(object, form.version!))
   return plainJson(object)
 }
 
-function listJson(backend: Backend, kind: Kind, stored: readonly ApiObject[], metadata: JsonObject, call: Call, form: Accepted): string {
+function listJson(
+  backend: Backend,
+  kind: Kind,
+  stored: readonly ApiObject[],
+  metadata: JsonObject,
+  call: Call,
+  form: Accepted,
+): string {
   const objects = stored.map((object) => present(kind, object))
-  if (form.as === 'Table') return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(backend, call, form, true)))
+  if (form.as === 'Table') {
+    return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(backend, call, form, true)))
+  }
   if (form.as === 'PartialObjectMetadataList' || form.as === 'PartialObjectMetadata') {
     const items = objects.map((object) => metadataOf(object, form.version!))
-    return JSON.stringify({ kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata, items })
+    return JSON.stringify({
+      kind: 'PartialObjectMetadataList',
+      apiVersion: `meta.k8s.io/${form.version}`,
+      metadata,
+      items,
+    })
   }
   // Items of built-in kinds are typed by their list; custom ones carry their names.
   const items = kind.custom ? objects.map(plainJson) : objects.map(
@@ -135,9 +205,16 @@ function listJson(backend: Backend, kind: Kind, stored: readonly ApiObject[], me
   return `${head.slice(0, -1)},"items":[${items.join(',')}]}`
 }
 
-function tableOptions(backend: Backend, call: Call, form: Accepted, definitions: boolean): Parameters<typeof tableOf>[3] {
+function tableOptions(
+  backend: Backend,
+  call: Call,
+  form: Accepted,
+  definitions: boolean,
+): Parameters<typeof tableOf>[3] {
   const include = call.query.get('includeObject') || 'Metadata'
-  if (!['None', 'Metadata', 'Object'].includes(include)) throw badRequest(`unrecognized includeObject value: ${JSON.stringify(include)}`)
+  if (!['None', 'Metadata', 'Object'].includes(include)) {
+    throw badRequest(`unrecognized includeObject value: ${JSON.stringify(include)}`)
+  }
   return { version: form.version!, include, nowMs: backend.clock.now(), definitions }
 }
 
@@ -145,7 +222,12 @@ function rendering(backend: Backend, kind: Kind, call: Call, form: Accepted): Re
   if (form.as === 'Table') {
     return (object, isFirst) =>
       JSON.stringify(
-        tableOf(kind, [object], { resourceVersion: object.metadata.resourceVersion }, tableOptions(backend, call, form, isFirst)),
+        tableOf(
+          kind,
+          [object],
+          { resourceVersion: object.metadata.resourceVersion },
+          tableOptions(backend, call, form, isFirst),
+        ),
       )
   }
   if (form.as !== undefined) return (object) => JSON.stringify(metadataOf(object, form.version!))

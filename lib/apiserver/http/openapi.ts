@@ -22,7 +22,11 @@ export function answerOpenApi(backend: Backend, call: Call, path: string): HttpR
   }
   const name = path.slice('/openapi/v3/'.length)
   if (!documents.includes(name)) return answerText(404, '404 page not found\n')
-  return answerJson(200, JSON.stringify(documentOf(kinds.filter((kind) => documentsOf([kind])[0] === name))), call.warnings)
+  return answerJson(
+    200,
+    JSON.stringify(documentOf(kinds.filter((kind) => documentsOf([kind])[0] === name))),
+    call.warnings,
+  )
 }
 
 function documentOf(kinds: readonly Kind[]): JsonObject {
@@ -30,9 +34,17 @@ function documentOf(kinds: readonly Kind[]): JsonObject {
   for (const kind of kinds) {
     const own = kind.custom ? schemaJson(kind.schema) : schemaJson(definition(kind.definition))
     const names = [{ group: kind.group, version: kind.version, kind: kind.kind }]
-    schemas[longName(kind.definition)] = { ...(withRefs(own, schemas) as JsonObject), 'x-kubernetes-group-version-kind': names }
+    schemas[longName(kind.definition)] = {
+      ...(withRefs(own, schemas) as JsonObject),
+      'x-kubernetes-group-version-kind': names,
+    }
   }
-  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'v1.36.3' }, paths: pathsOf(kinds), components: { schemas } }
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'v1.36.3' },
+    paths: pathsOf(kinds),
+    components: { schemas },
+  }
 }
 
 /** `core.v1.Pod` as the real documents name it. */
@@ -62,11 +74,16 @@ function withRefs(value: Json | undefined, schemas: JsonObject): Json | undefine
 
 function typeJson(format: Json | undefined): JsonObject {
   switch (format) {
-    case undefined: return {}
-    case 'quantity': return { type: 'string' }
-    case 'micro-time': return { format: 'date-time' }
-    case 'int-or-string': return { format, oneOf: [{ type: 'integer' }, { type: 'string' }] }
-    default: return { format }
+    case undefined:
+      return {}
+    case 'quantity':
+      return { type: 'string' }
+    case 'micro-time':
+      return { format: 'date-time' }
+    case 'int-or-string':
+      return { format, oneOf: [{ type: 'integer' }, { type: 'string' }] }
+    default:
+      return { format }
   }
 }
 
@@ -78,11 +95,22 @@ function pathsOf(kinds: readonly Kind[]): JsonObject {
     const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${apiVersionOf(kind)}`
     const collection = `${root}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
     const operation = (action: string): JsonObject => ({
-      'x-kubernetes-action': action, 'x-kubernetes-group-version-kind': gvk, responses: { 200: { description: 'OK' } },
-      parameters: ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema: { type: 'string' } })),
+      'x-kubernetes-action': action,
+      'x-kubernetes-group-version-kind': gvk,
+      responses: { 200: { description: 'OK' } },
+      parameters: ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
+        name,
+        in: 'query',
+        schema: { type: 'string' },
+      })),
     })
     paths[collection] = { get: { ...operation('list') }, post: operation('post') }
-    paths[`${collection}/{name}`] = { get: operation('get'), put: operation('put'), patch: operation('patch'), delete: operation('delete') }
+    paths[`${collection}/{name}`] = {
+      get: operation('get'),
+      put: operation('put'),
+      patch: operation('patch'),
+      delete: operation('delete'),
+    }
   }
   return paths
 }

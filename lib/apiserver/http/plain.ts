@@ -10,9 +10,19 @@ import { methodNotAllowed } from './status.ts'
 
 /** What this server says it is: the version whose behaviour it copies. */
 const VERSION: JsonObject = {
-  major: '1', minor: '36', emulationMajor: '1', emulationMinor: '36', minCompatibilityMajor: '1', minCompatibilityMinor: '35',
-  gitVersion: 'v1.36.3+kubeloop', gitCommit: '', gitTreeState: 'clean',
-  buildDate: '1970-01-01T00:00:00Z', goVersion: '', compiler: '', platform: '',
+  major: '1',
+  minor: '36',
+  emulationMajor: '1',
+  emulationMinor: '36',
+  minCompatibilityMajor: '1',
+  minCompatibilityMinor: '35',
+  gitVersion: 'v1.36.3+kubeloop',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: '',
+  platform: '',
 }
 
 export function answerPlain(backend: Backend, call: Call, path: string): HttpResponse {
@@ -25,10 +35,17 @@ export function answerPlain(backend: Backend, call: Call, path: string): HttpRes
   if (openapi) return openapi
   if (path === '/healthz' || path === '/livez' || path === '/readyz') return answerText(200, 'ok')
   if (path === '/version') return answerJson(200, JSON.stringify(VERSION))
-  if (path === '/') return answerJson(
-    200, JSON.stringify({ paths: ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'] }),
+  if (path === '/') {
+    return answerJson(
+      200,
+      JSON.stringify({
+        paths: ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version'],
+      }),
+    )
+  }
+  const wantsAggregated = /application\/json;[^,]*g=apidiscovery\.k8s\.io;v=v2;as=APIGroupDiscoveryList/.test(
+    call.headers['accept'] ?? '',
   )
-  const wantsAggregated = /application\/json;[^,]*g=apidiscovery\.k8s\.io;v=v2;as=APIGroupDiscoveryList/.test(call.headers['accept'] ?? '')
   if ((path === '/api' || path === '/apis') && wantsAggregated) {
     const type = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     return answerJson(200, JSON.stringify(aggregated(kinds, path === '/api')), call.warnings, type)

@@ -25,12 +25,20 @@ export function wholeBody(text: string): HttpBody {
 }
 
 export function answerText(
-  status: number, text: string, type = 'text/plain; charset=utf-8', headers: Record<string, string> = {},
+  status: number,
+  text: string,
+  type = 'text/plain; charset=utf-8',
+  headers: Record<string, string> = {},
 ): HttpResponse {
   return { status, headers: { 'content-type': type, ...headers }, body: wholeBody(text) }
 }
 
-export function answerJson(status: number, json: string, warnings: readonly string[] = [], type = 'application/json'): HttpResponse {
+export function answerJson(
+  status: number,
+  json: string,
+  warnings: readonly string[] = [],
+  type = 'application/json',
+): HttpResponse {
   return answerText(status, `${json}\n`, type, warningHeaders(warnings))
 }
 
@@ -42,7 +50,9 @@ export function answerError(error: StatusError, warnings: readonly string[] = []
 
 /** RFC 7234 warnings, as kubectl prints them. */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
-  const texts = [...new Set(warnings)].map((text) => `299 - "${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]/g, ' ')}"`)
+  const texts = [...new Set(warnings)].map((text) =>
+    `299 - "${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]/g, ' ')}"`
+  )
   return texts.length > 0 ? { warning: texts.join(', ') } : {}
 }
 
@@ -61,7 +71,9 @@ const WRITTEN: readonly string[] = ['application/json', 'application/*', '*/*']
 export function accepted(header: string | undefined, supports: (as: Accepted) => boolean): Accepted {
   const clauses = (header || '*/*').split(',').map((clause) => {
     const [type, ...parameters] = clause.split(';').map((part) => part.trim())
-    const values = new Map(parameters.map((parameter) => parameter.split('=', 2).map((part) => part.trim()) as [string, string]))
+    const values = new Map(
+      parameters.map((parameter) => parameter.split('=', 2).map((part) => part.trim()) as [string, string]),
+    )
     const quality = Number(values.get('q') ?? '1')
     return { type: type!.toLowerCase(), values, quality: Number.isNaN(quality) ? 1 : quality }
   }).sort((a, b) => b.quality - a.quality)

@@ -40,7 +40,13 @@ export function readCall(request: HttpRequest): Call {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
   return {
-    method: request.method, path: url.pathname, query: url.searchParams, headers, body: request.body, signal: request.signal, warnings: [],
+    method: request.method,
+    path: url.pathname,
+    query: url.searchParams,
+    headers,
+    body: request.body,
+    signal: request.signal,
+    warnings: [],
   }
 }
 
@@ -56,9 +62,20 @@ export function routeOf(path: string): Route {
   const [group, version, ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1)
   if (group === undefined || version === undefined || rest.length === 0) return plain
   // A watch by path, deprecated since 1.11, is not served.
-  if (rest[0] === 'namespaces' && rest.length >= 3 && !(rest.length === 3 && group === '' && OF_NAMESPACES.includes(rest[2]!))) {
+  if (
+    rest[0] === 'namespaces' && rest.length >= 3 &&
+    !(rest.length === 3 && group === '' && OF_NAMESPACES.includes(rest[2]!))
+  ) {
     const [, namespace, plural, name = '', ...sub] = rest
-    return { type: 'resource', group, version, plural: plural!, namespace: namespace!, name, subresource: sub.join('/') }
+    return {
+      type: 'resource',
+      group,
+      version,
+      plural: plural!,
+      namespace: namespace!,
+      name,
+      subresource: sub.join('/'),
+    }
   }
   const [plural, name = '', ...sub] = rest
   return { type: 'resource', group, version, plural: plural!, namespace: '', name, subresource: sub.join('/') }

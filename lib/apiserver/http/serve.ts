@@ -48,7 +48,10 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
   const { host = '127.0.0.1', port = 0, token = newToken(), log = silentLog } = options
   const { cert, key, ca } = options.certificate ?? await makeCertificate(host)
   const running = await serveHttps({
-    host, port, cert, key,
+    host,
+    port,
+    cert,
+    key,
     maxBodyBytes: MAX_BODY_BYTES,
     handle: (request) => handle(server, token, request),
     refuseTooLarge: () => answerError(tooLarge(MAX_BODY_BYTES)),
@@ -56,7 +59,10 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
   })
   return {
     url: `https://${host.includes(':') ? `[${host}]` : host}:${running.port}`,
-    host, port: running.port, token, ca,
+    host,
+    port: running.port,
+    token,
+    ca,
     close: () => running.close(),
   }
 }
@@ -78,7 +84,11 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Paths that anybody may ask for, as on a real server. */
 const PUBLIC: readonly string[] = ['/healthz', '/livez', '/readyz', '/version']
 
-async function handle(server: { readonly handle: Transport }, token: string, request: ServerRequest): Promise<ServerResponse> {
+async function handle(
+  server: { readonly handle: Transport },
+  token: string,
+  request: ServerRequest,
+): Promise<ServerResponse> {
   const path = request.path.split('?')[0]!
   if (!PUBLIC.includes(path) && !isAuthorized(request.headers['authorization'], token)) {
     return answerError(new StatusError(401, 'Unauthorized', 'Unauthorized'))

@@ -9,9 +9,19 @@ export interface Cause {
 }
 
 export type CauseReason =
-  | 'FieldValueRequired' | 'FieldValueInvalid' | 'FieldValueNotSupported' | 'FieldValueForbidden' | 'FieldValueDuplicate'
-  | 'FieldValueTooLong' | 'FieldValueTooMany' | 'FieldValueTypeInvalid' | 'FieldManagerConflict' | 'UnexpectedServerResponse'
-  | 'FieldValueNotFound' | 'ResourceVersionTooLarge' | 'InternalError'
+  | 'FieldValueRequired'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueDuplicate'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid'
+  | 'FieldManagerConflict'
+  | 'UnexpectedServerResponse'
+  | 'FieldValueNotFound'
+  | 'ResourceVersionTooLarge'
+  | 'InternalError'
 
 /** Thrown anywhere while a request is handled; answered as a Status body. */
 export class StatusError extends Error {
@@ -33,7 +43,14 @@ export class StatusError extends Error {
   body(): JsonObject {
     const { code, reason, message, details, metadata } = this
     return {
-      kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, ...(reason && { reason }), ...(details && { details }), code,
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata,
+      status: 'Failure',
+      message,
+      ...(reason && { reason }),
+      ...(details && { details }),
+      code,
     }
   }
 }
@@ -62,12 +79,19 @@ export function alreadyExists(of: Named, name: string): StatusError {
 }
 
 export function generateNameConflict(of: Named, name: string): StatusError {
-  const message = `${qualified(of)} "${name}" already exists, the server was not able to generate a unique name for the object`
+  const message = `${
+    qualified(of)
+  } "${name}" already exists, the server was not able to generate a unique name for the object`
   return new StatusError(409, 'AlreadyExists', message, { ...detailsOf(of, name), retryAfterSeconds: 1 })
 }
 
 export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, why: string): StatusError {
-  return new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`, detailsOf(of, name))
+  return new StatusError(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`,
+    detailsOf(of, name),
+  )
 }
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
@@ -76,7 +100,12 @@ export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message)
 }
 
-export function forbidden(of: Pick<Named, 'group' | 'plural'>, name: string, why: string, causes?: readonly Cause[]): StatusError {
+export function forbidden(
+  of: Pick<Named, 'group' | 'plural'>,
+  name: string,
+  why: string,
+  causes?: readonly Cause[],
+): StatusError {
   const details: JsonObject = { ...detailsOf(of, name), ...(causes && { causes: causes.map(causeJson) }) }
   return new StatusError(403, 'Forbidden', `${qualified(of)} "${name}" is forbidden: ${why}`, details)
 }
@@ -87,7 +116,10 @@ export function invalid(of: Pick<Named, 'group' | 'kind'>, name: string, causes:
   const what = of.group ? `${of.kind}.${of.group}` : of.kind
   const message = `${what} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`
   const details: JsonObject = {
-    ...(name && { name }), ...(of.group && { group: of.group }), ...(of.kind && { kind: of.kind }), causes: causes.map(causeJson),
+    ...(name && { name }),
+    ...(of.group && { group: of.group }),
+    ...(of.kind && { kind: of.kind }),
+    causes: causes.map(causeJson),
   }
   return new StatusError(422, 'Invalid', message, details)
 }
@@ -98,7 +130,12 @@ function causeJson({ reason, message, field }: Cause): JsonObject {
 
 export function methodNotAllowed(): StatusError {
   const details: JsonObject = {}
-  return new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', details)
+  return new StatusError(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    details,
+  )
 }
 
 export function gone(message: string, metadata: JsonObject = {}): StatusError {
@@ -110,7 +147,11 @@ export function unsupportedMediaType(message: string): StatusError {
 }
 
 export function notAcceptable(accepted: readonly string[]): StatusError {
-  return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`)
+  return new StatusError(
+    406,
+    'NotAcceptable',
+    `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`,
+  )
 }
 
 export function tooLarge(limit: number): StatusError {
@@ -142,20 +183,46 @@ export const fault: {
   tooMany(field: string, count: number, max: number): Cause
   typeInvalid(field: string, value: unknown, detail: string): Cause
 } = {
-  required: (field: string, detail = '') => ({ reason: 'FieldValueRequired', field, message: `Required value${detail && `: ${detail}`}` }),
-  invalid: (field: string, value: unknown, detail: string) =>
-    ({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${quote(value)}: ${detail}` }),
+  required: (field: string, detail = '') => ({
+    reason: 'FieldValueRequired',
+    field,
+    message: `Required value${detail && `: ${detail}`}`,
+  }),
+  invalid: (field: string, value: unknown, detail: string) => ({
+    reason: 'FieldValueInvalid',
+    field,
+    message: `Invalid value: ${quote(value)}: ${detail}`,
+  }),
   notSupported: (field: string, value: unknown, supported: readonly string[]) => ({
-    reason: 'FieldValueNotSupported', field,
-    message: `Unsupported value: ${quote(value)}: supported values: ${supported.map((each) => JSON.stringify(each)).join(', ')}`,
+    reason: 'FieldValueNotSupported',
+    field,
+    message: `Unsupported value: ${quote(value)}: supported values: ${
+      supported.map((each) => JSON.stringify(each)).join(', ')
+    }`,
   }),
-  forbidden: (field: string, detail: string) => ({ reason: 'FieldValueForbidden', field, message: `Forbidden: ${detail}` }),
-  duplicate: (field: string, value: unknown) => ({ reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${quote(value)}` }),
+  forbidden: (field: string, detail: string) => ({
+    reason: 'FieldValueForbidden',
+    field,
+    message: `Forbidden: ${detail}`,
+  }),
+  duplicate: (field: string, value: unknown) => ({
+    reason: 'FieldValueDuplicate',
+    field,
+    message: `Duplicate value: ${quote(value)}`,
+  }),
   tooLong: (field: string, max: number) => ({
-    reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${max} bytes`,
+    reason: 'FieldValueTooLong',
+    field,
+    message: `Too long: may not be more than ${max} bytes`,
   }),
-  tooMany: (field: string, count: number, max: number) =>
-    ({ reason: 'FieldValueTooMany', field, message: `Too many: ${count}: must have at most ${max} items` }),
-  typeInvalid: (field: string, value: unknown, detail: string) =>
-    ({ reason: 'FieldValueTypeInvalid', field, message: `Invalid value: ${quote(value)}: ${detail}` }),
+  tooMany: (field: string, count: number, max: number) => ({
+    reason: 'FieldValueTooMany',
+    field,
+    message: `Too many: ${count}: must have at most ${max} items`,
+  }),
+  typeInvalid: (field: string, value: unknown, detail: string) => ({
+    reason: 'FieldValueTypeInvalid',
+    field,
+    message: `Invalid value: ${quote(value)}: ${detail}`,
+  }),
 }

@@ -10,8 +10,10 @@ export function duplicateFields(text: string): string[] {
 
   function value(path: string): void {
     switch (text[at]) {
-      case '{': return object(path)
-      case '[': return array(path)
+      case '{':
+        return object(path)
+      case '[':
+        return array(path)
       case '"':
         string()
         return

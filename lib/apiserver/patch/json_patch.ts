@@ -7,12 +7,17 @@ const MAX_OPERATIONS = 10_000
 
 /** The document after the operations. Throws 400 for what is no patch, 422 for an operation that cannot be done. */
 export function jsonPatch(document: Json, patch: Json): Json {
-  if (!Array.isArray(patch)) throw badRequest(
-    'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
-  )
+  if (!Array.isArray(patch)) {
+    throw badRequest(
+      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+    )
+  }
   if (patch.length > MAX_OPERATIONS) {
-    throw new StatusError(413, 'RequestEntityTooLarge',
-      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`)
+    throw new StatusError(
+      413,
+      'RequestEntityTooLarge',
+      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`,
+    )
   }
   let result = clone(document)
   for (const operation of patch) result = applyOperation(result, operation)
@@ -24,18 +29,25 @@ function applyOperation(document: Json, operation: Json): Json {
   const { op, path, from, value } = operation
   if (typeof path !== 'string') throw refuse('missing operation path')
   switch (op) {
-    case 'add': return add(document, path, required(value, path))
-    case 'remove': return remove(document, path).document
-    case 'replace': return replace(document, path, required(value, path))
+    case 'add':
+      return add(document, path, required(value, path))
+    case 'remove':
+      return remove(document, path).document
+    case 'replace':
+      return replace(document, path, required(value, path))
     case 'move': {
       const taken = remove(document, source(from))
       return add(taken.document, path, taken.value)
     }
-    case 'copy': return add(document, path, clone(get(document, source(from))))
+    case 'copy':
+      return add(document, path, clone(get(document, source(from))))
     case 'test':
-      if (!jsonEqual(find(document, path) ?? null, value ?? null)) throw refuse(`testing value ${path} failed: test failed`)
+      if (!jsonEqual(find(document, path) ?? null, value ?? null)) {
+        throw refuse(`testing value ${path} failed: test failed`)
+      }
       return document
-    default: throw refuse(`Unexpected kind: ${String(op)}`)
+    default:
+      throw refuse(`Unexpected kind: ${String(op)}`)
   }
 }
 
@@ -63,7 +75,11 @@ function tokens(path: string): string[] {
 }
 
 /** The container that a path ends in, and its last token. */
-function parentOf(document: Json, path: string, verb: string): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
+function parentOf(
+  document: Json,
+  path: string,
+  verb: string,
+): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
   const all = tokens(path)
   const last = all.pop()!
   let here: Json | undefined = document
@@ -106,7 +122,9 @@ function remove(document: Json, path: string): { document: Json; value: Json } {
     return { document, value: value! }
   }
   const value = Object.hasOwn(parent, last) ? parent[last] : undefined
-  if (value === undefined) throw refuse(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
+  if (value === undefined) {
+    throw refuse(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
+  }
   delete parent[last]
   return { document, value }
 }
@@ -126,7 +144,9 @@ function arrayIndex(token: string, limit: number, path: string, verb: string): n
   const place = index < 0 ? index + limit : index
   if (Number.isNaN(index) || place < 0 || place >= limit) {
     throw refuse(
-      `${verb} operation does not apply: doc is missing path: ${JSON.stringify(path)}: Unable to access invalid index: ${token}`,
+      `${verb} operation does not apply: doc is missing path: ${
+        JSON.stringify(path)
+      }: Unable to access invalid index: ${token}`,
     )
   }
   return place

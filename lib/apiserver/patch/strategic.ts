@@ -22,7 +22,9 @@ function mergeObjects(schema: Schema | undefined, target: JsonObject, patch: Jso
     const { $patch: _, ...rest } = patch
     return rest
   }
-  if (patch['$patch'] !== undefined && patch['$patch'] !== 'merge') throw badRequest(`Unknown patch type: ${String(patch['$patch'])}`)
+  if (patch['$patch'] !== undefined && patch['$patch'] !== 'merge') {
+    throw badRequest(`Unknown patch type: ${String(patch['$patch'])}`)
+  }
   const result: JsonObject = { ...target }
   retainKeys(result, patch)
   for (const [name, value] of Object.entries(patch)) {
@@ -66,9 +68,11 @@ function mergeLists(schema: Schema, target: readonly Json[], patch: readonly Jso
   const key = schema['x-kubernetes-patch-merge-key']
   const items = resolve(schema).items!
   if (!key || !resolve(items).properties) return mergeScalars(target, patch)
-  if (patch.some((item) => isObject(item) && item['$patch'] === 'replace')) return patch.filter(
-    (item) => !(isObject(item) && item['$patch'] === 'replace'),
-  )
+  if (patch.some((item) => isObject(item) && item['$patch'] === 'replace')) {
+    return patch.filter(
+      (item) => !(isObject(item) && item['$patch'] === 'replace'),
+    )
+  }
   let result = [...target]
   for (const item of patch) {
     if (!isObject(item)) throw badRequest(`expected an object in a list that merges by ${key}`)
@@ -113,7 +117,8 @@ function orderList(schema: Schema | undefined, result: JsonObject, name: string,
     // After the last item that stood before it in the list as it was.
     const before = list.slice(0, index)
     const last = merged.reduce<number>(
-      (found, each, place) => (before.some((other) => jsonEqual(idOf(other), idOf(each))) ? place : found), -1,
+      (found, each, place) => (before.some((other) => jsonEqual(idOf(other), idOf(each))) ? place : found),
+      -1,
     )
     merged.splice(last + 1, 0, item)
   }

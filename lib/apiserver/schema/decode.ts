@@ -71,23 +71,31 @@ function decodeValue(schema: Schema, value: Json, path: string, unknown: string[
   const target = resolve(schema)
   const refuse = (type: string): never => {
     throw new DecodeError(
-      `json: cannot unmarshal ${jsonType(value)} into Go struct field ${struct}.${path.replace(/\[\d+\]/g, '')} of type ${type}`,
+      `json: cannot unmarshal ${jsonType(value)} into Go struct field ${struct}.${
+        path.replace(/\[\d+\]/g, '')
+      } of type ${type}`,
     )
   }
   switch (target.type) {
-    case 'string': return decodeString(target, value, refuse)
-    case 'boolean': return typeof value === 'boolean' ? value : refuse('bool')
+    case 'string':
+      return decodeString(target, value, refuse)
+    case 'boolean':
+      return typeof value === 'boolean' ? value : refuse('bool')
     case 'integer':
       if (typeof value !== 'number') return refuse(target.format!)
       if (!Number.isInteger(value)) {
-        throw new DecodeError(`json: cannot unmarshal number ${value} into Go struct field ${struct}.${path} of type ${target.format}`)
+        throw new DecodeError(
+          `json: cannot unmarshal number ${value} into Go struct field ${struct}.${path} of type ${target.format}`,
+        )
       }
       return value
-    case 'number': return typeof value === 'number' ? value : refuse('float64')
+    case 'number':
+      return typeof value === 'number' ? value : refuse('float64')
     case 'array':
       if (!Array.isArray(value)) return refuse(goType(schema))
       return value.map((item, index) => decodeItem(target.items!, item, `${path}[${index}]`, unknown, struct))
-    case 'object': return decodeObject(schema, target, value, path, unknown, struct, refuse)
+    case 'object':
+      return decodeObject(schema, target, value, path, unknown, struct, refuse)
     default:
       if (target.objectAs && isObject(value)) return decodeStruct({ $ref: target.objectAs }, value, path, unknown)
       return decodeSpecial(target, value)
@@ -102,7 +110,13 @@ function decodeItem(schema: Schema, item: Json, path: string, unknown: string[],
 }
 
 function decodeObject(
-  schema: Schema, target: Schema, value: Json, path: string, unknown: string[], struct: string, refuse: (type: string) => never,
+  schema: Schema,
+  target: Schema,
+  value: Json,
+  path: string,
+  unknown: string[],
+  struct: string,
+  refuse: (type: string) => never,
 ): Json {
   if (!isObject(value)) return refuse(goType(schema))
   if (target.properties) return decodeStruct(schema, value, path, unknown)
@@ -116,12 +130,21 @@ function decodeObject(
 }
 
 function decodeString(target: Schema, value: Json, refuse: (type: string) => never): Json {
-  if (typeof value !== 'string') return refuse(
-    target.format === 'date-time' || target.format === 'micro-time' ? 'string' : target.format === 'byte' ? '[]uint8' : 'string',
-  )
+  if (typeof value !== 'string') {
+    return refuse(
+      target.format === 'date-time' || target.format === 'micro-time'
+        ? 'string'
+        : target.format === 'byte'
+        ? '[]uint8'
+        : 'string',
+    )
+  }
   if (target.format === 'date-time') return decodeTime(value)
   if (target.format === 'micro-time') return decodeMicroTime(value)
-  if (target.format === 'byte' && !/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''))) {
+  if (
+    target.format === 'byte' &&
+    !/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''))
+  ) {
     const good = /^(?:[A-Za-z0-9+/]{4})*/.exec(value)![0].length
     throw new DecodeError(`illegal base64 data at input byte ${good}`)
   }
@@ -134,7 +157,9 @@ const RFC3339_MICRO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}(Z|[+-]\d{2}:\
 function decodeTime(text: string): string {
   if (!RFC3339.test(text) || Number.isNaN(Date.parse(text))) {
     throw new DecodeError(
-      `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(text)} as "2006"`,
+      `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05Z07:00": cannot parse ${
+        JSON.stringify(text)
+      } as "2006"`,
     )
   }
   return `${new Date(Date.parse(text)).toISOString().slice(0, 19)}Z`
@@ -144,14 +169,20 @@ function decodeMicroTime(text: string): string {
   if (RFC3339_MICRO.test(text)) return text
   const rest = /\.\d+.*$|Z$|[+-]\d{2}:\d{2}$/.exec(text)?.[0] ?? text
   const layout = '"2006-01-02T15:04:05.000000Z07:00"'
-  throw new DecodeError(`parsing time ${JSON.stringify(text)} as ${layout}: cannot parse ${JSON.stringify(rest)} as ".000000"`)
+  throw new DecodeError(
+    `parsing time ${JSON.stringify(text)} as ${layout}: cannot parse ${JSON.stringify(rest)} as ".000000"`,
+  )
 }
 
 function decodeSpecial(target: Schema, value: Json): Json {
   if (target.format === 'quantity') {
-    const canonical = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(String(value)) : undefined
+    const canonical = typeof value === 'string' || typeof value === 'number'
+      ? canonicalQuantity(String(value))
+      : undefined
     if (canonical === undefined) {
-      throw new DecodeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+      throw new DecodeError(
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+      )
     }
     return canonical
   }
@@ -177,6 +208,8 @@ function goType(schema: Schema): string {
   if (schema.$ref) return schema.$ref.split('.').slice(-2).join('.')
   if (target.type === 'array') return `[]${goType(target.items!)}`
   const values = target.additionalProperties
-  if (target.type === 'object') return `map[string]${isObject(values as Json) ? goType(values as Schema) : 'interface {}'}`
+  if (target.type === 'object') {
+    return `map[string]${isObject(values as Json) ? goType(values as Schema) : 'interface {}'}`
+  }
   return target.type === 'boolean' ? 'bool' : target.format ?? target.type ?? 'interface {}'
 }

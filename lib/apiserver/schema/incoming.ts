@@ -1,6 +1,6 @@
 /** From a request's JSON to an object of a kind: type checks, unknown fields, pruning and defaults. */
 import type { Backend, FieldValidation } from '../backend.ts'
-import { decodeTyped, DecodeError } from './decode.ts'
+import { DecodeError, decodeTyped } from './decode.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import type { Call } from '../http/routes.ts'
@@ -15,7 +15,9 @@ export function fieldValidationOf(backend: Backend, call: Call): FieldValidation
   if (!stated) return backend.fieldValidation
   if (stated === 'Ignore' || stated === 'Warn' || stated === 'Strict') return stated
   const kind = call.method === 'POST' ? 'CreateOptions' : call.method === 'PUT' ? 'UpdateOptions' : 'PatchOptions'
-  throw invalid({ group: 'meta.k8s.io', kind }, '', [fault.notSupported('fieldValidation', stated, ['', 'Ignore', 'Strict', 'Warn'])])
+  throw invalid({ group: 'meta.k8s.io', kind }, '', [
+    fault.notSupported('fieldValidation', stated, ['', 'Ignore', 'Strict', 'Warn']),
+  ])
 }
 
 /** What a strict reading found, in the words of apimachinery. */
@@ -27,14 +29,25 @@ export function strictFaults(unknown: readonly string[], duplicates: readonly st
 }
 
 /** Answers strict faults as the request asks: not at all, as warnings, or with 400. */
-export function report(faults: readonly string[], validation: FieldValidation, call: Call, refuse: (list: string) => StatusError): void {
+export function report(
+  faults: readonly string[],
+  validation: FieldValidation,
+  call: Call,
+  refuse: (list: string) => StatusError,
+): void {
   if (faults.length === 0 || validation === 'Ignore') return
   if (validation === 'Strict') throw refuse(`strict decoding error: ${faults.join(', ')}`)
   call.warnings.push(...faults)
 }
 
 /** An object read from a body, in the form of `kind`, with defaults. */
-export function readObjectOf(backend: Backend, kind: Kind, value: Json, duplicates: readonly string[], call: Call): ApiObject {
+export function readObjectOf(
+  backend: Backend,
+  kind: Kind,
+  value: Json,
+  duplicates: readonly string[],
+  call: Call,
+): ApiObject {
   checkIdentity(kind, value)
   const validation = fieldValidationOf(backend, call)
   const { object, unknown } = place(kind, value as JsonObject)
@@ -44,34 +57,46 @@ export function readObjectOf(backend: Backend, kind: Kind, value: Json, duplicat
 }
 
 function unhandled(kind: Kind, why: string): StatusError {
-  return badRequest(`${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${why}`)
+  return badRequest(
+    `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${why}`,
+  )
 }
 
 /** Refuses a body that is of another kind than the URL. A built-in kind may leave its names out. */
 function checkIdentity(kind: Kind, value: Json): void {
   if (!isObject(value)) {
     const type = Array.isArray(value) ? 'array' : typeof value
-    throw badRequest(`couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct`)
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct`,
+    )
   }
   const { apiVersion, kind: stated } = value
   const expected = apiVersionOf(kind)
   if (kind.custom) {
     const missing = stated ? (apiVersion ? '' : 'apiVersion') : 'Kind'
     const text = JSON.stringify(value)
-    if (missing) throw badRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing in '${text}' (${text})`,
-    )
+    if (missing) {
+      throw badRequest(
+        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing in '${text}' (${text})`,
+      )
+    }
   }
   if (apiVersion && apiVersion !== expected) {
-    if (kind.custom) throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
-    )
+    if (kind.custom) {
+      throw badRequest(
+        `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+      )
+    }
     throw unregistered(kind, String(stated ?? kind.kind), String(apiVersion))
   }
   if (stated && stated !== kind.kind) {
-    if (kind.custom) throw invalid(
-      { group: kind.group, kind: String(stated) }, nameIn(value), [fault.invalid('kind', stated, `must be ${kind.kind}`)],
-    )
+    if (kind.custom) {
+      throw invalid(
+        { group: kind.group, kind: String(stated) },
+        nameIn(value),
+        [fault.invalid('kind', stated, `must be ${kind.kind}`)],
+      )
+    }
     throw unregistered(kind, String(stated), expected)
   }
 }
@@ -82,7 +107,9 @@ function nameIn(value: JsonObject): string {
 
 function unregistered(kind: Kind, stated: string, apiVersion: string): StatusError {
   const why = `no kind "${stated}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
-  return badRequest(`${stated} in version ${JSON.stringify(apiVersion.split('/').pop())} cannot be handled as a ${kind.kind}: ${why}`)
+  return badRequest(
+    `${stated} in version ${JSON.stringify(apiVersion.split('/').pop())} cannot be handled as a ${kind.kind}: ${why}`,
+  )
 }
 
 const OBJECT_META: Schema = { $ref: 'meta.v1.ObjectMeta' }
@@ -96,9 +123,11 @@ export function place(kind: Kind, value: JsonObject): { object: ApiObject; unkno
       const { object, unknown } = decodeTyped(kind.schema, { ...rest, metadata })
       return { object: withReset({ ...identity, metadata: {}, ...object } as ApiObject, metadata), unknown }
     }
-    if (metadata !== null && !isObject(metadata)) throw new DecodeError(
-      `json: cannot unmarshal ${typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`,
-    )
+    if (metadata !== null && !isObject(metadata)) {
+      throw new DecodeError(
+        `json: cannot unmarshal ${typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`,
+      )
+    }
     const meta = decodeTyped(OBJECT_META, metadata ?? {}, 'metadata')
     const pruned = prune(kind.schema, rest)
     const object = { ...identity, metadata: meta.object, ...pruned.object } as ApiObject
@@ -121,4 +150,3 @@ export function fillIn(kind: Kind, object: ApiObject, nulls: 'drop' | 'keep' = '
   if (kind.custom) applyDefaults(kind.schema, object, nulls)
   else kind.rules.defaults?.(object)
 }
-

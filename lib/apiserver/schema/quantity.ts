@@ -3,7 +3,16 @@
 const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
 
 const DECIMAL: readonly (readonly [string, number])[] = [
-  ['n', -9], ['u', -6], ['m', -3], ['', 0], ['k', 3], ['M', 6], ['G', 9], ['T', 12], ['P', 15], ['E', 18],
+  ['n', -9],
+  ['u', -6],
+  ['m', -3],
+  ['', 0],
+  ['k', 3],
+  ['M', 6],
+  ['G', 9],
+  ['T', 12],
+  ['P', 15],
+  ['E', 18],
 ]
 const BINARY: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
@@ -13,9 +22,11 @@ export function canonicalQuantity(text: string): string | undefined {
   if (!match) return undefined
   const [, sign, digits, binary, decimal, exponent] = match
   const [whole = '', fraction = ''] = digits!.split('.')
-  if (binary) return canonicalBinary(sign!, whole, fraction, BINARY.indexOf(binary)) ?? canonicalQuantity(
-    binaryAsDecimal(sign!, whole, fraction, binary),
-  )
+  if (binary) {
+    return canonicalBinary(sign!, whole, fraction, BINARY.indexOf(binary)) ?? canonicalQuantity(
+      binaryAsDecimal(sign!, whole, fraction, binary),
+    )
+  }
   const power = exponent !== undefined ? Number(exponent) : DECIMAL.find(([suffix]) => suffix === (decimal ?? ''))![1]
   return canonicalDecimal(sign!, whole + fraction, power - fraction.length, exponent !== undefined)
 }

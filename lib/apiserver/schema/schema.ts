@@ -50,10 +50,12 @@ const ATOMS: Readonly<Record<string, Schema>> = {
   any: ANYTHING,
 }
 
-const LINES: ReadonlyMap<string, string> = new Map(BUILTIN_SCHEMAS.trim().split('\n').map((line) => {
-  const space = line.indexOf(' ')
-  return space < 0 ? [line, ''] : [line.slice(0, space), line.slice(space + 1)]
-}))
+const LINES: ReadonlyMap<string, string> = new Map(
+  BUILTIN_SCHEMAS.trim().split('\n').map((line) => {
+    const space = line.indexOf(' ')
+    return space < 0 ? [line, ''] : [line.slice(0, space), line.slice(space + 1)]
+  }),
+)
 
 const parsed = new Map<string, Schema>()
 
@@ -74,7 +76,10 @@ const SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'
 /** OpenAPI has no type for a schema or a boolean, or for a schema or a list of them: the server reads a schema where it finds an object. */
 function withNestedSchemas(schema: Schema): Schema {
   const nested: Schema = { ...ANYTHING, objectAs: SCHEMA_PROPS }
-  return { ...schema, properties: { ...schema.properties, items: nested, additionalItems: nested, additionalProperties: nested } }
+  return {
+    ...schema,
+    properties: { ...schema.properties, items: nested, additionalItems: nested, additionalProperties: nested },
+  }
 }
 
 /** The schema itself, or what it refers to. A default or topology beside the reference stays with the reference. */
@@ -104,7 +109,8 @@ export function isEmbeddedStruct(schema: Schema): boolean {
 const ZERO: Readonly<Record<string, Json>> = { string: '', int32: 0, int64: 0, bool: false }
 
 /** A field in a line of builtin_schemas.ts. */
-const FIELD = /^([^!:]+)(!?):([^%~|=*-]+?)([*-]?)(?:%(\w+)(?:\(([^)]*)\))?)?(?:~([\w,]+)\((\w*)\))?((?:\|[^|=]*)*)(?:=(.*))?$/
+const FIELD =
+  /^([^!:]+)(!?):([^%~|=*-]+?)([*-]?)(?:%(\w+)(?:\(([^)]*)\))?)?(?:~([\w,]+)\((\w*)\))?((?:\|[^|=]*)*)(?:=(.*))?$/
 
 function parseDefinition(line: string): Schema {
   const properties: Record<string, Schema> = {}
@@ -134,7 +140,8 @@ function parseDefinition(line: string): Schema {
     }
   }
   return {
-    type: 'object', properties,
+    type: 'object',
+    properties,
     ...(required.length > 0 && { required }),
     ...(atomic && { 'x-kubernetes-map-type': 'atomic' as const }),
   }
@@ -143,7 +150,9 @@ function parseDefinition(line: string): Schema {
 function parseType(text: string): Schema {
   if (text.startsWith('[]')) return { type: 'array', items: parseType(text.slice(2)) }
   if (text.startsWith('{}')) return { type: 'object', additionalProperties: parseType(text.slice(2)) }
-  if (text.startsWith('@')) return text.endsWith('+') ? { $ref: text.slice(1, -1), default: {} } : { $ref: text.slice(1) }
+  if (text.startsWith('@')) {
+    return text.endsWith('+') ? { $ref: text.slice(1, -1), default: {} } : { $ref: text.slice(1) }
+  }
   // A time by value is there even when it is zero.
   const atom = text.endsWith('+') ? { ...ATOMS[text.slice(0, -1)]!, default: null } : ATOMS[text]
   if (!atom) throw new TypeError(`Cannot read schema type "${text}"`)

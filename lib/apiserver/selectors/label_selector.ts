@@ -35,14 +35,18 @@ class Parser {
     const requirements: Requirement[] = []
     const first = this.#peek()
     if (first.type === 'end') return requirements
-    if (first.type !== 'word' && first.type !== '!') throw badRequest(`found '${first.text}', expected: !, identifier, or 'end of string'`)
+    if (first.type !== 'word' && first.type !== '!') {
+      throw badRequest(`found '${first.text}', expected: !, identifier, or 'end of string'`)
+    }
     for (;;) {
       requirements.push(this.#requirement())
       const token = this.#next()
       if (token.type === 'end') return requirements
       if (token.type !== ',') throw badRequest(`found '${token.text}', expected: ',' or 'end of string'`)
       const following = this.#peek()
-      if (following.type !== 'word' && following.type !== '!') throw badRequest(`found '${following.text}', expected: identifier after ','`)
+      if (following.type !== 'word' && following.type !== '!') {
+        throw badRequest(`found '${following.text}', expected: identifier after ','`)
+      }
     }
   }
 
@@ -55,7 +59,9 @@ class Parser {
     if (problems.length > 0) throw refuse(`key: Invalid value: ${JSON.stringify(key)}: ${problems.join('; ')}`)
     const following = this.#peek()
     if (negated || following.type === 'end' || following.type === ',') {
-      if (following.type !== 'end' && following.type !== ',') throw refuse(`found '${following.text}', expected: ',' or 'end of string'`)
+      if (following.type !== 'end' && following.type !== ',') {
+        throw refuse(`found '${following.text}', expected: ',' or 'end of string'`)
+      }
       return { key, operator: negated ? 'absent' : 'exists', values: [] }
     }
     return this.#comparison(key)
@@ -63,14 +69,20 @@ class Parser {
 
   #comparison(key: string): Requirement {
     const { type, text } = this.#next()
-    if (type === 'word' && (text === 'in' || text === 'notin')) return checked({ key, operator: text, values: this.#values() })
+    if (type === 'word' && (text === 'in' || text === 'notin')) {
+      return checked({ key, operator: text, values: this.#values() })
+    }
     switch (type) {
       case '=':
-      case '==': return checked({ key, operator: 'in', values: [this.#value()] })
-      case '!=': return checked({ key, operator: 'notin', values: [this.#value()] })
+      case '==':
+        return checked({ key, operator: 'in', values: [this.#value()] })
+      case '!=':
+        return checked({ key, operator: 'notin', values: [this.#value()] })
       case '<':
-      case '>': return checked({ key, operator: type === '<' ? 'lt' : 'gt', values: [this.#value()] })
-      default: throw refuse(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`)
+      case '>':
+        return checked({ key, operator: type === '<' ? 'lt' : 'gt', values: [this.#value()] })
+      default:
+        throw refuse(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`)
     }
   }
 
@@ -131,10 +143,16 @@ function checked(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement
   for (const [index, value] of values.entries()) {
     if ((operator === 'gt' || operator === 'lt') && !/^-?\d+$/.test(value)) {
-      throw refuse(`values[${index}]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`)
+      throw refuse(
+        `values[${index}]: Invalid value: ${
+          JSON.stringify(value)
+        }: for 'Gt', 'Lt' operators, the value must be an integer`,
+      )
     }
     const problems = labelValueProblems(value)
-    if (problems.length > 0) throw refuse(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`)
+    if (problems.length > 0) {
+      throw refuse(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`)
+    }
   }
   return requirement
 }
@@ -146,11 +164,17 @@ function refuse(what: string): Error {
 function satisfies({ key, operator, values }: Requirement, labels: Labels): boolean {
   const value = labels && Object.hasOwn(labels, key) ? labels[key]! : undefined
   switch (operator) {
-    case 'exists': return value !== undefined
-    case 'absent': return value === undefined
-    case 'in': return value !== undefined && values.includes(value)
-    case 'notin': return value === undefined || !values.includes(value)
-    case 'gt': return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) > BigInt(values[0]!)
-    case 'lt': return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) < BigInt(values[0]!)
+    case 'exists':
+      return value !== undefined
+    case 'absent':
+      return value === undefined
+    case 'in':
+      return value !== undefined && values.includes(value)
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    case 'gt':
+      return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) > BigInt(values[0]!)
+    case 'lt':
+      return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) < BigInt(values[0]!)
   }
 }

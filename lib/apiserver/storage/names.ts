@@ -33,10 +33,14 @@ const TOTAL_ANNOTATION_BYTES = 256 * 1024
 /** What is wrong with a name, as messages; empty when nothing is. */
 export function nameProblems(name: string, rule: NameRule): string[] {
   switch (rule) {
-    case 'subdomain': return dnsProblems(name, 253, SUBDOMAIN, SUBDOMAIN_MESSAGE)
-    case 'label': return dnsProblems(name, 63, LABEL, LABEL_MESSAGE)
-    case 'label1035': return dnsProblems(name, 63, LABEL_1035, LABEL_1035_MESSAGE)
-    case 'path': return pathProblems(name)
+    case 'subdomain':
+      return dnsProblems(name, 253, SUBDOMAIN, SUBDOMAIN_MESSAGE)
+    case 'label':
+      return dnsProblems(name, 63, LABEL, LABEL_MESSAGE)
+    case 'label1035':
+      return dnsProblems(name, 63, LABEL_1035, LABEL_1035_MESSAGE)
+    case 'path':
+      return pathProblems(name)
   }
 }
 
@@ -57,9 +61,11 @@ export function isSubdomain(text: string): boolean {
 export function qualifiedNameProblems(text: string): string[] {
   const parts = text.split('/')
   if (parts.length > 2) {
-    return ["a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
+    return [
+      "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
       "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is " +
-      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+    ]
   }
   const name = parts[parts.length - 1]!
   const problems: string[] = []
@@ -75,7 +81,10 @@ export function qualifiedNameProblems(text: string): string[] {
 }
 
 export function labelValueProblems(value: string): string[] {
-  return [...(value.length > 63 ? ['must be no more than 63 bytes'] : []), ...(LABEL_VALUE.test(value) ? [] : [LABEL_VALUE_MESSAGE])]
+  return [
+    ...(value.length > 63 ? ['must be no more than 63 bytes'] : []),
+    ...(LABEL_VALUE.test(value) ? [] : [LABEL_VALUE_MESSAGE]),
+  ]
 }
 
 /** The faults of a label map at a path. */
@@ -102,20 +111,29 @@ export function metaFaults(meta: Meta, rule: NameRule, namespaced: boolean): Cau
   const faults: Cause[] = []
   if (meta.generateName) {
     faults.push(
-      ...nameProblems(meta.generateName.replace(/-$/, 'a'), rule).map((m) => fault.invalid('metadata.generateName', meta.generateName, m))
+      ...nameProblems(meta.generateName.replace(/-$/, 'a'), rule).map((m) =>
+        fault.invalid('metadata.generateName', meta.generateName, m)
+      ),
     )
   }
   if (!meta.name) faults.push(fault.required('metadata.name', 'name or generateName is required'))
-  else faults.push(...nameProblems(meta.name, rule).map((message) => fault.invalid('metadata.name', meta.name, message)))
+  else {faults.push(
+      ...nameProblems(meta.name, rule).map((message) => fault.invalid('metadata.name', meta.name, message)),
+    )}
   if (namespaced) {
     if (!meta.namespace) faults.push(fault.required('metadata.namespace'))
-    else faults.push(
-      ...nameProblems(meta.namespace, 'label').map((message) => fault.invalid('metadata.namespace', meta.namespace, message))
-    )
+    else {faults.push(
+        ...nameProblems(meta.namespace, 'label').map((message) =>
+          fault.invalid('metadata.namespace', meta.namespace, message)
+        ),
+      )}
   } else if (meta.namespace) {
     faults.push(fault.forbidden('metadata.namespace', 'not allowed on this type'))
   }
-  faults.push(...labelFaults(meta.labels, 'metadata.labels'), ...annotationFaults(meta.annotations, 'metadata.annotations'))
+  faults.push(
+    ...labelFaults(meta.labels, 'metadata.labels'),
+    ...annotationFaults(meta.annotations, 'metadata.annotations'),
+  )
   faults.push(...ownerFaults(meta), ...finalizerFaults(meta))
   return faults
 }
@@ -126,17 +144,31 @@ function ownerFaults(meta: Meta): Cause[] {
   for (const [index, owner] of (meta.ownerReferences ?? []).entries()) {
     const path = `metadata.ownerReferences[${index}]`
     const [group, version] = String(
-      owner['apiVersion'] ?? '',
-    ).includes('/') ? String(owner['apiVersion']).split('/') : ['', owner['apiVersion']]
-    if (!version) faults.push(fault.invalid(`metadata.ownerReferences.apiVersion`, owner['apiVersion'] ?? '', 'version must not be empty'))
-    else if (group === undefined) faults.push(fault.invalid(path, owner['apiVersion'], 'must be group/version'))
+        owner['apiVersion'] ?? '',
+      ).includes('/')
+      ? String(owner['apiVersion']).split('/')
+      : ['', owner['apiVersion']]
+    if (!version) {
+      faults.push(
+        fault.invalid(`metadata.ownerReferences.apiVersion`, owner['apiVersion'] ?? '', 'version must not be empty'),
+      )
+    } else if (group === undefined) faults.push(fault.invalid(path, owner['apiVersion'], 'must be group/version'))
     for (const part of ['kind', 'name', 'uid']) {
-      if (!owner[part]) faults.push(fault.invalid(`metadata.ownerReferences.${part}`, owner[part] ?? '', 'must not be empty'))
+      if (!owner[part]) {
+        faults.push(fault.invalid(`metadata.ownerReferences.${part}`, owner[part] ?? '', 'must not be empty'))
+      }
     }
     if (owner['controller'] === true) {
       if (controller !== undefined) {
-        faults.push(fault.invalid('metadata.ownerReferences', meta.ownerReferences,
-          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${String(owner['name'])}`))
+        faults.push(
+          fault.invalid(
+            'metadata.ownerReferences',
+            meta.ownerReferences,
+            `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${
+              String(owner['name'])
+            }`,
+          ),
+        )
       } else controller = String(owner['name'])
     }
   }
@@ -147,16 +179,25 @@ function finalizerFaults(meta: Meta): Cause[] {
   const faults: Cause[] = []
   const finalizers = meta.finalizers ?? []
   for (const [index, finalizer] of finalizers.entries()) {
-    faults.push(...qualifiedNameProblems(finalizer).map((message) => fault.invalid('metadata.finalizers', finalizer, message)))
-    const standard = ['orphan', 'foregroundDeletion', 'kubernetes', 'customresourcecleanup.apiextensions.k8s.io'].includes(finalizer)
+    faults.push(
+      ...qualifiedNameProblems(finalizer).map((message) => fault.invalid('metadata.finalizers', finalizer, message)),
+    )
+    const standard = ['orphan', 'foregroundDeletion', 'kubernetes', 'customresourcecleanup.apiextensions.k8s.io']
+      .includes(finalizer)
     if (!finalizer.includes('/') && !standard) {
       faults.push(
-        fault.invalid(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
+        fault.invalid(
+          `metadata.finalizers[${index}]`,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
       )
     }
   }
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
-    faults.push(fault.invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+    faults.push(
+      fault.invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
+    )
   }
   return faults
 }

@@ -1,6 +1,6 @@
 /** The namespaces that are always there, and the end of one: its contents go first, then it. */
 import { type Backend, present } from '../backend.ts'
-import { type ApiObject, at, clone, type Json, put, isObject } from '../json.ts'
+import { type ApiObject, at, clone, isObject, type Json, put } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import { instant, newUid } from './objects.ts'
 import { deleteObject } from '../verbs/delete.ts'
@@ -11,16 +11,27 @@ const ALWAYS_THERE: readonly string[] = ['default', 'kube-node-lease', 'kube-pub
 export function createSystemNamespaces(backend: Backend): void {
   for (const name of ALWAYS_THERE) {
     backend.store.put('namespaces', name, {
-      apiVersion: 'v1', kind: 'Namespace',
+      apiVersion: 'v1',
+      kind: 'Namespace',
       metadata: {
-        name, uid: newUid(backend.random), creationTimestamp: instant(backend.clock.now()), labels: { 'kubernetes.io/metadata.name': name },
+        name,
+        uid: newUid(backend.random),
+        creationTimestamp: instant(backend.clock.now()),
+        labels: { 'kubernetes.io/metadata.name': name },
       },
-      spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
     })
   }
 }
 
-const PLAIN_DELETE = { uid: undefined, resourceVersion: undefined, policy: undefined, gracePeriodSeconds: undefined, dryRun: false }
+const PLAIN_DELETE = {
+  uid: undefined,
+  resourceVersion: undefined,
+  policy: undefined,
+  gracePeriodSeconds: undefined,
+  dryRun: false,
+}
 
 /** Deletes what is in a namespace that is going. */
 export function emptyNamespace(backend: Backend, name: string): void {
@@ -37,7 +48,9 @@ export function emptyNamespace(backend: Backend, name: string): void {
 export function finishNamespace(backend: Backend, name: string): void {
   const namespace = backend.store.get('namespaces', name)
   if (!namespace?.metadata.deletionTimestamp) return
-  const isEmpty = backend.kinds.stored().every((kind) => !kind.namespaced || backend.store.list(kind.storage.id, `${name}/`).length === 0)
+  const isEmpty = backend.kinds.stored().every((kind) =>
+    !kind.namespaced || backend.store.list(kind.storage.id, `${name}/`).length === 0
+  )
   if (isEmpty) finalizeNamespace(backend, namespace)
 }
 

@@ -46,8 +46,12 @@ export function settleNamespace(meta: Meta, kind: Kind, namespace: string): void
 /** Makes the metadata of a new object. In place. */
 export function beginLife(object: ApiObject, kind: Kind, surroundings: Surroundings): void {
   const { metadata } = object
-  if (!metadata.name && metadata.generateName) metadata.name = generateName(metadata.generateName, () => surroundings.random())
-  for (const name of ['resourceVersion', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) delete metadata[name]
+  if (!metadata.name && metadata.generateName) {
+    metadata.name = generateName(metadata.generateName, () => surroundings.random())
+  }
+  for (const name of ['resourceVersion', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) {
+    delete metadata[name]
+  }
   metadata.uid = newUid(() => surroundings.random())
   metadata.creationTimestamp = instant(surroundings.nowMs())
   if (kind.rules.generation) metadata.generation = 1
@@ -61,7 +65,10 @@ export function continueLife(object: ApiObject, old: ApiObject, kind: Kind): Cau
   checkPreconditions(metadata, before, kind)
   const faults: Cause[] = []
   const same = (name: 'uid' | 'creationTimestamp'): void => {
-    if (metadata[name] !== undefined && metadata[name] !== null && metadata[name] !== '' && metadata[name] !== before[name]) {
+    if (
+      metadata[name] !== undefined && metadata[name] !== null && metadata[name] !== '' &&
+      metadata[name] !== before[name]
+    ) {
       faults.push(immutable(`metadata.${name}`, metadata[name]))
     }
     metadata[name] = before[name] as string
@@ -80,10 +87,14 @@ export function continueLife(object: ApiObject, old: ApiObject, kind: Kind): Cau
 function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
   if (metadata.uid && metadata.uid !== before.uid) {
     throw conflict(
-      kind, before.name!, storageError(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`),
+      kind,
+      before.name!,
+      storageError(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`),
     )
   }
-  if (metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion) {
+  if (
+    metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion
+  ) {
     throw conflict(kind, before.name!, MODIFIED)
   }
 }
@@ -103,7 +114,8 @@ function deletionFaults(metadata: Meta, before: Meta): Cause[] {
   const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
   return [
     fault.forbidden(
-      'metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+      'metadata.finalizers',
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
     ),
   ]
 }

@@ -88,7 +88,14 @@ export class Store {
     const stored = this.#stamp(object)
     bucket.objects.set(key, stored)
     if (!before) bucket.sorted = undefined
-    this.#announce(bucket, { revision: this.#revision, type: before ? 'MODIFIED' : 'ADDED', storage, key, object: stored, before })
+    this.#announce(bucket, {
+      revision: this.#revision,
+      type: before ? 'MODIFIED' : 'ADDED',
+      storage,
+      key,
+      object: stored,
+      before,
+    })
     return stored
   }
 
@@ -118,7 +125,9 @@ export class Store {
 
   save(): SavedStore {
     const objects: Record<string, readonly ApiObject[]> = {}
-    for (const [storage, bucket] of this.#buckets) if (bucket.objects.size > 0) objects[storage] = [...bucket.objects.values()]
+    for (const [storage, bucket] of this.#buckets) {
+      if (bucket.objects.size > 0) objects[storage] = [...bucket.objects.values()]
+    }
     return { revision: this.#revision, objects }
   }
 

@@ -13,8 +13,11 @@ export interface Column {
 }
 
 export const NAME_COLUMN: Column = {
-  name: 'Name', type: 'string', format: 'name',
-  description: 'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client ' +
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  description:
+    'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client ' +
     'to request the generation of an appropriate name automatically. ' +
     'Name is primarily intended for creation idempotence and configuration ' +
     'definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
@@ -24,7 +27,8 @@ export const NAME_COLUMN: Column = {
 /** The age, as text where the server writes it so, as an instant where kubectl counts. */
 export function ageColumn(): Column {
   return {
-    name: 'Age', type: 'date',
+    name: 'Age',
+    type: 'date',
     description: 'CreationTimestamp is a timestamp representing the server time when this object was created.',
     value: (object, nowMs) => age(object.metadata.creationTimestamp ?? undefined, nowMs),
   }
@@ -34,7 +38,11 @@ function age(instant: string | undefined, nowMs: number): string {
   return instant ? humanDuration(nowMs - Date.parse(instant)) : '<unknown>'
 }
 
-const AGE: Column = { name: 'Age', type: 'string', value: (object, nowMs) => age(object.metadata.creationTimestamp ?? undefined, nowMs) }
+const AGE: Column = {
+  name: 'Age',
+  type: 'string',
+  value: (object, nowMs) => age(object.metadata.creationTimestamp ?? undefined, nowMs),
+}
 
 function text(name: string, value: (object: ApiObject, nowMs: number) => Json, priority = 0): Column {
   return { name, type: 'string', value, ...(priority && { priority }) }
@@ -73,13 +81,17 @@ const SELECTOR = text('Selector', (object) => selectorText(at(object, 'spec', 's
 
 function selectorText(selector: Json | undefined): string {
   const labels = at(selector, 'matchLabels')
-  return isObject(labels) ? Object.keys(labels).sort().map((key) => `${key}=${String(labels[key])}`).join(',') : '<none>'
+  return isObject(labels)
+    ? Object.keys(labels).sort().map((key) => `${key}=${String(labels[key])}`).join(',')
+    : '<none>'
 }
 
 function pairs(labels: Json | undefined): string {
-  return isObject(labels) && size(labels) > 0 ? Object.keys(labels).sort().map(
-    (key) => `${key}=${String(labels[key])}`,
-  ).join(',') : '<none>'
+  return isObject(labels) && size(labels) > 0
+    ? Object.keys(labels).sort().map(
+      (key) => `${key}=${String(labels[key])}`,
+    ).join(',')
+    : '<none>'
 }
 
 function podReady(object: ApiObject): string {
@@ -111,7 +123,9 @@ function jobStatus(object: ApiObject): string {
 
 function eventAge(object: ApiObject, nowMs: number): string {
   const last = str(
-    object, 'series', 'lastObservedTime',
+    object,
+    'series',
+    'lastObservedTime',
   ) || str(object, 'lastTimestamp') || str(object, 'eventTime') || str(object, 'firstTimestamp')
   return age(last || undefined, nowMs)
 }
@@ -119,39 +133,69 @@ function eventAge(object: ApiObject, nowMs: number): string {
 export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ConfigMap: [NAME_COLUMN, count('Data', (object) => size(object['data']) + size(object['binaryData'])), AGE],
   CronJob: [
-    NAME_COLUMN, text('Schedule', (object) => str(object, 'spec', 'schedule')), text(
-      'Timezone', (object) => str(object, 'spec', 'timeZone') || '<none>',
+    NAME_COLUMN,
+    text('Schedule', (object) => str(object, 'spec', 'schedule')),
+    text(
+      'Timezone',
+      (object) => str(object, 'spec', 'timeZone') || '<none>',
     ),
     text(
-      'Suspend', (object) => (at(object, 'spec', 'suspend') === true ? 'True' : 'False'),
-    ), count('Active', (object) => size(at(object, 'status', 'active'))),
+      'Suspend',
+      (object) => (at(object, 'spec', 'suspend') === true ? 'True' : 'False'),
+    ),
+    count('Active', (object) => size(at(object, 'status', 'active'))),
     text(
       'Last Schedule',
-      (object, nowMs) => (str(object, 'status', 'lastScheduleTime') ? age(str(object, 'status', 'lastScheduleTime'), nowMs) : '<none>'),
-    ), AGE,
+      (
+        object,
+        nowMs,
+      ) => (str(object, 'status', 'lastScheduleTime')
+        ? age(str(object, 'status', 'lastScheduleTime'), nowMs)
+        : '<none>'),
+    ),
+    AGE,
   ],
   CustomResourceDefinition: [
-    NAME_COLUMN, { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
+    NAME_COLUMN,
+    { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
   ],
   DaemonSet: [
-    NAME_COLUMN, count(
-      'Desired', (object) => num(object, 'status', 'desiredNumberScheduled'),
-    ), count('Current', (object) => num(object, 'status', 'currentNumberScheduled')),
-    count('Ready', (object) => num(object, 'status', 'numberReady')), count(
-      'Up-to-date', (object) => num(object, 'status', 'updatedNumberScheduled'),
+    NAME_COLUMN,
+    count(
+      'Desired',
+      (object) => num(object, 'status', 'desiredNumberScheduled'),
+    ),
+    count('Current', (object) => num(object, 'status', 'currentNumberScheduled')),
+    count('Ready', (object) => num(object, 'status', 'numberReady')),
+    count(
+      'Up-to-date',
+      (object) => num(object, 'status', 'updatedNumberScheduled'),
     ),
     count('Available', (object) => num(object, 'status', 'numberAvailable')),
-    text('Node Selector', (object) => pairs(at(object, 'spec', 'template', 'spec', 'nodeSelector'))), AGE, CONTAINERS, IMAGES, SELECTOR,
+    text('Node Selector', (object) => pairs(at(object, 'spec', 'template', 'spec', 'nodeSelector'))),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
   ],
   Deployment: [
-    NAME_COLUMN, text('Ready', (object) => `${num(object, 'status', 'readyReplicas')}/${num(object, 'spec', 'replicas')}`),
+    NAME_COLUMN,
+    text('Ready', (object) => `${num(object, 'status', 'readyReplicas')}/${num(object, 'spec', 'replicas')}`),
     // Numbers in columns that say string: so it is on the real server.
-    text('Up-to-date', (object) => num(object, 'status', 'updatedReplicas')), text(
-      'Available', (object) => num(object, 'status', 'availableReplicas'),
-    ), AGE, CONTAINERS, IMAGES, SELECTOR,
+    text('Up-to-date', (object) => num(object, 'status', 'updatedReplicas')),
+    text(
+      'Available',
+      (object) => num(object, 'status', 'availableReplicas'),
+    ),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
   ],
   Event: [
-    text('Last Seen', eventAge), text('Type', (object) => str(object, 'type')), text('Reason', (object) => str(object, 'reason')),
+    text('Last Seen', eventAge),
+    text('Type', (object) => str(object, 'type')),
+    text('Reason', (object) => str(object, 'reason')),
     text('Object', (object) => {
       const about = object['involvedObject'] ?? object['regarding']
       return `${String(at(about, 'kind') ?? '').toLowerCase()}/${String(at(about, 'name') ?? '')}`
@@ -159,59 +203,113 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     text('Message', (object) => (str(object, 'message') || str(object, 'note')).trim()),
   ],
   Job: [
-    NAME_COLUMN, text('Status', jobStatus),
+    NAME_COLUMN,
+    text('Status', jobStatus),
     text('Completions', (object) => `${num(object, 'status', 'succeeded')}/${num(object, 'spec', 'completions') || 1}`),
     text('Duration', (object, nowMs) => {
       const start = str(object, 'status', 'startTime')
       const end = str(object, 'status', 'completionTime')
       return start ? humanDuration((end ? Date.parse(end) : nowMs) - Date.parse(start)) : ''
-    }), AGE,
+    }),
+    AGE,
   ],
   Lease: [NAME_COLUMN, text('Holder', (object) => str(object, 'spec', 'holderIdentity')), AGE],
   Namespace: [NAME_COLUMN, text('Status', (object) => str(object, 'status', 'phase')), AGE],
   NetworkPolicy: [NAME_COLUMN, text('Pod-Selector', (object) => selectorText(at(object, 'spec', 'podSelector'))), AGE],
   Pod: [
-    NAME_COLUMN, text('Ready', podReady), text('Status', podStatus),
+    NAME_COLUMN,
+    text('Ready', podReady),
+    text('Status', podStatus),
     text(
       'Restarts',
-      (object) => String(list(object, 'status', 'containerStatuses').reduce((sum, each) => sum + Number(each['restartCount'] ?? 0), 0)),
-    ), AGE,
-    text('IP', (object) => str(object, 'status', 'podIP') || '<none>', 1), text(
-      'Node', (object) => str(object, 'spec', 'nodeName') || '<none>', 1,
+      (object) =>
+        String(
+          list(object, 'status', 'containerStatuses').reduce((sum, each) => sum + Number(each['restartCount'] ?? 0), 0),
+        ),
+    ),
+    AGE,
+    text('IP', (object) => str(object, 'status', 'podIP') || '<none>', 1),
+    text(
+      'Node',
+      (object) => str(object, 'spec', 'nodeName') || '<none>',
+      1,
     ),
     text(
-      'Nominated Node', (object) => str(object, 'status', 'nominatedNodeName') || '<none>', 1,
-    ), text('Readiness Gates', () => '<none>', 1),
+      'Nominated Node',
+      (object) => str(object, 'status', 'nominatedNodeName') || '<none>',
+      1,
+    ),
+    text('Readiness Gates', () => '<none>', 1),
   ],
   ReplicaSet: [
-    NAME_COLUMN, count('Desired', (object) => num(object, 'spec', 'replicas')), count(
-      'Current', (object) => num(object, 'status', 'replicas'),
+    NAME_COLUMN,
+    count('Desired', (object) => num(object, 'spec', 'replicas')),
+    count(
+      'Current',
+      (object) => num(object, 'status', 'replicas'),
     ),
-    count('Ready', (object) => num(object, 'status', 'readyReplicas')), AGE, CONTAINERS, IMAGES, SELECTOR,
+    count('Ready', (object) => num(object, 'status', 'readyReplicas')),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
   ],
-  RoleBinding: [NAME_COLUMN, text('Role', (object) => `${str(object, 'roleRef', 'kind')}/${str(object, 'roleRef', 'name')}`), AGE],
-  ClusterRoleBinding: [NAME_COLUMN, text('Role', (object) => `${str(object, 'roleRef', 'kind')}/${str(object, 'roleRef', 'name')}`), AGE],
-  Role: [NAME_COLUMN, { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null }],
-  ClusterRole: [NAME_COLUMN, { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null }],
-  Secret: [NAME_COLUMN, text('Type', (object) => str(object, 'type')), count('Data', (object) => size(object['data'])), AGE],
+  RoleBinding: [
+    NAME_COLUMN,
+    text('Role', (object) => `${str(object, 'roleRef', 'kind')}/${str(object, 'roleRef', 'name')}`),
+    AGE,
+  ],
+  ClusterRoleBinding: [
+    NAME_COLUMN,
+    text('Role', (object) => `${str(object, 'roleRef', 'kind')}/${str(object, 'roleRef', 'name')}`),
+    AGE,
+  ],
+  Role: [NAME_COLUMN, {
+    name: 'Created At',
+    type: 'date',
+    value: (object) => object.metadata.creationTimestamp ?? null,
+  }],
+  ClusterRole: [NAME_COLUMN, {
+    name: 'Created At',
+    type: 'date',
+    value: (object) => object.metadata.creationTimestamp ?? null,
+  }],
+  Secret: [
+    NAME_COLUMN,
+    text('Type', (object) => str(object, 'type')),
+    count('Data', (object) => size(object['data'])),
+    AGE,
+  ],
   Service: [
-    NAME_COLUMN, text('Type', (object) => str(object, 'spec', 'type')), text(
-      'Cluster-IP', (object) => str(object, 'spec', 'clusterIP') || '<none>',
+    NAME_COLUMN,
+    text('Type', (object) => str(object, 'spec', 'type')),
+    text(
+      'Cluster-IP',
+      (object) => str(object, 'spec', 'clusterIP') || '<none>',
     ),
     text(
-      'External-IP', (object) => ((at(object, 'spec', 'externalIPs') as Json[] | undefined) ?? []).join(',') || '<none>',
-    ), text('Port(s)', servicePorts), AGE,
+      'External-IP',
+      (object) => ((at(object, 'spec', 'externalIPs') as Json[] | undefined) ?? []).join(',') || '<none>',
+    ),
+    text('Port(s)', servicePorts),
+    AGE,
     text('Selector', (object) => pairs(at(object, 'spec', 'selector')), 1),
   ],
   ServiceAccount: [NAME_COLUMN, count('Secrets', (object) => size(object['secrets'])), AGE],
   StatefulSet: [
-    NAME_COLUMN, text(
-      'Ready', (object) => `${num(object, 'status', 'readyReplicas')}/${num(object, 'spec', 'replicas')}`,
-    ), AGE, CONTAINERS, IMAGES,
+    NAME_COLUMN,
+    text(
+      'Ready',
+      (object) => `${num(object, 'status', 'readyReplicas')}/${num(object, 'spec', 'replicas')}`,
+    ),
+    AGE,
+    CONTAINERS,
+    IMAGES,
   ],
 }
 
 /** The columns of a kind that has none of its own. */
 export const PLAIN_COLUMNS: readonly Column[] = [
-  NAME_COLUMN, { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
+  NAME_COLUMN,
+  { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
 ]

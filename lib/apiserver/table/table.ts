@@ -22,11 +22,16 @@ export interface TableOptions {
 
 /** A table of objects. Definitions may be left out where they were sent before. */
 export function tableOf(
-  kind: Kind, objects: readonly ApiObject[], metadata: JsonObject, options: TableOptions,
+  kind: Kind,
+  objects: readonly ApiObject[],
+  metadata: JsonObject,
+  options: TableOptions,
 ): JsonObject {
   const columns = kind.columns ?? PLAIN_COLUMNS
   return {
-    kind: 'Table', apiVersion: `${META_GROUP}/${options.version}`, metadata,
+    kind: 'Table',
+    apiVersion: `${META_GROUP}/${options.version}`,
+    metadata,
     columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.value(object, options.nowMs)),
@@ -37,7 +42,10 @@ export function tableOf(
 
 function definitionOf(column: Column): JsonObject {
   return {
-    name: column.name, type: column.type, format: column.format ?? '', description: column.description ?? '',
+    name: column.name,
+    type: column.type,
+    format: column.format ?? '',
+    description: column.description ?? '',
     priority: column.priority ?? 0,
   }
 }

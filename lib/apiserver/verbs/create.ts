@@ -11,5 +11,11 @@ export function create(backend: Backend, kind: Kind, route: ResourceRoute, call:
   const { value, duplicates } = readJsonBody(call, kind)
   const object = readObjectOf(backend, kind, value, duplicates, call)
   settleNamespace(object.metadata, kind, route.namespace)
-  return createObject(backend, kind, object, writerOf(backend, kind, route, call), isDryRun(call.query.getAll('dryRun')))
+  return createObject(
+    backend,
+    kind,
+    object,
+    writerOf(backend, kind, route, call),
+    isDryRun(call.query.getAll('dryRun')),
+  )
 }

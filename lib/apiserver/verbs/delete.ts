@@ -25,8 +25,16 @@ export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call:
   const object = readObject(backend, kind, route)
   const left = deleteObject(backend, kind, object, options)
   return left ?? {
-    kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success',
-    details: { name: route.name, ...(kind.group && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid! },
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: {
+      name: route.name,
+      ...(kind.group && { group: kind.group }),
+      kind: kind.plural,
+      uid: object.metadata.uid!,
+    },
   }
 }
 
@@ -39,7 +47,12 @@ export function removeCollection(backend: Backend, kind: Kind, route: ResourceRo
 }
 
 /** Deletes one object or begins to. Returns the object if it stays for now. */
-export function deleteObject(backend: Backend, kind: Kind, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
+export function deleteObject(
+  backend: Backend,
+  kind: Kind,
+  object: ApiObject,
+  options: DeleteOptions,
+): ApiObject | undefined {
   checkPreconditions(kind, object, options)
   const next = clone(object)
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
@@ -78,14 +91,19 @@ function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resource
   const named = { group: kind.group, plural: kind.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
-      named, metadata.name!,
+      named,
+      metadata.name!,
       `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). ` +
         'The object might have been deleted and then recreated',
     )
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     const record = `the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`
-    throw conflict(named, metadata.name!, `the ResourceVersion in the precondition (${resourceVersion}) does not match ${record}`)
+    throw conflict(
+      named,
+      metadata.name!,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match ${record}`,
+    )
   }
 }
 
@@ -94,17 +112,21 @@ export function deleteOptions(call: Call): DeleteOptions {
   const body = readOptions(call)
   const query = call.query
   const policy = text(body['propagationPolicy']) ?? query.get('propagationPolicy') ?? undefined
-  const orphan = body['orphanDependents'] ?? (query.has('orphanDependents') ? flag(query, 'orphanDependents') : undefined)
-  const grace = body['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined)
+  const orphan = body['orphanDependents'] ??
+    (query.has('orphanDependents') ? flag(query, 'orphanDependents') : undefined)
+  const grace = body['gracePeriodSeconds'] ??
+    (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined)
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
     throw invalid(
-      { group: 'meta.k8s.io', kind: 'DeleteOptions' }, '',
+      { group: 'meta.k8s.io', kind: 'DeleteOptions' },
+      '',
       [fault.notSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan'])],
     )
   }
   if (policy !== undefined && orphan !== undefined && orphan !== null) {
     throw invalid(
-      { group: 'meta.k8s.io', kind: 'DeleteOptions' }, '',
+      { group: 'meta.k8s.io', kind: 'DeleteOptions' },
+      '',
       [fault.invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set')],
     )
   }

@@ -16,9 +16,13 @@ export interface Page {
 
 export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Page {
   const { query } = call
-  if (query.has('sendInitialEvents')) throw invalid(
-    LIST_OPTIONS, '', [fault.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list')],
-  )
+  if (query.has('sendInitialEvents')) {
+    throw invalid(
+      LIST_OPTIONS,
+      '',
+      [fault.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list')],
+    )
+  }
   const limit = numberOf(query, 'limit')
   const token = query.get('continue') ?? ''
   const matches = selectorOf(kind, query)
@@ -35,7 +39,9 @@ export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   return {
     objects,
     metadata: {
-      resourceVersion: String(revision), ...(next && { continue: next }), ...(left > 0 && !isSelective && { remainingItemCount: left }),
+      resourceVersion: String(revision),
+      ...(next && { continue: next }),
+      ...(left > 0 && !isSelective && { remainingItemCount: left }),
     },
   }
 }
@@ -52,7 +58,8 @@ export function selectorOf(kind: Kind, query: URLSearchParams): (stored: ApiObje
   if (!labels && !fields) return () => true
   const matchesLabels = labels ? labelSelector(labels) : undefined
   const matchesFields = fields ? fieldSelector(fields, kind) : undefined
-  return (stored) => (matchesLabels?.(stored.metadata.labels) ?? true) && (matchesFields?.(present(kind, stored)) ?? true)
+  return (stored) =>
+    (matchesLabels?.(stored.metadata.labels) ?? true) && (matchesFields?.(present(kind, stored)) ?? true)
 }
 
 export function prefixOf({ namespace }: ResourceRoute): string {
@@ -85,12 +92,18 @@ function checkMatch(version: string, match: string): void {
   if (match !== 'Exact' && match !== 'NotOlderThan') {
     throw invalid(LIST_OPTIONS, '', [fault.notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
   }
-  if (!version) throw invalid(
-    LIST_OPTIONS, '', [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided')],
-  )
+  if (!version) {
+    throw invalid(
+      LIST_OPTIONS,
+      '',
+      [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided')],
+    )
+  }
   if (match === 'Exact' && version === '0') {
     throw invalid(
-      LIST_OPTIONS, '', [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')],
+      LIST_OPTIONS,
+      '',
+      [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')],
     )
   }
 }
@@ -106,7 +119,8 @@ export function parseVersion(version: string): number {
 export function tooLargeVersion(revision: number, current: number): StatusError {
   const message = `Too large resource version: ${revision}, current: ${current}`
   return new StatusError(504, 'Timeout', `Timeout: ${message}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1,
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
   })
 }
 
@@ -131,15 +145,25 @@ function readToken(backend: Backend, token: string, query: URLSearchParams): Pla
   } catch (cause) {
     throw Object.assign(badRequest('invalid continue token: continue key is not valid: illegal base64 data'), { cause })
   }
-  if (!isObject(value) || typeof value['rv'] !== 'number' || typeof value['start'] !== 'string') throw badRequest(
-    'invalid continue token: continue key is not valid',
-  )
+  if (!isObject(value) || typeof value['rv'] !== 'number' || typeof value['start'] !== 'string') {
+    throw badRequest(
+      'invalid continue token: continue key is not valid',
+    )
+  }
   // -1 is a token for the newest state, given out with a 410.
-  return { revision: value['rv'] < 0 ? backend.store.revision : value['rv'], after: value['start'].replace(/\u0000$/, '') }
+  return {
+    revision: value['rv'] < 0 ? backend.store.revision : value['rv'],
+    after: value['start'].replace(/\u0000$/, ''),
+  }
 }
 
 function readAt(
-  backend: Backend, kind: Kind, prefix: string, revision: number, place: Place | undefined, query: URLSearchParams,
+  backend: Backend,
+  kind: Kind,
+  prefix: string,
+  revision: number,
+  place: Place | undefined,
+  query: URLSearchParams,
 ): readonly ApiObject[] {
   try {
     return backend.store.listAt(kind.storage.id, prefix, revision)

@@ -13,8 +13,26 @@ import { jsonPatch } from '../patch/json_patch.ts'
 import { mergePatch } from '../patch/merge_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
-import { badRequest, bare, conflict, fault, invalid, notFound, StatusError, unsupportedMediaType } from '../http/status.ts'
-import { checkNamespace, createObject, isDryRun, liveObject, typingOf, updateObject, writerOf, type Written } from './write.ts'
+import {
+  badRequest,
+  bare,
+  conflict,
+  fault,
+  invalid,
+  notFound,
+  StatusError,
+  unsupportedMediaType,
+} from '../http/status.ts'
+import {
+  checkNamespace,
+  createObject,
+  isDryRun,
+  liveObject,
+  typingOf,
+  updateObject,
+  writerOf,
+  type Written,
+} from './write.ts'
 
 const JSON_PATCH = 'application/json-patch+json'
 const MERGE = 'application/merge-patch+json'
@@ -26,10 +44,13 @@ export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: 
   const supported = [JSON_PATCH, MERGE, ...(kind.custom ? [] : [STRATEGIC]), APPLY]
   if (!supported.includes(type)) {
     // A custom kind without strategic merge words it otherwise than what nobody patches with.
-    if (kind.custom && type === STRATEGIC) throw new StatusError(
-      415, 'UnsupportedMediaType',
-      `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
-    )
+    if (kind.custom && type === STRATEGIC) {
+      throw new StatusError(
+        415,
+        'UnsupportedMediaType',
+        `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+      )
+    }
     throw unsupportedMediaType('415: Unsupported Media Type')
   }
   return type === APPLY ? apply(backend, kind, route, call) : patchObject(backend, kind, route, call, type)
@@ -38,7 +59,9 @@ export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: 
 function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
   if (flag(call.query, 'force')) {
     throw invalid(
-      { group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [fault.forbidden('force', 'may not be specified for non-apply patch')],
+      { group: 'meta.k8s.io', kind: 'PatchOptions' },
+      '',
+      [fault.forbidden('force', 'may not be specified for non-apply patch')],
     )
   }
   const { value, duplicates } = parsePatch(call)
@@ -47,12 +70,22 @@ function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   const patched = patchedJson(kind, old, value, type)
   if (!isObject(patched)) throw badRequest('the patch leaves no object')
   const { object, unknown } = place(kind, patched)
-  report(strictFaults(unknown, duplicates), fieldValidationOf(backend, call), call, (list) =>
-    invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(patched), list)]))
+  report(
+    strictFaults(unknown, duplicates),
+    fieldValidationOf(backend, call),
+    call,
+    (list) => invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(patched), list)]),
+  )
   fillIn(kind, object)
   checkIdentity(patched, object, kind, route)
   return updateObject(
-    backend, kind, route.subresource, old, object, writerOf(backend, kind, route, call), isDryRun(call.query.getAll('dryRun')),
+    backend,
+    kind,
+    route.subresource,
+    old,
+    object,
+    writerOf(backend, kind, route, call),
+    isDryRun(call.query.getAll('dryRun')),
   )
 }
 
@@ -60,9 +93,12 @@ function parsePatch(call: Call): ReturnType<typeof parseBody> {
   try {
     return parseBody(call)
   } catch (cause) {
-    throw cause instanceof StatusError && cause.code === 400 ? Object.assign(
-      badRequest(`error decoding patch: ${cause.message.replace(/^.*json parse error: /, '')}`), { cause },
-    ) : cause
+    throw cause instanceof StatusError && cause.code === 400
+      ? Object.assign(
+        badRequest(`error decoding patch: ${cause.message.replace(/^.*json parse error: /, '')}`),
+        { cause },
+      )
+      : cause
   }
 }
 
@@ -76,10 +112,16 @@ function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Jso
 function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route: ResourceRoute): void {
   const { apiVersion, kind: stated } = patched
   if (apiVersion !== undefined && apiVersion !== apiVersionOf(kind)) {
-    throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${apiVersionOf(kind)})`)
+    throw badRequest(
+      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${
+        apiVersionOf(kind)
+      })`,
+    )
   }
   if (stated !== undefined && stated !== kind.kind) {
-    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(stated)} does not match`)
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(stated)} does not match`,
+    )
   }
   const { metadata } = object
   if (metadata.name !== undefined && metadata.name !== route.name) {
@@ -92,7 +134,9 @@ function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route
 /** Server-side apply. */
 function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
   if (!call.query.get('fieldManager')) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [fault.required('fieldManager', 'is required for apply patch')])
+    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+      fault.required('fieldManager', 'is required for apply patch'),
+    ])
   }
   const { value, duplicates } = parsePatch(call)
   if (!isObject(value)) throw badRequest('error decoding YAML: the configuration is not an object')
@@ -106,7 +150,13 @@ function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): 
   if (!old) {
     if (route.subresource) throw notFound(kind, route.name)
     const uid = at(config, 'metadata', 'uid')
-    if (uid) throw conflict(kind, route.name, `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`)
+    if (uid) {
+      throw conflict(
+        kind,
+        route.name,
+        `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
+      )
+    }
     const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : emptyTyped(kind.schema)
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
     const object = finished(kind, route, applied.object ?? live)
@@ -121,21 +171,38 @@ function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): 
 
 /** The configuration with what the URL says; its unknown fields are errors whatever the validation asked for. */
 function checkedConfig(
-  backend: Backend, kind: Kind, route: ResourceRoute, call: Call, value: JsonObject, duplicates: readonly string[],
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  value: JsonObject,
+  duplicates: readonly string[],
 ): JsonObject {
   const validation = fieldValidationOf(backend, call)
   const { unknown } = place(kind, value)
-  if (unknown.length > 0) throw untyped(kind, value, unknown.map((path) => `.${path}: field not declared in schema`).join('\n'))
+  if (unknown.length > 0) {
+    throw untyped(
+      kind,
+      value,
+      unknown.map((path) => `.${path}: field not declared in schema`).join('\n'),
+    )
+  }
   report(strictFaults([], duplicates), validation, call, (list) => badRequest(list))
   const problems = listProblems(kind.schema, value)
-  if (problems.length > 0) throw untyped(
-    kind, value, problems.length === 1 ? problems[0]! : `errors:\n${problems.map((each) => `  ${each}`).join('\n')}`,
-  )
+  if (problems.length > 0) {
+    throw untyped(
+      kind,
+      value,
+      problems.length === 1 ? problems[0]! : `errors:\n${problems.map((each) => `  ${each}`).join('\n')}`,
+    )
+  }
   const config = clone(value)
   const metadata = isObject(config['metadata']) ? config['metadata'] : {}
   config['metadata'] = metadata
   if (metadata['name'] !== undefined && metadata['name'] !== route.name) {
-    throw badRequest(`the name of the object (${String(metadata['name'])}) does not match the name on the URL (${route.name})`)
+    throw badRequest(
+      `the name of the object (${String(metadata['name'])}) does not match the name on the URL (${route.name})`,
+    )
   }
   metadata['name'] = route.name
   settleNamespace(metadata, kind, route.namespace)
@@ -144,7 +211,9 @@ function checkedConfig(
 
 function untyped(kind: Kind, config: JsonObject, why: string): StatusError {
   const metadata = isObject(config['metadata']) ? config['metadata'] : {}
-  const who = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${apiVersionOf(kind)}, Kind=${kind.kind}`
+  const who = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${
+    apiVersionOf(kind)
+  }, Kind=${kind.kind}`
   return bare(500, `failed to create typed patch object (${who}): ${why}`)
 }
 

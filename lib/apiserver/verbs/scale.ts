@@ -7,7 +7,15 @@ import type { Kind, ScalePaths } from '../kinds.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
 import { mergePatch } from '../patch/merge_patch.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
-import { badRequest, conflict, fault, invalid, methodNotAllowed, MODIFIED, unsupportedMediaType } from '../http/status.ts'
+import {
+  badRequest,
+  conflict,
+  fault,
+  invalid,
+  methodNotAllowed,
+  MODIFIED,
+  unsupportedMediaType,
+} from '../http/status.ts'
 import { isDryRun, updateObject, writerOf } from './write.ts'
 
 export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
@@ -23,15 +31,24 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
   if (replicas < 0) {
     throw invalid(
-      { group: 'autoscaling', kind: 'Scale' }, route.name, [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
+      { group: 'autoscaling', kind: 'Scale' },
+      route.name,
+      [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
     )
   }
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
   const { object: written } = updateObject(
-    backend, kind, '', object, next, {
-      ...writerOf(backend, kind, route, call), subresource: 'scale',
-    }, isDryRun(call.query.getAll('dryRun')),
+    backend,
+    kind,
+    '',
+    object,
+    next,
+    {
+      ...writerOf(backend, kind, route, call),
+      subresource: 'scale',
+    },
+    isDryRun(call.query.getAll('dryRun')),
   )
   return scaleOf(written, paths)
 }
@@ -40,7 +57,9 @@ function patched(now: JsonObject, call: Call): Json {
   const type = mediaType(call)
   const { value } = parseBody(call)
   if (type === 'application/json-patch+json') return jsonPatch(now, value)
-  if (type === 'application/merge-patch+json' || type === 'application/strategic-merge-patch+json') return mergePatch(now, value)
+  if (type === 'application/merge-patch+json' || type === 'application/strategic-merge-patch+json') {
+    return mergePatch(now, value)
+  }
   if (type === 'application/apply-patch+yaml') return mergePatch(now, value)
   throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
 }
@@ -50,7 +69,8 @@ function scaleOf(object: ApiObject, { specReplicas, statusReplicas, selector }: 
   const found = selector && at(object, ...selector)
   const text = typeof found === 'string' ? found : selectorText(found)
   return {
-    kind: 'Scale', apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
     spec: { ...(at(object, ...specReplicas) ? { replicas: at(object, ...specReplicas) } : {}) },
     status: { replicas: at(object, ...statusReplicas) ?? 0, ...(text && { selector: text }) },

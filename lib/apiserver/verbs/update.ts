@@ -17,7 +17,9 @@ export function update(backend: Backend, kind: Kind, route: ResourceRoute, call:
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const old = liveObject(backend, kind, route)
   if (old) return updateObject(backend, kind, route.subresource, old, object, writer, dryRun)
-  if (!kind.rules.createOnUpdate || route.subresource || object.metadata.resourceVersion) throw notFound(kind, route.name)
+  if (!kind.rules.createOnUpdate || route.subresource || object.metadata.resourceVersion) {
+    throw notFound(kind, route.name)
+  }
   return createObject(backend, kind, object, writer, dryRun)
 }
 
@@ -27,6 +29,8 @@ export function settleIdentity(object: ApiObject, kind: Kind, route: ResourceRou
   if (name && name !== route.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${route.name})`)
   }
-  if (!name) throw badRequest(`the name of the object (${route.name} based on URL) was undeterminable: name must be provided`)
+  if (!name) {
+    throw badRequest(`the name of the object (${route.name} based on URL) was undeterminable: name must be provided`)
+  }
   settleNamespace(object.metadata, kind, route.namespace)
 }

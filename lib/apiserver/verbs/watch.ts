@@ -40,7 +40,14 @@ export class Watches {
   }
 }
 
-export function watch(backend: Backend, watches: Watches, kind: Kind, route: ResourceRoute, call: Call, render: Rendering): HttpResponse {
+export function watch(
+  backend: Backend,
+  watches: Watches,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  render: Rendering,
+): HttpResponse {
   const plan = planOf(backend, call)
   const matches = selectorOf(kind, call.query)
   const within = scopeOf(kind, route, call)
@@ -56,8 +63,14 @@ export function watch(backend: Backend, watches: Watches, kind: Kind, route: Res
     return line
   }
   const sendBookmark = (annotations?: JsonObject): void => {
-    const metadata = { resourceVersion: String(backend.store.revision), creationTimestamp: null, ...(annotations && { annotations }) }
-    body.push(`{"type":"BOOKMARK","object":${JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata })}}\n`)
+    const metadata = {
+      resourceVersion: String(backend.store.revision),
+      creationTimestamp: null,
+      ...(annotations && { annotations }),
+    }
+    body.push(
+      `{"type":"BOOKMARK","object":${JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata })}}\n`,
+    )
   }
   const sendChange = (change: Change): void => {
     if (change.revision <= plan.after || !change.key.startsWith(within.prefix)) return
@@ -140,22 +153,39 @@ function planOf(backend: Backend, call: Call): Plan {
 
 function checkOptions(query: URLSearchParams, initial: boolean | undefined): void {
   const match = query.get('resourceVersionMatch') ?? ''
-  const refuse = (field: string, detail: string): StatusError => invalid(
-    { group: 'meta.k8s.io', kind: 'ListOptions' }, '', [fault.forbidden(field, detail)],
-  )
+  const refuse = (field: string, detail: string): StatusError =>
+    invalid(
+      { group: 'meta.k8s.io', kind: 'ListOptions' },
+      '',
+      [fault.forbidden(field, detail)],
+    )
   if (initial === undefined) {
-    if (match) throw refuse('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+    if (match) {
+      throw refuse(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      )
+    }
     return
   }
   if (match !== 'NotOlderThan') {
-    const faults = [fault.forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')]
+    const faults = [
+      fault.forbidden(
+        'resourceVersionMatch',
+        'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      ),
+    ]
     if (match) faults.push(fault.notSupported('resourceVersionMatch', match, ['NotOlderThan']))
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', faults)
   }
 }
 
 /** Which objects a watch is about, apart from its selectors. */
-function scopeOf(kind: Kind, route: ResourceRoute, call: Call): { prefix: string; isNamed: (object: ApiObject) => boolean } {
+function scopeOf(
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+): { prefix: string; isNamed: (object: ApiObject) => boolean } {
   const fields = call.query.get('fieldSelector')
   const name = route.name || (fields ? selectedName(fields) : undefined)
   const prefix = kind.namespaced ? prefixOf(route) : ''
@@ -163,7 +193,10 @@ function scopeOf(kind: Kind, route: ResourceRoute, call: Call): { prefix: string
 }
 
 /** A change as a watcher with a selector sees it: what enters is added, what leaves is deleted. */
-function seenThrough(change: Change, matches: (object: ApiObject) => boolean): { type: string; object: ApiObject } | undefined {
+function seenThrough(
+  change: Change,
+  matches: (object: ApiObject) => boolean,
+): { type: string; object: ApiObject } | undefined {
   const wasThere = change.before !== undefined && matches(change.before)
   if (change.type === 'DELETED') return wasThere ? { type: 'DELETED', object: change.object } : undefined
   const isThere = matches(change.object)
@@ -171,5 +204,8 @@ function seenThrough(change: Change, matches: (object: ApiObject) => boolean): {
   if (!wasThere) return undefined
   // The last state that matched, at the revision at which it ceased to.
   const { resourceVersion } = change.object.metadata
-  return { type: 'DELETED', object: { ...change.before!, metadata: { ...change.before!.metadata, resourceVersion: resourceVersion! } } }
+  return {
+    type: 'DELETED',
+    object: { ...change.before!, metadata: { ...change.before!.metadata, resourceVersion: resourceVersion! } },
+  }
 }

@@ -11,7 +11,15 @@ import { apiVersionOf, type Kind } from '../kinds.ts'
 import { beginLife, continueLife, countGeneration, metadataFaults } from '../storage/objects.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
 import {
-  alreadyExists, bare, type Cause, fault, forbidden, generateNameConflict, invalid, notFound, StatusError,
+  alreadyExists,
+  bare,
+  type Cause,
+  fault,
+  forbidden,
+  generateNameConflict,
+  invalid,
+  notFound,
+  StatusError,
 } from '../http/status.ts'
 
 /** What a write answers with. */
@@ -35,7 +43,9 @@ const MAX_MANAGER_LENGTH = 128
 export function writerOf(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Writer {
   const stated = call.query.get('fieldManager')
   if (stated && stated.length > MAX_MANAGER_LENGTH) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [fault.tooLong('fieldManager', MAX_MANAGER_LENGTH)])
+    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [
+      fault.tooLong('fieldManager', MAX_MANAGER_LENGTH),
+    ])
   }
   const manager = stated || (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_LENGTH) || 'unknown'
   return { manager, apiVersion: apiVersionOf(kind), subresource: route.subresource, now: nowIso(backend) }
@@ -73,10 +83,14 @@ export function checkNamespace(backend: Backend, kind: Kind, object: ApiObject):
   if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
   if (namespace.metadata.deletionTimestamp) {
     const cause: JsonObject = {
-      reason: 'NamespaceTerminating', message: `namespace ${name} is being terminated`, field: 'metadata.namespace',
+      reason: 'NamespaceTerminating',
+      message: `namespace ${name} is being terminated`,
+      field: 'metadata.namespace',
     }
     const error = forbidden(
-      kind, object.metadata.name ?? '', `unable to create new content in namespace ${name} because it is being terminated`,
+      kind,
+      object.metadata.name ?? '',
+      `unable to create new content in namespace ${name} because it is being terminated`,
     )
     throw new StatusError(403, 'Forbidden', error.message, { ...error.details, causes: [cause] })
   }
@@ -84,7 +98,12 @@ export function checkNamespace(backend: Backend, kind: Kind, object: ApiObject):
 
 /** Stores a new object. `managedFields` is what an apply has worked out; otherwise the writer comes to own all. */
 export function createObject(
-  backend: Backend, kind: Kind, wanted: ApiObject, writer: Writer, dryRun: boolean, managedFields?: ManagedFieldsEntry[],
+  backend: Backend,
+  kind: Kind,
+  wanted: ApiObject,
+  writer: Writer,
+  dryRun: boolean,
+  managedFields?: ManagedFieldsEntry[],
 ): Written {
   const object = clone(wanted)
   if (object.metadata.resourceVersion) throw bare(500, 'resourceVersion should not be set on objects to be created')
@@ -97,8 +116,13 @@ export function createObject(
   if (kind.status && kind.custom) delete object['status']
   kind.rules.prepareCreate?.(object, { random: backend.random, nowIso: () => nowIso(backend) })
   refuseInvalid(
-    kind, object,
-    [...metadataFaults(object, kind), ...validateCustom(kind, object, undefined), ...(kind.rules.validate?.(object, undefined) ?? [])],
+    kind,
+    object,
+    [
+      ...metadataFaults(object, kind),
+      ...validateCustom(kind, object, undefined),
+      ...(kind.rules.validate?.(object, undefined) ?? []),
+    ],
   )
   if (backend.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!))) {
     throw (isGenerated ? generateNameConflict : alreadyExists)(kind, object.metadata.name!)
@@ -108,14 +132,21 @@ export function createObject(
 
 /** Stores the next state of an object. `old` is what is stored, in the form of the kind's version. */
 export function updateObject(
-  backend: Backend, kind: Kind, subresource: string, old: ApiObject, wanted: ApiObject, writer: Writer, dryRun: boolean,
+  backend: Backend,
+  kind: Kind,
+  subresource: string,
+  old: ApiObject,
+  wanted: ApiObject,
+  writer: Writer,
+  dryRun: boolean,
   managedFields?: ManagedFieldsEntry[],
 ): Written {
   const object = clone(wanted)
   if (!object.metadata.resourceVersion && !kind.rules.unconditionalUpdate) {
     // This one refusal names the resource, not the kind.
     throw invalid(
-      { group: kind.group, kind: kind.plural }, object.metadata.name ?? '',
+      { group: kind.group, kind: kind.plural },
+      object.metadata.name ?? '',
       [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')],
     )
   }
@@ -181,7 +212,8 @@ function refuseInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]):
 }
 
 function isLastFinalizerGone({ metadata }: ApiObject): boolean {
-  return !!metadata.deletionTimestamp && (metadata.finalizers ?? []).length === 0 && (metadata.deletionGracePeriodSeconds ?? 0) === 0
+  return !!metadata.deletionTimestamp && (metadata.finalizers ?? []).length === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0
 }
 
 /** The live object of a write, or undefined. */

@@ -3,7 +3,7 @@ import type { Api } from '../../client/api.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey } from '../../core/objects.ts'
 import type { AnyResource } from '../../core/resource.ts'
-import { sleep, type Clock } from '../../async/clock.ts'
+import { type Clock, sleep } from '../../async/clock.ts'
 import { inCluster } from '../../controller/change_summary.ts'
 import type { DevEvent } from './events.ts'
 import type { Manifest, ManifestObject } from '../manifests.ts'
@@ -35,7 +35,9 @@ export class ManifestApplier {
 
   constructor(manifests: readonly Manifest[], options: ApplyOptions) {
     this.#options = options
-    this.#pending = manifests.flatMap(({ name, cluster, objects }) => objects.map((object) => ({ object, manifest: name, cluster })))
+    this.#pending = manifests.flatMap(({ name, cluster, objects }) =>
+      objects.map((object) => ({ object, manifest: name, cluster }))
+    )
   }
 
   /** An operator has started: applies what is not applied yet, in order. What the API refuses is said, and tried at the next start. */
@@ -53,7 +55,10 @@ export class ManifestApplier {
       } catch (error) {
         if (signal.aborted) return
         left.push(pending)
-        this.#options.say({ kind: 'problem', message: `${messageOf(error)} (${pending.manifest}; tried again when the operator restarts)` })
+        this.#options.say({
+          kind: 'problem',
+          message: `${messageOf(error)} (${pending.manifest}; tried again when the operator restarts)`,
+        })
       }
     }
     this.#pending = left
@@ -63,7 +68,11 @@ export class ManifestApplier {
     const { apiOf, say } = this.#options
     const api = apiOf(cluster)
     const { name } = object.metadata
-    if (!api) throw new Error(`Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`)
+    if (!api) {
+      throw new Error(
+        `Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`,
+      )
+    }
     const resource = await this.#served(object, api, cluster, signal)
     const namespace = resource.scope === 'Namespaced' ? (object.metadata.namespace ?? 'default') : undefined
     const target = { resource, name, namespace }
@@ -76,18 +85,33 @@ export class ManifestApplier {
     const { object: after, created } = await api.patch(target, 'apply', wanted, query, signal)
     const unchanged = before?.metadata.resourceVersion === after.metadata.resourceVersion
     const result = created ? 'created' : unchanged ? 'unchanged' : 'changed'
-    say({ kind: 'applied', object: `${resource.kind} ${formatKey({ namespace, name })}`, ...(cluster && { cluster }), result, manifest })
+    say({
+      kind: 'applied',
+      object: `${resource.kind} ${formatKey({ namespace, name })}`,
+      ...(cluster && { cluster }),
+      result,
+      manifest,
+    })
   }
 
   /** Waits until the kind is served. */
-  async #served({ apiVersion, kind, metadata }: ManifestObject, api: Api, cluster: string | undefined, signal: AbortSignal): Promise<AnyResource> {
+  async #served(
+    { apiVersion, kind, metadata }: ManifestObject,
+    api: Api,
+    cluster: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AnyResource> {
     const { clock } = this.#options
     const deadline = clock.monotonic() + PATIENCE_MS
-    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 250)) {
+    for (let waitMs = 10;; waitMs = Math.min(waitMs * 2, 250)) {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
       if (clock.monotonic() >= deadline) {
-        throw new Error(`Cannot apply ${kind} "${metadata.name}"${inCluster(cluster)}: the API does not serve ${apiVersion} ${kind}; does the operator define it?`)
+        throw new Error(
+          `Cannot apply ${kind} "${metadata.name}"${
+            inCluster(cluster)
+          }: the API does not serve ${apiVersion} ${kind}; does the operator define it?`,
+        )
       }
       await sleep(clock, waitMs, signal)
     }

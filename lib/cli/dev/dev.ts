@@ -1,6 +1,6 @@
 /** `kubeloop dev`: the embedded API in this process, the operator in another one, which is started again when a file of it is saved. */
-import { Cluster, type Api } from 'kubeloop'
-import { abortScope, type AbortScope } from '../../async/abort.ts'
+import { type Api, Cluster } from 'kubeloop'
+import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { systemClock } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
@@ -11,9 +11,9 @@ import { onOutputClosed } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../../runtime/os/user_files.ts'
 import { ManifestApplier } from './apply.ts'
 import type { DevOptions } from '../arguments.ts'
-import { claimDevFolder, FOLDER, kubeconfigIn, type DevFolder } from './folder.ts'
+import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn } from './folder.ts'
 import { startEmbeddedApi } from './embedded_api.ts'
-import { jsonLine, prettyLines, type DevEvent } from './events.ts'
+import { type DevEvent, jsonLine, prettyLines } from './events.ts'
 import { contextOf } from './kubeconfig.ts'
 import { findRuntime, type FoundRuntime } from '../find_runtime.ts'
 import type { Manifest } from '../manifests.ts'
@@ -49,7 +49,13 @@ export async function dev(run: DevRun): Promise<void> {
   const runtime = await findRuntime(options.runtime, title)
   const folder = await claimDevFolder(run.folder ?? FOLDER)
   try {
-    say({ kind: 'started', version: await packageVersion(), runtime: runtime.name, runtimeVersion: runtime.version, file: title })
+    say({
+      kind: 'started',
+      version: await packageVersion(),
+      runtime: runtime.name,
+      runtimeVersion: runtime.version,
+      file: title,
+    })
     await runWith(run, { runtime, folder, scope, pretty, say })
   } finally {
     await folder.release()
@@ -73,7 +79,10 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
   const sessions = new SessionHost({
-    clock: systemClock, changed: () => runner.changed, prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)), onStart,
+    clock: systemClock,
+    changed: () => runner.changed,
+    prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)),
+    onStart,
   })
   const api = await startEmbeddedApi({ folder: place, port, fresh, sessions, clock: systemClock, log: silentLog, say })
   const apiOf = (cluster: string | undefined): Api | undefined => {
@@ -82,8 +91,19 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   }
   const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, say })
   const runner = new OperatorRunner({
-    runtime, file, title, pretty, elect, passed, denoConfig, say, clock: systemClock,
-    preload: await preloadOf(runtime), kubeconfig: absolutePath(kubeconfig), authority: api.authority, onPids: (pids) => folder.guard(pids),
+    runtime,
+    file,
+    title,
+    pretty,
+    elect,
+    passed,
+    denoConfig,
+    say,
+    clock: systemClock,
+    preload: await preloadOf(runtime),
+    kubeconfig: absolutePath(kubeconfig),
+    authority: api.authority,
+    onPids: (pids) => folder.guard(pids),
     onOutputClosed: () => endUnread(scope),
   })
   const release = stopOnSignals(scope, () => runner.kill())
@@ -95,7 +115,11 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
       if (tried.has(name)) continue
       tried.add(name)
       const context = name === undefined ? '' : ` --context ${contextOf(name)}`
-      say({ kind: 'try', command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`, ...(name && { cluster: name }) })
+      say({
+        kind: 'try',
+        command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`,
+        ...(name && { cluster: name }),
+      })
     }
     applying = applier.apply(scope.signal)
   }

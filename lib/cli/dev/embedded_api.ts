@@ -1,11 +1,11 @@
 /** The Kubernetes API of `kubeloop dev`: kept in a file over restarts, served on loopback, with a kubeconfig for it. */
 import type { Transport } from 'kubeloop'
-import { ApiServer, serve, type SavedState } from 'kubeloop/apiserver'
+import { ApiServer, type SavedState, serve } from 'kubeloop/apiserver'
 import { answerJson } from '../../apiserver/http/respond.ts'
 import { messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
-import { silentLog, type Log } from '../../observe/log.ts'
+import { type Log, silentLog } from '../../observe/log.ts'
 import { writePrivate } from '../../runtime/os/files.ts'
 import { remove } from '../../runtime/os/user_files.ts'
 import { kubeconfigIn, stateIn } from './folder.ts'
@@ -51,7 +51,9 @@ interface OneApi {
 }
 
 /** @throws Error when the port is in use. */
-export async function startEmbeddedApi({ folder, port, fresh, sessions, clock, log, say }: EmbeddedApiOptions): Promise<EmbeddedApi> {
+export async function startEmbeddedApi(
+  { folder, port, fresh, sessions, clock, log, say }: EmbeddedApiOptions,
+): Promise<EmbeddedApi> {
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => say({ kind: 'problem', message })
   if (fresh) await remove(state)
@@ -79,7 +81,8 @@ export async function startEmbeddedApi({ folder, port, fresh, sessions, clock, l
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
   const routed = byPath(own.transport, (name) => others.get(name)?.transport)
   const served = await listen(sessions.over(routed), port)
-  const writeKubeconfig = (names: readonly string[]): Promise<void> => writePrivate(kubeconfig, kubeconfigText(served, names))
+  const writeKubeconfig = (names: readonly string[]): Promise<void> =>
+    writePrivate(kubeconfig, kubeconfigText(served, names))
   await writeKubeconfig([...others.keys()])
   say({ kind: 'serving', server: served.url, kubeconfig })
   const said = new Set<string>()
@@ -92,7 +95,9 @@ export async function startEmbeddedApi({ folder, port, fresh, sessions, clock, l
       }
       await writeKubeconfig(names)
       for (const name of names) {
-        if (!said.has(name)) say({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
+        if (!said.has(name)) {
+          say({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
+        }
         said.add(name)
       }
     },

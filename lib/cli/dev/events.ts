@@ -4,7 +4,13 @@ import type { LogLevel } from '../../observe/log.ts'
 import { inCluster } from '../../controller/change_summary.ts'
 
 export type DevEvent =
-  | { readonly kind: 'started'; readonly version: string; readonly runtime: string; readonly runtimeVersion: string; readonly file: string }
+  | {
+    readonly kind: 'started'
+    readonly version: string
+    readonly runtime: string
+    readonly runtimeVersion: string
+    readonly file: string
+  }
   | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
   /** A line to try; of another cluster with its name. */
   | { readonly kind: 'try'; readonly command: string; readonly cluster?: string }
@@ -13,8 +19,20 @@ export type DevEvent =
   /** The API has what the last run left. */
   | { readonly kind: 'restored' }
   /** `cluster`, here and below: as the operator named it; absent for its own. */
-  | { readonly kind: 'definition'; readonly name: string; readonly cluster?: string; readonly versions: readonly string[]; readonly result: 'installed' | 'updated' }
-  | { readonly kind: 'applied'; readonly object: string; readonly cluster?: string; readonly result: 'created' | 'changed' | 'unchanged'; readonly manifest: string }
+  | {
+    readonly kind: 'definition'
+    readonly name: string
+    readonly cluster?: string
+    readonly versions: readonly string[]
+    readonly result: 'installed' | 'updated'
+  }
+  | {
+    readonly kind: 'applied'
+    readonly object: string
+    readonly cluster?: string
+    readonly result: 'created' | 'changed' | 'unchanged'
+    readonly manifest: string
+  }
   | { readonly kind: 'problem'; readonly message: string }
   | { readonly kind: 'stopped' }
 
@@ -26,18 +44,32 @@ const NOT_FOR_PRODUCTION = 'in memory, not for production'
 export function prettyLines(event: DevEvent): string[] {
   switch (event.kind) {
     case 'started':
-      return [remarked(`kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file}`, NOT_FOR_PRODUCTION)]
+      return [
+        remarked(
+          `kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file}`,
+          NOT_FOR_PRODUCTION,
+        ),
+      ]
     case 'serving':
     case 'cluster':
       return []
     case 'try':
-      return [event.cluster ? `  ${event.command}` : remarked(`  ${event.command}`, '(same path every time; state survives restarts)')]
+      return [
+        event.cluster
+          ? `  ${event.command}`
+          : remarked(`  ${event.command}`, '(same path every time; state survives restarts)'),
+      ]
     case 'restored':
       return [remarked('  restored   what the last run left', '--fresh forgets it')]
     case 'definition':
       return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
     case 'applied':
-      return [remarked(`  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`, event.manifest)]
+      return [
+        remarked(
+          `  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`,
+          event.manifest,
+        ),
+      ]
     case 'problem':
       return [event.message]
     case 'stopped':

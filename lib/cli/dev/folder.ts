@@ -41,9 +41,13 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
 async function takeOver(lock: string): Promise<void> {
   const pid = Number(await readTextIfExists(`${lock}/pid`))
   if (pid && pid !== ownPid() && processExists(pid)) {
-    throw new Error(`Cannot start: kubeloop dev runs in this folder already (process ${pid}); stop that one, or work in another folder`)
+    throw new Error(
+      `Cannot start: kubeloop dev runs in this folder already (process ${pid}); stop that one, or work in another folder`,
+    )
   }
   await remove(lock)
   if (await claimFolder(lock)) return
-  throw new Error('Cannot start: another kubeloop dev has just started in this folder; stop that one, or work in another folder')
+  throw new Error(
+    'Cannot start: another kubeloop dev has just started in this folder; stop that one, or work in another folder',
+  )
 }

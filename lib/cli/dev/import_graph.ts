@@ -31,7 +31,11 @@ const EXTENSIONS = ['.ts', '.tsx', '.mts', '.js', '.mjs', '.jsx', '.json']
 export function candidates(path: string): string[] {
   const typed = path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
   if (/\.([cm]?[jt]sx?|json|wasm)$/.test(path)) return [...new Set([path, typed])]
-  return [path, ...EXTENSIONS.map((extension) => path + extension), ...EXTENSIONS.map((extension) => `${path}/index${extension}`)]
+  return [
+    path,
+    ...EXTENSIONS.map((extension) => path + extension),
+    ...EXTENSIONS.map((extension) => `${path}/index${extension}`),
+  ]
 }
 
 /** Every file that counts as part of the operator, with its text where there is one. */
@@ -42,15 +46,23 @@ export async function importedFiles(entry: string, files: FileSystem): Promise<M
   while (next.length > 0 && found.size < MAX_FILES) {
     const read = await Promise.all(next.map(async (file) => [file, await files.read(file)] as const))
     for (const [file, text] of read) found.set(file, text)
-    const imported = await Promise.all(read.flatMap(([file, text]) =>
-      text === undefined || file.endsWith('.json') ? [] : specifiersIn(text).map((specifier) => targetsOf(specifier, file, files, known))))
+    const imported = await Promise.all(
+      read.flatMap(([file, text]) =>
+        text === undefined || file.endsWith('.json')
+          ? []
+          : specifiersIn(text).map((specifier) => targetsOf(specifier, file, files, known))
+      ),
+    )
     next = [...new Set(imported.flat())].filter((file) => !found.has(file))
   }
   return found
 }
 
 async function targetsOf(
-  specifier: string, importer: string, files: FileSystem, known: Map<string, Promise<readonly string[]>>,
+  specifier: string,
+  importer: string,
+  files: FileSystem,
+  known: Map<string, Promise<readonly string[]>>,
 ): Promise<readonly string[]> {
   const folder = folderOf(importer)
   if (specifier.startsWith('file://')) return candidates(pathOfUrl(specifier))
@@ -58,14 +70,14 @@ async function targetsOf(
   if (/^[a-z]+:/.test(specifier)) return [] // node:, npm:, https:
   const key = `${folder}\n${specifier}`
   let targets = known.get(key)
-  if (!targets) known.set(key, (targets = outsideTargets(specifier, folder, files)))
+  if (!targets) known.set(key, targets = outsideTargets(specifier, folder, files))
   return await targets
 }
 
 /** A name rather than a path: another name for a file of the project, or a package. */
 async function outsideTargets(specifier: string, from: string, files: FileSystem): Promise<readonly string[]> {
   const found: string[] = []
-  for (let folder = from; ; folder = folderOf(folder)) {
+  for (let folder = from;; folder = folderOf(folder)) {
     for (const name of ['package.json', 'deno.json', 'deno.jsonc', 'tsconfig.json']) {
       const file = absolutePath(folder, name)
       const text = await files.read(file)

@@ -14,7 +14,11 @@ export interface NetworkListener {
 }
 
 const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
 }
 const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:\/([^/?]+))?(?:\?|$)/
 
@@ -27,7 +31,9 @@ export async function listenTo(inner: Transport, listener: NetworkListener, clus
   const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
   const generations = new Map<string, number | undefined>()
   // What is there from the last run is no news.
-  for (const { metadata } of (await api.list({ resource: CRD })).items) generations.set(metadata.name, metadata.generation)
+  for (const { metadata } of (await api.list({ resource: CRD })).items) {
+    generations.set(metadata.name, metadata.generation)
+  }
 
   const look = async (name: string): Promise<void> => {
     let definition: Definition
@@ -43,7 +49,13 @@ export async function listenTo(inner: Transport, listener: NetworkListener, clus
     if (known && generations.get(name) === generation) return
     generations.set(name, generation)
     const versions = definition.spec.versions.filter(({ served }) => served).map((version) => version.name)
-    listener.onDefinition({ kind: 'definition', name, ...(cluster && { cluster }), versions, result: known ? 'updated' : 'installed' })
+    listener.onDefinition({
+      kind: 'definition',
+      name,
+      ...(cluster && { cluster }),
+      versions,
+      result: known ? 'updated' : 'installed',
+    })
   }
   return async (request) => {
     const response = await inner(request)

@@ -1,8 +1,8 @@
 /** The operator's process: started, started again when one of its files was saved, stopped with us. */
 import { abortScope } from '../../async/abort.ts'
-import { sleep, type Clock } from '../../async/clock.ts'
+import { type Clock, sleep } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
-import { spawnInherited, type OperatorProcess } from '../../runtime/os/spawn_inherited.ts'
+import { type OperatorProcess, spawnInherited } from '../../runtime/os/spawn_inherited.ts'
 import { shortPath } from '../../runtime/os/short_path.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from './events.ts'
@@ -91,7 +91,10 @@ export class OperatorRunner {
     // Ctrl-C may reach it before us.
     if ((await this.#stopsSoon(signal)) || end.code === REPORTED) return
     const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
-    say({ kind: 'problem', message: `${runtime.name} ended ${how}; ${title} is started again when it or a file that it imports is saved` })
+    say({
+      kind: 'problem',
+      message: `${runtime.name} ended ${how}; ${title} is started again when it or a file that it imports is saved`,
+    })
   }
 
   /** Ends what is left at once. */
@@ -105,7 +108,12 @@ export class OperatorRunner {
     const child = await spawnInherited({
       command: runtime.program,
       args: launchArguments(runtime, { file, preload, server: authority, passed, denoConfig }),
-      env: { KUBECONFIG: kubeconfig, KUBELOOP_DEV: pretty ? 'pretty' : 'json', KUBELOOP_ELECT: elect ? '1' : '', KUBELOOP_FILE: title },
+      env: {
+        KUBECONFIG: kubeconfig,
+        KUBELOOP_DEV: pretty ? 'pretty' : 'json',
+        KUBELOOP_ELECT: elect ? '1' : '',
+        KUBELOOP_FILE: title,
+      },
     })
     this.#child = child
     this.#operatorPid = undefined

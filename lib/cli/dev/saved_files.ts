@@ -3,7 +3,7 @@
  * and made again, or emptied and then written. The files are looked at by their names, again and again; a watcher of the system
  * follows what had the name when it began, and each runtime's own loses some of these.
  */
-import { sleep, type Clock } from '../../async/clock.ts'
+import { type Clock, sleep } from '../../async/clock.ts'
 
 /** A state of each file, by its path: differs from that of another state; undefined while there is no file, or an empty one. */
 export type Stamps = ReadonlyMap<string, string | undefined>
@@ -75,7 +75,7 @@ export class SavedFiles {
   async #settled(signal: AbortSignal): Promise<Stamps> {
     const { clock } = this.#options
     const end = clock.monotonic() + MAX_SAVE_MS
-    for (let before = await this.#look(); ;) {
+    for (let before = await this.#look();;) {
       await sleep(clock, SETTLE_MS, signal)
       const now = await this.#look()
       const isWhole = this.#changes(now).every((file) => now.get(file) !== undefined)

@@ -6,7 +6,7 @@ import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
-import { watchedResources, type OperatorDescription } from '../../operator/description.ts'
+import { type OperatorDescription, watchedResources } from '../../operator/description.ts'
 
 /** Where sessions are opened. No API group can be called so. */
 export const SESSION_PATH = '/kubeloop/dev/session'
@@ -55,7 +55,9 @@ export async function openSession(
   pid: number,
 ): Promise<Session | undefined> {
   const kindsIn = (cluster?: OtherCluster): string[] => {
-    const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster).map(({ resource }) => resource)
+    const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster).map((
+      { resource },
+    ) => resource)
     return [...new Set([...reconciled, ...watchedResources(description, cluster)].map(resourceId))]
   }
   const clusters = description.clusters.map((cluster) => ({ name: cluster.name, kinds: kindsIn(cluster) }))

@@ -5,7 +5,11 @@ import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
 import { renameFile } from '../../runtime/os/user_files.ts'
 
 /** The state that was left; undefined when there is none. One that cannot be read is put aside, and said. */
-export async function readState<T>(file: string, check: (value: unknown) => T, say: (problem: string) => void): Promise<T | undefined> {
+export async function readState<T>(
+  file: string,
+  check: (value: unknown) => T,
+  say: (problem: string) => void,
+): Promise<T | undefined> {
   const text = await readTextIfExists(file)
   if (text === undefined) return undefined
   try {

@@ -20,7 +20,9 @@ export function parseAddress(address: number | string): ListenAddress {
     return { host: '127.0.0.1', port: address }
   }
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(address)
-  if (!match) throw refusal(address, 'write a port as a number, ":8080" for all interfaces, "host:8080" or "[::1]:8080"')
+  if (!match) {
+    throw refusal(address, 'write a port as a number, ":8080" for all interfaces, "host:8080" or "[::1]:8080"')
+  }
   const port = Number(match[3])
   if (!isPort(port)) throw refusal(address, 'a port is a whole number from 0 to 65535')
   return { host: match[1] ?? (match[2] || undefined), port }

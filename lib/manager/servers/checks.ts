@@ -17,8 +17,12 @@ export function cachesSynced(caches: readonly Cache[]): HealthCheck {
     const informers = caches.flatMap((cache) => [...cache.informers()])
     const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
     if (bad.length === 0) return
-    const reasons = bad.flatMap(({ title, failure }) => (failure === undefined ? [] : [`${title}: ${messageOf(failure)}`]))
-    throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, { cause: reasons.length > 0 ? reasons.join('; ') : undefined })
+    const reasons = bad.flatMap((
+      { title, failure },
+    ) => (failure === undefined ? [] : [`${title}: ${messageOf(failure)}`]))
+    throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {
+      cause: reasons.length > 0 ? reasons.join('; ') : undefined,
+    })
   }
 }
 

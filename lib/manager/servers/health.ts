@@ -7,7 +7,7 @@ import { formatMs } from '../../core/duration.ts'
 import { untilAborted } from '../../async/abort.ts'
 import { systemClock, within } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
-import { notFound, Server, textResponse, type ListenOptions } from './server.ts'
+import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
 
 /** Healthy when it returns or resolves. What it throws is told to the log, and to whoever asks for this check by its path. */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
@@ -32,7 +32,11 @@ interface Part {
 
 export class HealthServer extends Server {
   readonly #options: HealthOptions
-  readonly #endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({ path, checks: new Map(), failing: new Map() }))
+  readonly #endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({
+    path,
+    checks: new Map(),
+    failing: new Map(),
+  }))
 
   /** Throws a TypeError for an address that is none. */
   constructor(options: HealthOptions = {}) {
@@ -98,7 +102,13 @@ export class HealthServer extends Server {
     const late = (): Error => new Error(`it did not answer within ${formatMs(checkTimeoutMs)}`)
     try {
       // An async function, so that a throw is a rejection.
-      await within(clock, checkTimeoutMs, late, (limited) => untilAborted((async () => await check(limited))(), limited), signal)
+      await within(
+        clock,
+        checkTimeoutMs,
+        late,
+        (limited) => untilAborted((async () => await check(limited))(), limited),
+        signal,
+      )
       if (failing.delete(name)) log.info(`The check "${name}" of ${path} is well again`)
       return undefined
     } catch (thrown) {
@@ -125,7 +135,11 @@ function report(parts: readonly Part[], unknown: readonly string[], failed: bool
     return `[+]${name} ${state === 'excluded' ? 'excluded: ok' : 'ok'}`
   })
   if (unknown.length > 0) {
-    lines.push(`warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(',')}`)
+    lines.push(
+      `warn: some health checks cannot be excluded: no matches for ${
+        unknown.map((name) => JSON.stringify(name)).join(',')
+      }`,
+    )
   }
   return [...lines, `healthz check ${failed ? 'failed' : 'passed'}`, ''].join('\n')
 }

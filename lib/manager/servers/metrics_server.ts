@@ -1,5 +1,5 @@
 /** `/metrics`, and what else an operator lets be asked for beside it. */
-import { notFound, Server, type Fetch, type ListenOptions } from './server.ts'
+import { type Fetch, type ListenOptions, notFound, Server } from './server.ts'
 
 /** What a registry of prom-client is to this server. */
 export interface ScrapeSource {
@@ -43,7 +43,9 @@ export class MetricsServer extends Server {
   async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
     const { contentType } = this.#registry
-    if (pathname === METRICS) return new Response(await this.#registry.metrics(), { headers: { 'content-type': contentType } })
+    if (pathname === METRICS) {
+      return new Response(await this.#registry.metrics(), { headers: { 'content-type': contentType } })
+    }
     const handler = this.#handlerOf(pathname)
     if (handler) return await handler(request)
     return notFound()

@@ -1,8 +1,8 @@
 /** `/debug/pprof/`: what the process does and holds, for those who may ask it. Off unless it is served; bind it to loopback. */
 import { rejectOnAbort } from '../../async/abort.ts'
-import { systemClock, type Clock } from '../../async/clock.ts'
+import { type Clock, systemClock } from '../../async/clock.ts'
 import { cpuProfile, heapSnapshot, ProfilingUnsupported } from '../../runtime/os/profiler.ts'
-import { notFound, textResponse, type Fetch } from './server.ts'
+import { type Fetch, notFound, textResponse } from './server.ts'
 
 /** As Go's pprof records, unless it is asked for another time. */
 const DEFAULT_SECONDS = 30
@@ -24,7 +24,9 @@ export function profilingHandler({ clock = systemClock }: { readonly clock?: Clo
     if (pathname === '/debug/pprof/heap') return await heap()
     if (pathname !== '/debug/pprof/profile') return notFound()
     const seconds = Number(searchParams.get('seconds') ?? DEFAULT_SECONDS)
-    if (!(seconds > 0 && seconds <= MAX_SECONDS)) return textResponse(400, `seconds must be more than 0 and at most ${MAX_SECONDS}\n`)
+    if (!(seconds > 0 && seconds <= MAX_SECONDS)) {
+      return textResponse(400, `seconds must be more than 0 and at most ${MAX_SECONDS}\n`)
+    }
     if (isRecording) return textResponse(409, 'a profile is being recorded; try again when it has ended\n')
     isRecording = true
     try {
@@ -71,5 +73,7 @@ function refused(error: unknown): Response {
 }
 
 function file(body: string | ReadableStream<Uint8Array>, name: string): Response {
-  return new Response(body, { headers: { 'content-type': 'application/json', 'content-disposition': `attachment; filename="${name}"` } })
+  return new Response(body, {
+    headers: { 'content-type': 'application/json', 'content-disposition': `attachment; filename="${name}"` },
+  })
 }

@@ -1,6 +1,6 @@
 /** Serves profiles. What makes them is loaded at the first request, from a file of its own. */
 import { fileMissing } from '../../core/errors.ts'
-import { Server, type Fetch, type ListenOptions } from './server.ts'
+import { type Fetch, type ListenOptions, Server } from './server.ts'
 
 /** A server of `profilingHandler`. Anyone who reaches it can slow the process down and read its memory: keep it on loopback. */
 export function profilingServer(options: ListenOptions = {}): Server {

@@ -2,18 +2,21 @@
 import { messageOf } from '../../core/errors.ts'
 import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
-import { systemClock, type Clock } from '../../async/clock.ts'
+import { type Clock, systemClock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
-import { safeLog, type Log } from '../../observe/log.ts'
-import { serveHttp, type HttpServer } from '../../runtime/net/http_server.ts'
-import { parseAddress, type ListenAddress } from './address.ts'
+import { type Log, safeLog } from '../../observe/log.ts'
+import { type HttpServer, serveHttp } from '../../runtime/net/http_server.ts'
+import { type ListenAddress, parseAddress } from './address.ts'
 
 /** Answers a request, in the platform's words. The request's signal is aborted when the client has gone. */
 export type Fetch = (request: Request) => Response | Promise<Response>
 
 /** An answer of plain text. */
 export function textResponse(status: number, body: string): Response {
-  return new Response(body, { status, headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } })
+  return new Response(body, {
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  })
 }
 
 export function notFound(): Response {
@@ -91,8 +94,15 @@ export class Server implements Runnable {
     this.#started = true
     let server: HttpServer
     try {
-      const onError = (error: unknown): void => log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
-      server = await serveHttp({ ...this.#address, tls, maxBodyBytes, fetch: (request) => this.#options.fetch(request), onError })
+      const onError = (error: unknown): void =>
+        log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
+      server = await serveHttp({
+        ...this.#address,
+        tls,
+        maxBodyBytes,
+        fetch: (request) => this.#options.fetch(request),
+        onError,
+      })
     } catch (cause) {
       const error = new Error(`Cannot start the server "${name}": ${messageOf(cause)}`, { cause })
       this.#listening.open({ error })

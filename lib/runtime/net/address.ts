@@ -18,7 +18,9 @@ export interface ServerAddress {
 export function parseServer(server: string, field: 'server' | 'proxy' = 'server'): ServerAddress {
   const url = parseUrl(server)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    const example = field === 'proxy' ? 'http://127.0.0.1:3128; check proxy-url, HTTPS_PROXY and HTTP_PROXY' : 'https://127.0.0.1:6443'
+    const example = field === 'proxy'
+      ? 'http://127.0.0.1:3128; check proxy-url, HTTPS_PROXY and HTTP_PROXY'
+      : 'https://127.0.0.1:6443'
     throw new ConfigError(`Cannot use ${field} "${withoutUser(server)}": it must be a URL such as ${example}`)
   }
   const tls = url.protocol === 'https:'

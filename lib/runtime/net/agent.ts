@@ -95,10 +95,13 @@ function closeIdle(agent: Agent): void {
 function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   if (cert === undefined && key === undefined) return
   const refuse = (what: string, cause?: unknown): never => {
-    throw new NetworkError(`Cannot connect to ${authority}: ${what}; check client-certificate-data and client-key-data of the user`, {
-      phase: 'connect',
-      cause,
-    })
+    throw new NetworkError(
+      `Cannot connect to ${authority}: ${what}; check client-certificate-data and client-key-data of the user`,
+      {
+        phase: 'connect',
+        cause,
+      },
+    )
   }
   if (cert === undefined) return refuse('there is a client key, but no client certificate')
   if (key === undefined) return refuse('there is a client certificate, but no client key')
@@ -127,7 +130,8 @@ function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }
       proxy,
       target,
       ca,
-      onSocket: (socket) => callback?.(null, target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket),
+      onSocket: (socket) =>
+        callback?.(null, target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket),
       // A socket has to be named in Node's types, though there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
     })

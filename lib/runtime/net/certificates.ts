@@ -167,7 +167,9 @@ interface Certificate {
 /** RFC 5280, section 4.1: the certificate's text, and the signature over it, as PEM. */
 function signed(certificate: Certificate, key: KeyObject): string {
   const { issuer, subject, publicInfo, from, to, extensions } = certificate
-  const algorithm = key.asymmetricKeyType === 'rsa' ? sequence(oid(OID.sha256WithRsa), der(0x05)) : sequence(oid(OID.ecdsaWithSha256))
+  const algorithm = key.asymmetricKeyType === 'rsa'
+    ? sequence(oid(OID.sha256WithRsa), der(0x05))
+    : sequence(oid(OID.ecdsaWithSha256))
   const text = sequence(
     tagged(0, true, integer(Uint8Array.of(2))),
     integer(serialNumber()),
@@ -239,7 +241,11 @@ function readAuthority(ca: string): { subject: Uint8Array; keyId: Uint8Array; no
     .map((item) => readAll(item.content))
     .find(([type]) => type !== undefined && equal(type.whole, wanted))
   const [stated] = readAll(found?.at(-1)?.content ?? new Uint8Array())
-  return { subject, keyId: stated?.content ?? keyIdOf(exportPublic(certificate.publicKey)), notAfterMs: Date.parse(certificate.validTo) }
+  return {
+    subject,
+    keyId: stated?.content ?? keyIdOf(exportPublic(certificate.publicKey)),
+    notAfterMs: Date.parse(certificate.validTo),
+  }
 }
 
 /** RFC 7093, method 1: the first 160 bits of the SHA-256 of the key's bits. */

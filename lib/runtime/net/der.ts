@@ -98,7 +98,9 @@ function extent(bytes: Uint8Array, at: number): { start: number; end: number } {
   const long = first & 0x80 ? first & 0x7f : 0
   const length = long ? bytes.subarray(at + 2, at + 2 + long).reduce((sum, byte) => sum * 256 + byte, 0) : first
   const start = at + 2 + long
-  if (start + length > bytes.length) throw new RangeError(`Cannot read DER: a value of ${length} bytes at ${at} is cut off`)
+  if (start + length > bytes.length) {
+    throw new RangeError(`Cannot read DER: a value of ${length} bytes at ${at} is cut off`)
+  }
   return { start, end: start + length }
 }
 

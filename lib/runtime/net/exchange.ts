@@ -99,7 +99,9 @@ export function exchange(options: ExchangeOptions): Exchange {
 
   function send(socket: Socket): void {
     if (isOver) return
-    if (isKept && (socket.destroyed || !socket.writable)) return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    if (isKept && (socket.destroyed || !socket.writable)) {
+      return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    }
     try {
       request.beforeSend?.()
     } catch (error) {
@@ -177,7 +179,13 @@ function isClosed(cause: unknown): boolean {
   return CLOSED.has(codeOf(cause) ?? '')
 }
 
-const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED'])
+const CLOSED: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ERR_SOCKET_CLOSED',
+  'ERR_STREAM_DESTROYED',
+])
 
 function plainHeaders(answer: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}

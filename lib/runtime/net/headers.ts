@@ -39,7 +39,9 @@ export function impersonationHeaders(impersonate: Impersonation): Record<string,
   if (impersonate.user) headers['impersonate-user'] = impersonate.user
   if (impersonate.uid) headers['impersonate-uid'] = impersonate.uid
   if (impersonate.groups?.length) headers['impersonate-group'] = [...impersonate.groups]
-  for (const [key, values] of Object.entries(impersonate.extra ?? {})) headers[`impersonate-extra-${escapeKey(key)}`] = [...values]
+  for (const [key, values] of Object.entries(impersonate.extra ?? {})) {
+    headers[`impersonate-extra-${escapeKey(key)}`] = [...values]
+  }
   return headers
 }
 

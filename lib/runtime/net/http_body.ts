@@ -53,7 +53,9 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
 
   // All three runtimes report a body that is cut off by an error. Should one ever end it instead, half a list must not pass
   // for a whole one: `complete` is false then.
-  const onWhole = (finish: () => void): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
+  const onWhole = (
+    finish: () => void,
+  ): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
   answer.on('error', fail)
   answer.on('close', () => onWhole(() => {}))
   if (options.gzip) {
@@ -130,7 +132,7 @@ class ChunkQueue {
     if (this.#waiting) return this.#wake().resolve({ done: false, value: chunk })
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    if (this.#isIterated && !this.#isFull && this.#bytes > MAX_WAITING_BYTES) this.#flow((this.#isFull = true))
+    if (this.#isIterated && !this.#isFull && this.#bytes > MAX_WAITING_BYTES) this.#flow(this.#isFull = true)
   }
 
   end(): void {
@@ -183,7 +185,7 @@ class ChunkQueue {
       if (++this.#head === this.#chunks.length) {
         this.#chunks = []
         this.#head = this.#bytes = 0
-        if (this.#isFull) this.#flow((this.#isFull = false))
+        if (this.#isFull) this.#flow(this.#isFull = false)
       }
       return Promise.resolve({ done: false, value: chunk })
     }

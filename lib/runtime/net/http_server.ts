@@ -5,7 +5,13 @@ import { untilAborted } from '../../async/abort.ts'
 import { builtins } from '../os/builtins.ts'
 import { serveHttps } from './https_server.ts'
 import { listen, trackSockets } from './listen.ts'
-import { newExchanges, type ExchangeOptions, type Exchanges, type ServerRequest, type ServerResponse } from './server_exchange.ts'
+import {
+  type ExchangeOptions,
+  type Exchanges,
+  newExchanges,
+  type ServerRequest,
+  type ServerResponse,
+} from './server_exchange.ts'
 
 /** As controller-runtime's servers have them. */
 const IDLE_TIMEOUT_MS = 90_000
@@ -46,7 +52,16 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     handle: async (request) => responseOf(await options.fetch(requestOf(request, scheme))),
     refuseTooLarge: () => responseOf(tooLarge(maxBodyBytes)),
   }
-  if (tls) return await serveHttps({ ...exchange, ...tls, host, port, idleTimeoutMs: IDLE_TIMEOUT_MS, headerTimeoutMs: HEADER_TIMEOUT_MS })
+  if (tls) {
+    return await serveHttps({
+      ...exchange,
+      ...tls,
+      host,
+      port,
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+      headerTimeoutMs: HEADER_TIMEOUT_MS,
+    })
+  }
   const server = builtins.http().createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEADER_TIMEOUT_MS })
   const exchanges = newExchanges(exchange)
   const sockets = trackSockets(server, 'connection')
@@ -56,7 +71,12 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   return { ...bound, close: (deadline) => (closing ??= closeServer(server, exchanges, sockets, deadline)) }
 }
 
-async function closeServer(server: Server, exchanges: Exchanges, sockets: ReadonlySet<Socket>, deadline: AbortSignal): Promise<void> {
+async function closeServer(
+  server: Server,
+  exchanges: Exchanges,
+  sockets: ReadonlySet<Socket>,
+  deadline: AbortSignal,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   await untilAborted(exchanges.settled(), deadline).catch(() => {})
   exchanges.abort()
@@ -67,7 +87,10 @@ async function closeServer(server: Server, exchanges: Exchanges, sockets: Readon
 }
 
 function tooLarge(max: number): Response {
-  return new Response(`the body is longer than ${max} bytes\n`, { status: 413, headers: { 'content-type': 'text/plain' } })
+  return new Response(`the body is longer than ${max} bytes\n`, {
+    status: 413,
+    headers: { 'content-type': 'text/plain' },
+  })
 }
 
 /**
@@ -80,7 +103,12 @@ function requestOf({ method, path, headers, body, signal }: ServerRequest, schem
   const hasBody = method !== 'GET' && method !== 'HEAD' && body.byteLength > 0
   // A path that is none, such as the "*" of OPTIONS, must not become part of a host.
   const url = `${scheme}://${headers['host'] || 'localhost'}${path.startsWith('/') ? path : '/'}`
-  const request = new Request(url, { method, headers: { ...headers }, signal, ...(hasBody && { body: body as Uint8Array<ArrayBuffer> }) })
+  const request = new Request(url, {
+    method,
+    headers: { ...headers },
+    signal,
+    ...(hasBody && { body: body as Uint8Array<ArrayBuffer> }),
+  })
   held.set(signal, request)
   return request
 }

@@ -10,7 +10,7 @@ import { untilAborted } from '../../async/abort.ts'
 import { builtins } from '../os/builtins.ts'
 import { isPair } from './key_pair.ts'
 import { listen, trackSockets } from './listen.ts'
-import { newExchanges, type ExchangeOptions, type Exchanges, type Incoming, type Outgoing } from './server_exchange.ts'
+import { type ExchangeOptions, type Exchanges, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
 
 export type { ServerRequest, ServerResponse } from './server_exchange.ts'
 
@@ -46,7 +46,10 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
   checkPair(options.cert, options.key)
   const server = builtins.http2().createSecureServer({ cert: options.cert, key: options.key, allowHTTP1: true })
   const exchanges = newExchanges(options)
-  const connections = { sockets: trackSockets(server, 'connection', 'secureConnection'), sessions: trackSessions(server, idleTimeoutMs) }
+  const connections = {
+    sockets: trackSockets(server, 'connection', 'secureConnection'),
+    sessions: trackSessions(server, idleTimeoutMs),
+  }
   // Where allowHTTP1 is on, the server has these of a node:http server.
   if (headerTimeoutMs !== undefined) Object.assign(server, { headersTimeout: headerTimeoutMs })
   if (idleTimeoutMs !== undefined) Object.assign(server, { keepAliveTimeout: idleTimeoutMs })
@@ -61,7 +64,8 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
   const { host, port } = await listen(server, options.host, options.port)
   let closing: Promise<void> | undefined
   return {
-    host, port,
+    host,
+    port,
     setCertificate(cert, key) {
       checkPair(cert, key)
       server.setSecureContext({ cert, key })
@@ -95,7 +99,10 @@ function trackSessions(server: Http2SecureServer, idleTimeoutMs: number | undefi
 }
 
 async function closeServer(
-  server: Http2SecureServer, exchanges: Exchanges, connections: Connections, deadline: AbortSignal | undefined,
+  server: Http2SecureServer,
+  exchanges: Exchanges,
+  connections: Connections,
+  deadline: AbortSignal | undefined,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   if (deadline) await untilAborted(exchanges.settled(), deadline).catch(() => {})

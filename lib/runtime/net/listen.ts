@@ -4,11 +4,19 @@ import { messageOf } from '../../core/errors.ts'
 import { requireListening } from '../os/env.ts'
 
 /** Listens; undefined is all interfaces. Rejects, saying what to do, when it cannot. */
-export function listen(server: Server, host: string | undefined, port: number): Promise<{ host: string; port: number }> {
+export function listen(
+  server: Server,
+  host: string | undefined,
+  port: number,
+): Promise<{ host: string; port: number }> {
   return new Promise((resolve, reject) => {
     const onError = (cause: Error & { code?: string }): void => {
-      const why = cause.code === 'EADDRINUSE' ? 'the address is in use; stop what listens there or choose another port' : messageOf(cause)
-      reject(Object.assign(new Error(`Cannot listen on ${host ?? ''}:${port}: ${why}`, { cause }), { code: cause.code }))
+      const why = cause.code === 'EADDRINUSE'
+        ? 'the address is in use; stop what listens there or choose another port'
+        : messageOf(cause)
+      reject(
+        Object.assign(new Error(`Cannot listen on ${host ?? ''}:${port}: ${why}`, { cause }), { code: cause.code }),
+      )
     }
     const onListening = (): void => {
       server.off('error', onError)

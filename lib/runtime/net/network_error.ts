@@ -9,10 +9,20 @@ export function networkError(thrown: unknown, phase: Phase, address: string): Ne
   const code = codeOf(thrown)
   // Deno, for an address and for a name. Of a request to a proxy, it is the proxy that may not be connected to.
   if (isNotCapable(thrown) || (code === 'EPERM' && (thrown as NodeJS.ErrnoException).syscall === 'getaddrinfo')) {
-    const why = isNotCapable(thrown) ? messageOf(thrown) : `Deno needs --allow-net=${address.slice(address.lastIndexOf(' ') + 1)}`
-    return new NetworkError(`${HEADLINE.connect(address)}: ${why}`, { phase: 'connect', code: NOT_CAPABLE, cause: thrown })
+    const why = isNotCapable(thrown)
+      ? messageOf(thrown)
+      : `Deno needs --allow-net=${address.slice(address.lastIndexOf(' ') + 1)}`
+    return new NetworkError(`${HEADLINE.connect(address)}: ${why}`, {
+      phase: 'connect',
+      code: NOT_CAPABLE,
+      cause: thrown,
+    })
   }
-  return new NetworkError(`${HEADLINE[phase](address)}: ${explain(thrown, code, phase)}`, { phase, code, cause: thrown })
+  return new NetworkError(`${HEADLINE[phase](address)}: ${explain(thrown, code, phase)}`, {
+    phase,
+    code,
+    cause: thrown,
+  })
 }
 
 /** The system's or the TLS library's code of an error, if it has one. */
@@ -28,7 +38,8 @@ const HEADLINE: Readonly<Record<Phase, (address: string) => string>> = {
 }
 
 function explain(thrown: unknown, code: string | undefined, phase: Phase): string {
-  const known = code && (BY_CODE[code] ?? (/CERTIFICATE|BAD_CERT|UNKNOWN_CA/.test(code) ? CLIENT_CERTIFICATE : undefined))
+  const known = code &&
+    (BY_CODE[code] ?? (/CERTIFICATE|BAD_CERT|UNKNOWN_CA/.test(code) ? CLIENT_CERTIFICATE : undefined))
   if (known) return `${known} (${code})`
   if (LOST.test(code ?? '') || phase === 'body') return `${LOST_IN[phase]} (${code ?? messageOf(thrown)})`
   // OpenSSL puts several lines of its own source files into a message.
@@ -45,10 +56,12 @@ const LOST_IN: Readonly<Record<Phase, string>> = {
   body: 'it broke off before its end',
 }
 
-const WRONG_CA = 'its certificate is not signed by a CA that is trusted here; check certificate-authority-data of the cluster'
+const WRONG_CA =
+  'its certificate is not signed by a CA that is trusted here; check certificate-authority-data of the cluster'
 const CLIENT_CERTIFICATE =
   'the server refuses the client certificate, or asks for one that is missing; check client-certificate-data of the user'
-const NOT_TLS = 'the server does not speak TLS on this port; check that it is the https port, or write http:// in its address'
+const NOT_TLS =
+  'the server does not speak TLS on this port; check that it is the https port, or write http:// in its address'
 const UNREACHABLE = 'there is no route to it; check the network, the VPN or whether it needs a proxy-url'
 const UNKNOWN_NAME = 'its name cannot be resolved; check the address of the server and the DNS'
 

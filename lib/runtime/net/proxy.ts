@@ -23,7 +23,9 @@ export function parseProxy(proxy: string): Proxy {
   } catch {
     // Without the cause, which may quote them.
     throw new ConfigError(
-      `Cannot use proxy "${withoutUser(proxy)}": its user or password has a "%" that begins no escape of UTF-8; write %25 for a percent sign`,
+      `Cannot use proxy "${
+        withoutUser(proxy)
+      }": its user or password has a "%" that begins no escape of UTF-8; write %25 for a percent sign`,
     )
   }
   return { address, authorization: username ? `Basic ${Buffer.from(plain).toString('base64')}` : undefined }
@@ -82,5 +84,7 @@ function refusal(name: string, status: number, hasUser: boolean): NetworkError {
   const hint = status === 407
     ? hasUser ? 'check user and password in the proxy URL' : 'put user and password into the proxy URL'
     : 'check that the proxy may reach this server'
-  return new NetworkError(`Cannot connect to ${name}: the proxy answered CONNECT with ${status}; ${hint}`, { phase: 'connect' })
+  return new NetworkError(`Cannot connect to ${name}: the proxy answered CONNECT with ${status}; ${hint}`, {
+    phase: 'connect',
+  })
 }

@@ -72,7 +72,12 @@ export function newExchanges(options: ExchangeOptions): Exchanges {
   }
 }
 
-async function answer(options: ExchangeOptions, request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
+async function answer(
+  options: ExchangeOptions,
+  request: Incoming,
+  response: Outgoing,
+  signal: AbortSignal,
+): Promise<void> {
   const body = await readBody(request, options.maxBodyBytes, signal)
   if (signal.aborted) return
   if (body === 'too large') {
@@ -81,7 +86,13 @@ async function answer(options: ExchangeOptions, request: Incoming, response: Out
   }
   let result: ServerResponse
   try {
-    const handled = options.handle({ method: request.method ?? 'GET', path: request.url ?? '/', headers: headersOf(request), body, signal })
+    const handled = options.handle({
+      method: request.method ?? 'GET',
+      path: request.url ?? '/',
+      headers: headersOf(request),
+      body,
+      signal,
+    })
     // A handler that is deaf to its signal holds nothing up; what it answers then is given up.
     void handled.then((late) => signal.aborted && late.body.cancel(), () => {})
     result = await untilAborted(handled, signal)
@@ -138,7 +149,12 @@ function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
 }
 
 /** Writes an answer, no faster than the client reads it. Ends it cleanly when the server closes. */
-async function send(response: Outgoing, result: ServerResponse, signal: AbortSignal, end: { connection: boolean }): Promise<void> {
+async function send(
+  response: Outgoing,
+  result: ServerResponse,
+  signal: AbortSignal,
+  end: { connection: boolean },
+): Promise<void> {
   response.writeHead(result.status, { ...result.headers, ...(end.connection && { connection: 'close' }) })
   // The head of a watch goes out before its first event: a client waits for it. HTTP/2 sends it by itself.
   if ('flushHeaders' in response) response.flushHeaders()

@@ -54,7 +54,13 @@ export type ClosableTransport = Transport & {
  * @throws ConfigError when the server or the proxy is not a URL.
  */
 export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
-  const { clock = systemClock, userAgent = 'kubeloop', log = silentLog, connectTimeoutMs = 30_000, answerTimeoutMs = 75_000 } = options
+  const {
+    clock = systemClock,
+    userAgent = 'kubeloop',
+    log = silentLog,
+    connectTimeoutMs = 30_000,
+    answerTimeoutMs = 75_000,
+  } = options
   const address = parseServer(config.server)
   const pool = new AgentPool({
     address,
@@ -104,7 +110,13 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       if (closed) throw closedError()
       const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
       const started: Exchange = exchange({
-        request, headers, address, agent, clock, connectTimeoutMs, answerTimeoutMs,
+        request,
+        headers,
+        address,
+        agent,
+        clock,
+        connectTimeoutMs,
+        answerTimeoutMs,
         onSilence: () => abandon(agent),
         onEnd: () => open.delete(started),
       })
@@ -120,7 +132,9 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
 
   /** Where the address has moved, or a firewall has forgotten us, the other idle connections are as dead: no retry may wait on each. */
   function abandon(agent: Agent): void {
-    log.debug('The server was silent until a deadline, closing the connections that are idle', { server: address.authority })
+    log.debug('The server was silent until a deadline, closing the connections that are idle', {
+      server: address.authority,
+    })
     pool.giveUp(agent)
   }
 
@@ -128,7 +142,9 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
   function explained(error: NetworkError): NetworkError {
     const { cluster } = options
     let { message } = error
-    for (const [field, stated] of Object.entries(config.origin?.fields ?? {})) message = message.replaceAll(field, stated)
+    for (const [field, stated] of Object.entries(config.origin?.fields ?? {})) {
+      message = message.replaceAll(field, stated)
+    }
     const named = `cluster "${cluster}" (${address.authority})`
     if (cluster !== undefined && !message.includes(named)) message = message.replace(address.authority, () => named)
     error.message = message
@@ -136,7 +152,9 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
   }
 
   function closedError(): NetworkError {
-    return new NetworkError(`Cannot use the connection to ${address.authority}: it was closed by this process`, { phase: 'connect' })
+    return new NetworkError(`Cannot use the connection to ${address.authority}: it was closed by this process`, {
+      phase: 'connect',
+    })
   }
 
   return Object.assign(transport, {
@@ -172,7 +190,9 @@ async function accessOf(config: ClusterConfig): Promise<Access> {
 /** What `credentials` answers goes before what the config says itself. A certificate goes with its own key. */
 async function credentialsOf(config: ClusterConfig): Promise<Credentials> {
   const fetched = await config.credentials?.()
-  const pair = fetched?.cert === undefined ? { cert: config.cert, key: config.key } : { cert: fetched.cert, key: fetched.key }
+  const pair = fetched?.cert === undefined
+    ? { cert: config.cert, key: config.key }
+    : { cert: fetched.cert, key: fetched.key }
   return { token: fetched?.token ?? (await valueOf(config.token)), headers: fetched?.headers, ...pair }
 }
 

@@ -63,7 +63,10 @@ export function guardProcesses(folder: string): ProcessGuard {
 [ -n "$last" ] && kill -9 $last 2>/dev/null
 rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }`
   // Detached, for Deno kills the children it still knows of when it ends with an exception.
-  const guard = spawn('/bin/sh', ['-c', script, 'kubeloop-guard', folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  const guard = spawn('/bin/sh', ['-c', script, 'kubeloop-guard', folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
   const ended = new Promise<void>((resolve) => {
     guard.once('exit', () => resolve())
     // Without a guard there is nothing to release; what it guards is then killed by its owner alone.

@@ -46,7 +46,11 @@ export function hasRight(right: Right): boolean {
  */
 export function requireListening(host: string | undefined, port: number): void {
   // The name is looked up first, the address of it is listened on then.
-  const needed = (host === 'localhost' ? [host, '127.0.0.1'] : [host ?? '::']).map((each) => `${each.includes(':') ? `[${each}]` : each}:${port}`)
-  if (!deno || needed.every((each) => deno.permissions.requestSync({ name: 'net', host: each }).state === 'granted')) return
+  const needed = (host === 'localhost' ? [host, '127.0.0.1'] : [host ?? '::']).map((each) =>
+    `${each.includes(':') ? `[${each}]` : each}:${port}`
+  )
+  if (!deno || needed.every((each) => deno.permissions.requestSync({ name: 'net', host: each }).state === 'granted')) {
+    return
+  }
   throw Object.assign(new Error(`Deno needs --allow-net=${needed.join(',')}`), { name: NOT_CAPABLE })
 }

@@ -77,7 +77,11 @@ async function finish(child: Child, command: string, maxBytes: number, signal: A
   const onAbort = (): void => end(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   const tooMuch = (): void => end(new Error(`Cannot run "${command}": it printed more than ${maxBytes} bytes`))
-  const collected = Promise.all([child.ended, collect(child.stdout, maxBytes, tooMuch), collect(child.stderr, maxBytes, tooMuch)])
+  const collected = Promise.all([
+    child.ended,
+    collect(child.stdout, maxBytes, tooMuch),
+    collect(child.stderr, maxBytes, tooMuch),
+  ])
   try {
     const [code, stdout, stderr] = await Promise.race([collected, failed])
     return { code, stdout, stderr }
@@ -86,7 +90,11 @@ async function finish(child: Child, command: string, maxBytes: number, signal: A
   }
 }
 
-async function collect(chunks: AsyncIterable<Uint8Array> | undefined, maxBytes: number, tooMuch: () => void): Promise<string> {
+async function collect(
+  chunks: AsyncIterable<Uint8Array> | undefined,
+  maxBytes: number,
+  tooMuch: () => void,
+): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
@@ -104,7 +112,11 @@ const NONE: AsyncIterable<Uint8Array> = {
 
 function startOnNode(command: string, args: readonly string[], { env, stdin, interactive }: ExecOptions): Child {
   const shared = interactive ? 'inherit' : 'pipe'
-  const child = builtins.childProcess().spawn(command, args, { env: { ...process.env, ...env }, stdio: [shared, 'pipe', shared], windowsHide: true })
+  const child = builtins.childProcess().spawn(command, args, {
+    env: { ...process.env, ...env },
+    stdio: [shared, 'pipe', shared],
+    windowsHide: true,
+  })
   const ended = new Promise<number | undefined>((resolve, reject) => {
     child.once('error', (error) => reject(cannotStart(command, error)))
     child.once('close', (code) => resolve(code ?? undefined))
@@ -145,11 +157,22 @@ interface DenoChild {
 
 const denoApi = (globalThis as { readonly Deno?: DenoApi }).Deno
 
-function startOnDeno(deno: DenoApi, command: string, args: readonly string[], { env = {}, stdin, interactive }: ExecOptions): Child {
+function startOnDeno(
+  deno: DenoApi,
+  command: string,
+  args: readonly string[],
+  { env = {}, stdin, interactive }: ExecOptions,
+): Child {
   let child: DenoChild
   try {
     const input = interactive ? 'inherit' : stdin === undefined ? 'null' : 'piped'
-    child = new deno.Command(command, { args, env, stdin: input, stdout: 'piped', stderr: interactive ? 'inherit' : 'piped' }).spawn()
+    child = new deno.Command(command, {
+      args,
+      env,
+      stdin: input,
+      stdout: 'piped',
+      stderr: interactive ? 'inherit' : 'piped',
+    }).spawn()
   } catch (error) {
     throw cannotStart(command, error)
   }

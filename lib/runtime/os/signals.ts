@@ -1,5 +1,5 @@
 /** This process: its signals and its end. */
-import { systemClock, type Clock } from '../../async/clock.ts'
+import { type Clock, systemClock } from '../../async/clock.ts'
 
 /** Within this time a terminal, which signals its whole process group, and a wrapper that passes its own signal on, send the same one. */
 const REPEAT_MS = 500

@@ -24,7 +24,9 @@ export function writeLogLine(line: string): void {
   const used = logOutput
   if (used > 1) return
   write(used === 0 ? process.stdout : process.stderr, line, (error) => {
-    if (logOutput === used && ++logOutput === 1) writeLogLine(`Cannot write to standard output (${codeOf(error)}): the log continues on standard error`)
+    if (logOutput === used && ++logOutput === 1) {
+      writeLogLine(`Cannot write to standard output (${codeOf(error)}): the log continues on standard error`)
+    }
     writeLogLine(line)
   })
 }

@@ -12,7 +12,11 @@ export interface ThisRuntime {
 }
 
 export function thisRuntime(): ThisRuntime {
-  const { bun, deno, node } = process.versions as { readonly bun?: string; readonly deno?: string; readonly node: string }
+  const { bun, deno, node } = process.versions as {
+    readonly bun?: string
+    readonly deno?: string
+    readonly node: string
+  }
   const [name, version] = bun ? (['bun', bun] as const) : deno ? (['deno', deno] as const) : (['node', node] as const)
   return { name, version, program: process.execPath }
 }

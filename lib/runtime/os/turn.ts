@@ -73,6 +73,6 @@ const budgets = new WeakMap<object, TurnBudget>()
 /** The budget that all work on this clock shares. */
 export function turnBudgetOf(clock: Pick<Clock, 'monotonic'>): TurnBudget {
   let budget = budgets.get(clock)
-  if (!budget) budgets.set(clock, (budget = new TurnBudget(clock)))
+  if (!budget) budgets.set(clock, budget = new TurnBudget(clock))
   return budget
 }

@@ -47,7 +47,10 @@ async function writtenAt(file: string): Promise<number | undefined> {
  * When the files in a folder and below it were last written, by their paths. What is not there any more when its turn comes is left out,
  * and so is what may not be read.
  */
-export async function writtenBelow(folder: string, wanted: (name: string, isFolder: boolean) => boolean): Promise<Map<string, number>> {
+export async function writtenBelow(
+  folder: string,
+  wanted: (name: string, isFolder: boolean) => boolean,
+): Promise<Map<string, number>> {
   const times = new Map<string, number>()
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return []

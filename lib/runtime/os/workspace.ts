@@ -43,7 +43,10 @@ export function ensureFolder(folder: string): void {
 }
 
 /** The executables in a folder by their names, or the names that are missing. */
-export function findExecutables(folder: string, names: readonly string[]): { paths: Record<string, string>; missing: string[] } {
+export function findExecutables(
+  folder: string,
+  names: readonly string[],
+): { paths: Record<string, string>; missing: string[] } {
   const paths: Record<string, string> = {}
   const missing: string[] = []
   for (const name of names) {

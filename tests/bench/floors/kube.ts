@@ -6,7 +6,12 @@ import { readFileSync } from 'node:fs'
 import https from 'node:https'
 
 export interface Foo {
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly generation?: number; managedFields?: unknown }
+  readonly metadata: {
+    readonly namespace: string
+    readonly name: string
+    readonly generation?: number
+    managedFields?: unknown
+  }
 }
 
 export interface WatchEvent {
@@ -36,7 +41,9 @@ export function connect(file: string | undefined): Kube {
     request: (method, path, body, contentType = 'application/json') =>
       new Promise((resolve, reject) => {
         const text = body && JSON.stringify(body)
-        const about = text === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }
+        const about = text === undefined
+          ? {}
+          : { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }
         const headers = { authorization, ...about }
         const request = https.request({ agent, host, port, method, path, headers }, (response) => {
           const chunks: Buffer[] = []
@@ -54,22 +61,28 @@ export function connect(file: string | undefined): Kube {
     keep: (path, kept, hear) =>
       new Promise((resolve, reject) => {
         const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
-        const request = https.get({ agent, host, port, path: `${path}?${query}`, headers: { authorization } }, (response) => {
-          response.on('error', reject)
-          response.on('data', byLine((line) => {
-            const event = JSON.parse(line) as WatchEvent
-            const { type, object } = event
-            if (type === 'BOOKMARK') return resolve()
-            if (type === 'ERROR') throw new Error(line)
-            const key = `${object.metadata.namespace}/${object.metadata.name}`
-            if (type === 'DELETED') kept.delete(key)
-            else {
-              delete object.metadata.managedFields
-              kept.set(key, object)
-            }
-            hear?.(event)
-          }))
-        })
+        const request = https.get(
+          { agent, host, port, path: `${path}?${query}`, headers: { authorization } },
+          (response) => {
+            response.on('error', reject)
+            response.on(
+              'data',
+              byLine((line) => {
+                const event = JSON.parse(line) as WatchEvent
+                const { type, object } = event
+                if (type === 'BOOKMARK') return resolve()
+                if (type === 'ERROR') throw new Error(line)
+                const key = `${object.metadata.namespace}/${object.metadata.name}`
+                if (type === 'DELETED') kept.delete(key)
+                else {
+                  delete object.metadata.managedFields
+                  kept.set(key, object)
+                }
+                hear?.(event)
+              }),
+            )
+          },
+        )
         request.on('error', reject)
       }),
   }

@@ -18,7 +18,12 @@ await keep('/apis/bench.example.com/v1/foos', new Map(), ({ type, object }) => {
 for (let i = 0; i < n; i++) {
   const added = new Promise<void>((resolve) => (heard = resolve))
   const name = `latency-${pid}-${i}`
-  const foo = { apiVersion: 'bench.example.com/v1', kind: 'Foo', metadata: { namespace: 'default', name }, spec: { deploymentName: name } }
+  const foo = {
+    apiVersion: 'bench.example.com/v1',
+    kind: 'Foo',
+    metadata: { namespace: 'default', name },
+    spec: { deploymentName: name },
+  }
   current = name
   begunMs = performance.now()
   await request('POST', `${FOOS}?fieldManager=bench`, foo)

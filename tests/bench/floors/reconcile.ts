@@ -3,7 +3,7 @@
  * a merge patch of its status where that is asked for. The watch goes on meanwhile, as an operator's does.
  */
 import { argv, exit } from 'node:process'
-import { connect, FOOS, type Foo } from './kube.ts'
+import { connect, type Foo, FOOS } from './kube.ts'
 
 const { keep, request } = connect(argv[2])
 const [workers, writes] = [Number(argv[3]), argv[4] === 'status']

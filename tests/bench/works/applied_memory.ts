@@ -4,7 +4,13 @@ import { ApplyCache } from '../../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../../lib/core/objects.ts'
 import { memoryFromNow, print } from './surroundings.ts'
 
-const DEPLOYMENT = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' } as const
+const DEPLOYMENT = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
+} as const
 const objects = Number(argv[2])
 
 /** Of about 1.3 KB. */
@@ -12,13 +18,32 @@ function deployment(i: number): KubeObject & { readonly metadata: { readonly nam
   const labels = { app: `app-${i}`, 'app.kubernetes.io/managed-by': 'bench' }
   const env = Array.from({ length: 15 }, (_, k) => ({ name: `VAR_${k}`, value: `value-${i}-${k}` }))
   const container = {
-    name: 'main', image: `registry.example.com/team/app:${i}`, args: ['--a', '--b=c', '--d=e'], env,
+    name: 'main',
+    image: `registry.example.com/team/app:${i}`,
+    args: ['--a', '--b=c', '--d=e'],
+    env,
     resources: { limits: { cpu: '100m', memory: '128Mi' }, requests: { cpu: '50m', memory: '64Mi' } },
-    ports: [{ containerPort: 8080, name: 'http', protocol: 'TCP' }], volumeMounts: [{ name: 'config', mountPath: '/etc/config' }],
+    ports: [{ containerPort: 8080, name: 'http', protocol: 'TCP' }],
+    volumeMounts: [{ name: 'config', mountPath: '/etc/config' }],
   }
-  const metadata = { name: `app-${i}`, namespace: `ns-${i % 100}`, uid: `00000000-0000-4000-8000-${i}`, resourceVersion: '1', creationTimestamp: '', labels }
-  const template = { metadata: { labels }, spec: { containers: [container], volumes: [{ name: 'config', configMap: { name: `config-${i}` } }] } }
-  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas: 1, selector: { matchLabels: labels }, template } } as never
+  const metadata = {
+    name: `app-${i}`,
+    namespace: `ns-${i % 100}`,
+    uid: `00000000-0000-4000-8000-${i}`,
+    resourceVersion: '1',
+    creationTimestamp: '',
+    labels,
+  }
+  const template = {
+    metadata: { labels },
+    spec: { containers: [container], volumes: [{ name: 'config', configMap: { name: `config-${i}` } }] },
+  }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata,
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  } as never
 }
 
 function look(i: number, memory: ApplyCache): boolean {

@@ -25,7 +25,9 @@ const gaps: Gap[] = []
 const collections: { readonly fromMs: number; readonly toMs: number }[] = []
 if (isNode) {
   new PerformanceObserver((list) => {
-    for (const { startTime, duration } of list.getEntries()) collections.push({ fromMs: startTime, toMs: startTime + duration })
+    for (const { startTime, duration } of list.getEntries()) {
+      collections.push({ fromMs: startTime, toMs: startTime + duration })
+    }
   }).observe({ entryTypes: ['gc'] })
 }
 const thread = process as unknown as { threadCpuUsage(): { user: number; system: number } }
@@ -46,13 +48,19 @@ const renewals: number[] = []
 const wire = httpTransport(config)
 const transport: typeof wire = Object.assign(async (request: Parameters<typeof wire>[0]) => {
   const response = await wire(request)
-  if (request.method !== 'GET' && request.path.includes('/leases') && response.status < 300) renewals.push(performance.now())
+  if (request.method !== 'GET' && request.path.includes('/leases') && response.status < 300) {
+    renewals.push(performance.now())
+  }
   return response
 }, { close: wire.close })
 
 const finished = Promise.withResolvers<void>()
 let left = n * controllers
-const app = operator({ name: 'bench-stall', crds: 'ignore', leaderElection: { lease: `stall-${randomUUID()}`, namespace: 'default' } })
+const app = operator({
+  name: 'bench-stall',
+  crds: 'ignore',
+  leaderElection: { lease: `stall-${randomUUID()}`, namespace: 'default' },
+})
 for (let i = 0; i < controllers; i++) {
   app.controllerFor(Foo, { name: `stall-${i}`, syncTimeout: '1h' }).reconcile(async () => {
     if (--left === 0) finished.resolve()
@@ -73,19 +81,33 @@ await new Promise((resolve) => setTimeout(resolve, 100))
 
 /** A collection that runs in the middle of a gap holds the loop as well, and is the runtime's own. */
 function collectedMs({ fromMs, toMs }: Gap): number {
-  return collections.reduce((sum, each) => sum + Math.max(0, Math.min(toMs, each.toMs) - Math.max(fromMs, each.fromMs)), 0)
+  return collections.reduce(
+    (sum, each) => sum + Math.max(0, Math.min(toMs, each.toMs) - Math.max(fromMs, each.fromMs)),
+    0,
+  )
 }
 const within = gaps.filter(({ fromMs }) => fromMs < began + ms)
 const longest = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
 const oursMs = ({ fromMs, toMs, cpuMs }: Gap, collected: number): number => Math.min(toMs - fromMs, cpuMs) - collected
 if (process.env['STALL_DETAILS']) {
-  const worst = within.map((gap) => ({ ...gap, gc: collectedMs(gap), ours: oursMs(gap, collectedMs(gap)), at: gap.fromMs - began })).sort((a, b) => b.ours - a.ours)
+  const worst = within.map((gap) => ({
+    ...gap,
+    gc: collectedMs(gap),
+    ours: oursMs(gap, collectedMs(gap)),
+    at: gap.fromMs - began,
+  })).sort((a, b) => b.ours - a.ours)
   for (const each of worst.slice(0, 12)) console.error(JSON.stringify(each))
 }
 print({
-  ms, lost,
+  ms,
+  lost,
   stallMs: longest(within.map(({ fromMs, toMs }) => toMs - fromMs)),
   renewalMs: longest(renewals.map((at, i) => at - (renewals[i - 1] ?? at))),
-  ...(isNode ? { gcMs: longest(collections.map(({ fromMs, toMs }) => toMs - fromMs)), oursMs: longest(within.map((gap) => oursMs(gap, collectedMs(gap)))) } : {}),
+  ...(isNode
+    ? {
+      gcMs: longest(collections.map(({ fromMs, toMs }) => toMs - fromMs)),
+      oursMs: longest(within.map((gap) => oursMs(gap, collectedMs(gap)))),
+    }
+    : {}),
 })
 exit(0)

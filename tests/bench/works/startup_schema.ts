@@ -7,4 +7,7 @@ export const spec = z.object({
   image: z.string().optional(),
   labels: z.record(z.string(), z.string()).optional(),
 })
-export const status = z.object({ availableReplicas: z.int32().optional(), phase: z.enum(['Pending', 'Ready']).optional() })
+export const status = z.object({
+  availableReplicas: z.int32().optional(),
+  phase: z.enum(['Pending', 'Ready']).optional(),
+})

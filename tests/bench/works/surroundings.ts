@@ -1,9 +1,15 @@
 /** What the benchmarks of this folder share: where the cluster is, the kind, and what is printed. */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { dynamicResource, type ClusterConfig } from 'kubeloop'
+import { type ClusterConfig, dynamicResource } from 'kubeloop'
 
-export const Foo = dynamicResource({ group: 'bench.example.com', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' })
+export const Foo = dynamicResource({
+  group: 'bench.example.com',
+  version: 'v1',
+  kind: 'Foo',
+  plural: 'foos',
+  scope: 'Namespaced',
+})
 
 /** One of the namespaces that many informers are for. */
 export function namespaceOf(i: number): string {

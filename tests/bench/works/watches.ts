@@ -11,7 +11,11 @@ import { clusterOf, namespaceOf, print } from './surroundings.ts'
 const config = clusterOf(argv[2])
 const [count, seconds] = [Number(argv[3]), Number(argv[4])]
 const began = performance.now()
-const cluster = new Cluster({ name: 'bench', config, namespaces: Array.from({ length: count }, (_, i) => namespaceOf(i)) })
+const cluster = new Cluster({
+  name: 'bench',
+  config,
+  namespaces: Array.from({ length: count }, (_, i) => namespaceOf(i)),
+})
 cluster.cache.declare(ConfigMap)
 const { signal } = new AbortController()
 const running = cluster.start(signal)

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { LeadershipLost, operator, type Client, type ClusterConfig } from 'kubeloop'
+import { type Client, type ClusterConfig, LeadershipLost, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { silentLog } from '../../../lib/observe/log.ts'
 
@@ -22,7 +22,12 @@ app.add('writers', async ({ client, signal }) => {
 const stopping = new AbortController()
 process.once('SIGTERM', () => stopping.abort(new Error('told to stop')))
 app.extend(({ cluster }) => {
-  follows = () => told.push(cluster.unfenced.client.create(ConfigMap, { metadata: { namespace: 'default', name: identity, labels: { lease } } }))
+  follows = () =>
+    told.push(
+      cluster.unfenced.client.create(ConfigMap, {
+        metadata: { namespace: 'default', name: identity, labels: { lease } },
+      }),
+    )
 })
 let follows = (): unknown => undefined
 const log = {

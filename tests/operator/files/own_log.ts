@@ -1,8 +1,9 @@
 /** An operator with a log of its own, which marks each line. */
-import { operator, type Log } from 'kubeloop'
+import { type Log, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 
-const at = (level: string): Log['info'] => (message, fields) => console.log(JSON.stringify({ level, message, fields, own: true }))
+const at = (level: string): Log['info'] => (message, fields) =>
+  console.log(JSON.stringify({ level, message, fields, own: true }))
 const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 
 const app = operator({ name: 'own-log', log })

@@ -10,11 +10,16 @@ const app = operator({
   leaderElection: { namespace: 'default', ...(IDENTITY && { identity: IDENTITY }) },
 })
 const other = OTHER ? app.cluster('other', { server: OTHER, insecure: true }) : undefined
-const builder = app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'seen', ...(other && { cluster: other }) })
-if (SOURCE) builder.from('outside', async function* () {
-  await fetch(SOURCE)
-  yield* []
+const builder = app.controllerFor(ConfigMap, {
+  when: ({ metadata }) => metadata.name === 'seen',
+  ...(other && { cluster: other }),
 })
+if (SOURCE) {
+  builder.from('outside', async function* () {
+    await fetch(SOURCE)
+    yield* []
+  })
+}
 builder.reconcile(async (_, { log }) => {
   if (FETCHED) await fetch(FETCHED)
   log.info('reconciled')

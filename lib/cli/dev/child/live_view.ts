@@ -55,7 +55,11 @@ export class LiveView {
     const count = `${keys.size} ${keys.size === 1 ? 'key' : 'keys'}`
     const notes = [
       ...(elects ? [] : ['leader election is off in dev']),
-      ...(converged ? [`this was also a crash test: ${count}, converged`] : keys.size > 0 ? [`${count} unchanged so far`] : []),
+      ...(converged
+        ? [`this was also a crash test: ${count}, converged`]
+        : keys.size > 0
+        ? [`${count} unchanged so far`]
+        : []),
     ]
     const what = changed ? `${changed} changed, restarted` : 'restarted'
     const time = downMs === undefined ? '' : ` in ${formatMs(downMs)}`
@@ -80,7 +84,9 @@ export class LiveView {
     if (told === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
     const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
     const cause = (report.causes.join(', ') || 'queued').padEnd(18)
-    const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${outcomeOf(report)}`
+    const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
+      outcomeOf(report)
+    }`
     return failed ? [line, ...this.#where(disposition.error)] : [line]
   }
 
@@ -109,13 +115,16 @@ function idOf({ controller, key }: ReconcileReport): string {
 
 /** A run that succeeded and wrote nothing. */
 function isQuiet({ writes, disposition }: ReconcileReport): boolean {
-  return (disposition.kind === 'forget' || disposition.kind === 'later') && writes.every(({ result }) => result === 'unchanged')
+  return (disposition.kind === 'forget' || disposition.kind === 'later') &&
+    writes.every(({ result }) => result === 'unchanged')
 }
 
 /** A run that a status write of our own caused, and that found nothing to do. */
 function isEcho(report: ReconcileReport): boolean {
   if (report.count === 1 || report.disposition.kind !== 'forget' || !isQuiet(report)) return false
-  return report.causes.every((cause) => cause.startsWith('status.') || cause === 'status changed' || cause === 'metadata changed')
+  return report.causes.every((cause) =>
+    cause.startsWith('status.') || cause === 'status changed' || cause === 'metadata changed'
+  )
 }
 
 function outcomeOf(report: ReconcileReport): string {
@@ -138,7 +147,12 @@ function nextTry({ attempt, retryInMs }: Pick<ReconcileReport, 'attempt' | 'retr
 }
 
 const PAST: Readonly<Record<WriteRecord['verb'], string>> = {
-  create: 'created', update: 'updated', apply: 'applied', patch: 'patched', status: 'status', delete: 'deleted',
+  create: 'created',
+  update: 'updated',
+  apply: 'applied',
+  patch: 'patched',
+  status: 'status',
+  delete: 'deleted',
 }
 
 /** An object in the namespace of the key is named without it, and one of the operator's own cluster without that. */
@@ -150,7 +164,9 @@ function describeWrites({ writes, ...report }: ReconcileReport): string {
     const [namespace, name] = splitKey(key)
     const title = namespace === '' || namespace === namespaceOfKey ? `${kind}/${name}` : `${kind} ${key}`
     const isOwn = kind === report.kind && key === report.key && cluster === report.cluster
-    return verb === 'status' && isOwn ? 'status' : `${PAST[verb]} ${title}${inCluster(cluster)}${verb === 'apply' ? ` (${result})` : ''}`
+    return verb === 'status' && isOwn
+      ? 'status'
+      : `${PAST[verb]} ${title}${inCluster(cluster)}${verb === 'apply' ? ` (${result})` : ''}`
   }).join(', ')
 }
 

@@ -1,6 +1,6 @@
 /** What `kubeloop dev` changes about an operator: everything is here and in these variables, and nothing else differs. */
 import { systemClock } from '../../../async/clock.ts'
-import { silentLog, type Log } from '../../../observe/log.ts'
+import { type Log, silentLog } from '../../../observe/log.ts'
 import { optionalEnv } from '../../../runtime/os/env.ts'
 import { exitProcess } from '../../../runtime/os/signals.ts'
 import { placeLine, writeLine } from '../../../runtime/os/terminal.ts'
@@ -22,7 +22,10 @@ const ELECT = 'KUBELOOP_ELECT'
 /** A restart is told after this at the latest, whether or not every key had its turn. */
 const TELL_RESTART_MS = 1000
 
-export async function prepareOperator({ description, cluster, connection, log }: DevOperator, pretty: boolean): Promise<DevStart> {
+export async function prepareOperator(
+  { description, cluster, connection, log }: DevOperator,
+  pretty: boolean,
+): Promise<DevStart> {
   const session = await openSession(connection, description, ownPid())
   // Whoever started us is gone, and with it the API; there is nothing to stop gently.
   void session?.ended.then(() => exitProcess(1))
@@ -31,12 +34,21 @@ export async function prepareOperator({ description, cluster, connection, log }:
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
   const common: StartOptions = {
-    cluster, log,
+    cluster,
+    log,
     // A user's own configurations of other clusters are for the time when it is run without this command.
-    ...(session && { clusters: Object.fromEntries(description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }])) }),
+    ...(session &&
+      {
+        clusters: Object.fromEntries(
+          description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }]),
+        ),
+      }),
     // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
     crds: { mode: 'install', narrow: session !== undefined },
-    definitionLog: session ? silentLog : log, fieldValidation: 'Strict', serves: false, freeze: true,
+    definitionLog: session ? silentLog : log,
+    fieldValidation: 'Strict',
+    serves: false,
+    freeze: true,
   }
   const hot = hotKeys(systemClock)
   const onReconcile = (report: ReconcileReport): void => {
@@ -61,7 +73,8 @@ function liveView({ clusters }: OperatorDescription, restart: Restart | undefine
   const converged = (): boolean => {
     if (!assembled) return false
     const { cluster, clusterOf, controllers } = assembled
-    return [cluster, ...clusters.map(clusterOf)].every(({ cache }) => cache.unsynced().length === 0) && [...controllers.values()].every(({ idle }) => idle)
+    return [cluster, ...clusters.map(clusterOf)].every(({ cache }) => cache.unsynced().length === 0) &&
+      [...controllers.values()].every(({ idle }) => idle)
   }
   if (restart) {
     view.restarted(restart)

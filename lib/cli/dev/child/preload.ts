@@ -58,7 +58,9 @@ function watchOver(file: string, pretty: boolean): void {
   onUncaught((error) => {
     if (told) return
     const errors = compileErrors(error)
-    for (const each of errors.slice(0, MAX_ERRORS)) say(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
+    for (const each of errors.slice(0, MAX_ERRORS)) {
+      say(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
+    }
     if (errors.length > MAX_ERRORS) say(`… and ${errors.length - MAX_ERRORS} more`)
     void endReported()
   })
