@@ -3,9 +3,10 @@ import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
-import { parseProxy } from '../runtime/net/proxy.ts'
+import { parseProxy } from '../runtime/net/address.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
+import { execCredentials } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import type { Kubeconfig } from './kubeconfig.ts'
@@ -20,6 +21,12 @@ export interface Surroundings {
   readonly log: Log
 }
 
+/** A cluster, and the context that names it. */
+export interface ContextCluster {
+  readonly cluster: ClusterConfig
+  readonly context: string
+}
+
 /**
  * The cluster of a context. Files that it names are read once, so that mistakes show now; a plugin is not run yet.
  *
@@ -29,7 +36,7 @@ export async function clusterOfContext(
   config: Kubeconfig,
   name: string | undefined,
   around: Surroundings,
-): Promise<{ cluster: ClusterConfig; context: string }> {
+): Promise<ContextCluster> {
   const { context, fields } = chooseContext(config, name)
   const cluster = entry(config.clusters, fields, 'cluster')
   if (!cluster) throw fields.wrong('cluster', 'is missing')
@@ -213,7 +220,7 @@ async function readUser(
   const dynamic: Source<Credentials> | undefined = token || basic
     ? undefined
     : execFields
-    ? await pluginCredentials(execFields, { cluster, server, caText }, around)
+    ? execCredentials(execFields, { cluster, server, caText }, around)
     : provider && (await legacyProvider(provider, server))
 
   // A plugin is not run before somebody sends a request: it may open a browser.
@@ -235,16 +242,6 @@ function basicHeaders(user: Fields): Record<string, string> | undefined {
   const [name, password] = [user.text('username'), user.text('password')]
   if (name === undefined || user.text('token') !== undefined || user.text('tokenFile') !== undefined) return undefined
   return { authorization: `Basic ${encodeBase64(`${name}:${password ?? ''}`)}` }
-}
-
-async function pluginCredentials(
-  exec: Fields,
-  cluster: ClusterOfUser,
-  around: Surroundings,
-): Promise<Source<Credentials>> {
-  const { execCredentials } = await import('./exec_plugin.ts')
-    .catch(fileMissing(`Cannot run a credential plugin (${exec.path} in ${exec.file})`, 'exec-plugin.js'))
-  return execCredentials(exec, cluster, around)
 }
 
 async function legacyProvider(provider: Fields, server: string): Promise<Source<Credentials>> {

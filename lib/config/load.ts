@@ -8,13 +8,13 @@
  * on top; `HTTPS_PROXY,NO_PROXY` where a proxy is to be taken from the environment.
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { ConfigError } from '../core/errors.ts'
+import { ConfigError, fileMissing } from '../core/errors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { resolvePath, splitPaths } from '../runtime/os/files.ts'
-import { clusterOfContext, type Surroundings } from './context.ts'
+import type { Surroundings } from './context.ts'
 import { type Environment, isNotFound, systemEnvironment, variable } from './environment.ts'
+import type { KubeconfigText } from './from_kubeconfig.ts'
 import { inCluster } from './in_cluster.ts'
-import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
 import { readFailure } from './rotating_file.ts'
 
 export interface LoadOptions {
@@ -47,7 +47,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
   const { environment = systemEnvironment, log = silentLog, context } = options
   const around: Surroundings = { environment, log }
   if (options.kubeconfig !== undefined) {
-    return fromKubeconfig(await readKubeconfig(options.kubeconfig, environment), context, around)
+    return clusterOf([await readKubeconfig(options.kubeconfig, environment)], context, around)
   }
 
   const listed = variable(environment, 'KUBECONFIG')
@@ -62,7 +62,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
         `Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`,
       )
     }
-    return fromKubeconfig(mergeKubeconfigs(found), context, around)
+    return clusterOf(found, context, around)
   }
 
   const pod = await inCluster(environment, log)
@@ -78,7 +78,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
   const home = environment.homeDir()
   const file = home === undefined ? undefined : resolvePath(home, '.kube/config')
   const config = file === undefined ? undefined : await readKubeconfigIfExists(file, environment)
-  if (config) return fromKubeconfig(config, context, around)
+  if (config) return clusterOf([config], context, around)
   throw new ConfigError(
     `Cannot find a cluster: KUBECONFIG is not set, ${pod.missing}, and ${
       file === undefined ? 'HOME is not set' : `${file} does not exist`
@@ -97,26 +97,28 @@ export function describeConfig({ source, cluster }: LoadedCluster): string {
   }
 }
 
-async function fromKubeconfig(
-  config: Kubeconfig,
+/** Reading kubeconfigs is loaded here: a pod never needs it. */
+async function clusterOf(
+  configs: readonly KubeconfigText[],
   name: string | undefined,
   around: Surroundings,
 ): Promise<LoadedCluster> {
-  const { cluster, context } = await clusterOfContext(config, name, around)
-  return { cluster, source: { kind: 'kubeconfig', files: config.files, context } }
+  const files = configs.map(({ file }) => file)
+  const { fromKubeconfig } = await import('./from_kubeconfig.ts')
+    .catch(fileMissing(`Cannot read kubeconfig ${files.join(', ')}`, 'kubeconfig.js'))
+  const { cluster, context } = await fromKubeconfig(configs, name, around)
+  return { cluster, source: { kind: 'kubeconfig', files, context } }
 }
 
-async function readKubeconfig(file: string, environment: Environment): Promise<Kubeconfig> {
-  let text: string
+async function readKubeconfig(file: string, environment: Environment): Promise<KubeconfigText> {
   try {
-    text = await environment.readText(file)
+    return { file, text: await environment.readText(file) }
   } catch (error) {
     throw readFailure(file, 'kubeconfig', error)
   }
-  return parseKubeconfig(text, file)
 }
 
-async function readKubeconfigIfExists(file: string, environment: Environment): Promise<Kubeconfig | undefined> {
+async function readKubeconfigIfExists(file: string, environment: Environment): Promise<KubeconfigText | undefined> {
   try {
     return await readKubeconfig(file, environment)
   } catch (error) {

@@ -177,7 +177,8 @@ export class ConfigError extends Error {
 /** Returns a handler for the failed import of a file that the package has beside mod.js: it throws a ConfigError that says where the file is. */
 export function fileMissing(cannot: string, file: string, otherwise = ''): (cause: unknown) => never {
   return (cause) => {
-    const hint = `copy it from kubeloop's folder to beside mod.js, or the bundle it is in${otherwise}`
+    const hint =
+      `copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it${otherwise}`
     throw new ConfigError(`${cannot}: ${file} cannot be loaded; ${hint} (${messageOf(cause)})`, { cause })
   }
 }

@@ -97,7 +97,11 @@ test('a class exists once: what mod.js exports is made in no other file', async 
     typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
   )
   assert.ok(classes.length > 0)
-  for (const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js')) {
+  for (
+    const file of readdirSync(DIST).filter((each) =>
+      each.endsWith('.js') && !['mod.js', 'standalone.js'].includes(each)
+    )
+  ) {
     const text = readFileSync(join(DIST, file), 'utf8')
     for (const [name] of classes) {
       assert.doesNotMatch(
@@ -132,8 +136,9 @@ test('mod.js imports no package, and the files beside it only for what few need'
   )
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
+  const kubeconfig = readFileSync(join(DIST, 'kubeconfig.js'), 'utf8')
   for (const name of ['yaml', 'client-node']) {
-    assert.equal(text.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
+    assert.equal(kubeconfig.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
   }
   // A bundler takes the others along. If one imported mod.js, all of mod.js would be kept.
   const importsOf = (file: string): string[] =>
@@ -141,11 +146,17 @@ test('mod.js imports no package, and the files beside it only for what few need'
       !each.includes(' node:')
     )
   for (const name of ['yaml', ...Object.keys(LOADED_LATER)]) {
-    const others = name === 'metrics' ? ['dynamic prom-client'] : name === 'client-node' ? ['dynamic (computed)'] : []
-    assert.deepEqual(importsOf(`${name}.js`), others, name)
+    assert.deepEqual(importsOf(`${name}.js`), IMPORTS_OF_LATER[name] ?? [], name)
   }
-  assert.doesNotMatch(text, /workqueue_depth|rest_client_requests_total/)
+  assert.doesNotMatch(text, /workqueue_depth|rest_client_requests_total|current-context/)
 })
+
+const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
+  metrics: ['dynamic prom-client'],
+  'client-node': ['dynamic (computed)'],
+  // Both by their URL, which no bundler follows.
+  kubeconfig: ['dynamic (computed)', 'dynamic (computed)'],
+}
 
 test('what an operator is bundled into does not carry the parser of unusual kubeconfigs along', async () => {
   const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
@@ -160,11 +171,11 @@ test('what an operator is bundled into does not carry the parser of unusual kube
   assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
 })
 
-test('mod.js and kinds.js have all of their declarations in one file each, which their first lines name', () => {
-  for (const name of Object.keys(ENTRIES)) {
+test('mod.js, standalone.js and kinds.js have all of their declarations in one file each, which their first lines name', () => {
+  for (const name of [...Object.keys(ENTRIES), 'standalone']) {
     assert.equal(readFileSync(join(DIST, `${name}.js`), 'utf8').split('\n')[0], `// @ts-self-types="./${name}.d.ts"`)
   }
-  for (const name of ['mod', 'kinds']) assert.deepEqual(factsOf(`${name}.d.ts`).imports, [], name)
+  for (const name of ['mod', 'standalone', 'kinds']) assert.deepEqual(factsOf(`${name}.d.ts`).imports, [], name)
   // What is missing would be `any`, and with skipLibCheck no compiler says so.
   for (const name of Object.keys(ENTRIES)) {
     const beside = factsOf(`${name}.d.ts`).imports.flatMap((
@@ -174,13 +185,13 @@ test('mod.js and kinds.js have all of their declarations in one file each, which
   }
   assert.deepEqual(
     readdirSync(DIST).filter((file) => file.endsWith('.d.ts')).toSorted(),
-    Object.keys(ENTRIES).map((name) => `${name}.d.ts`).toSorted(),
+    [...Object.keys(ENTRIES), 'standalone'].map((name) => `${name}.d.ts`).toSorted(),
   )
   // A class in two declarations would be two types.
   assert.doesNotMatch(readFileSync(join(DIST, 'kinds.d.ts'), 'utf8'), /^(?:export |declare )*(?:abstract )?class /m)
 })
 
-/** A folder with copies of mod.js and kinds.js, with their declarations and the files given, where zod is found. */
+/** A folder with copies of standalone.js and kinds.js, with their declarations and the files given, where zod is found. */
 async function withCopies(
   files: Readonly<Record<string, string>>,
   body: (folder: string) => Promise<void>,
@@ -191,7 +202,7 @@ async function withCopies(
     for (const name of ['zod', '@types/node', 'undici-types']) {
       symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
     }
-    for (const name of ['mod.js', 'mod.d.ts', 'kinds.js', 'kinds.d.ts']) {
+    for (const name of ['standalone.js', 'standalone.d.ts', 'kinds.js', 'kinds.d.ts']) {
       copyFileSync(join(DIST, name), join(folder, name))
     }
     const project = JSON.stringify({ type: 'module', dependencies: { zod: '^4' } })
@@ -208,10 +219,10 @@ async function withCopies(
 const COPIED = CONSUMER.replace(/^.*\b(?:apiserver|testing|kubeloop\/schema)\b.*\n/gm, '')
   .replace(', conditions: conditionList', '').replace(/^\/\/ @ts-expect-error The list.*\n.*\n/m, '')
 const MAPPED = `${COPIED}console.log('read', Foo.plural, Deployment.plural)\n`
-const BESIDE = MAPPED.replace("'kubeloop'", "'./mod.js'").replace("'kubeloop/kinds'", "'./kinds.js'")
+const BESIDE = MAPPED.replace("'kubeloop'", "'./standalone.js'").replace("'kubeloop/kinds'", "'./kinds.js'")
 
 test(
-  'copies of mod.js and kinds.js beside an operator have their types: Node with tsc, Bun',
+  'copies of standalone.js and kinds.js beside an operator have their types: Node with tsc, Bun',
   { timeout: 120_000 },
   async () => {
     const tsconfig = JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] })
@@ -231,10 +242,10 @@ test(
 )
 
 test(
-  'copies of mod.js and kinds.js have their types in Deno, beside an operator with npm:zod@4 and from an import map',
+  'copies of standalone.js and kinds.js have their types in Deno, beside an operator with npm:zod@4 and from an import map',
   { timeout: 120_000 },
   async () => {
-    const imports = { kubeloop: './mod.js', 'kubeloop/kinds': './kinds.js', zod: 'npm:zod@4' }
+    const imports = { kubeloop: './standalone.js', 'kubeloop/kinds': './kinds.js', zod: 'npm:zod@4' }
     const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       beside: { 'operator.ts': BESIDE.replace("'zod'", "'npm:zod@4'") },
       mapped: { 'operator.ts': MAPPED, 'deno.json': JSON.stringify({ imports }) },
@@ -307,16 +318,29 @@ current-context: a
 `
 const UNUSUAL = ORDINARY.replace('name: a', 'name: &name a').replace('cluster: a\n', 'cluster: *name\n')
 
-test('a mod.js that was copied alone reads an ordinary kubeconfig, and says what to do about one that is not', async () => {
-  assert.equal(await beside({ config: ORDINARY }, READ_KUBECONFIG), 'https://a:6443')
-  assert.equal(await beside({ config: FLOW }, READ_KUBECONFIG), 'https://a:6443')
+const standalone = (): Record<string, string> => ({ 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') })
+
+test('a standalone.js that was copied alone reads every kubeconfig', async () => {
+  for (const config of [ORDINARY, FLOW, UNUSUAL]) {
+    assert.equal(await beside({ ...standalone(), config }, READ_KUBECONFIG), 'https://a:6443')
+  }
+})
+
+test('a mod.js that was copied alone says which files a kubeconfig needs', async () => {
+  const copied = (...names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
+  assert.match(
+    await beside({ config: ORDINARY }, READ_KUBECONFIG),
+    /^Cannot read kubeconfig \.\/config: kubeconfig\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
+  )
+  assert.equal(await beside({ config: FLOW, ...copied('kubeconfig.js') }, READ_KUBECONFIG), 'https://a:6443')
   assert.equal(
-    await beside({ config: UNUSUAL }, READ_KUBECONFIG),
+    await beside({ config: UNUSUAL, ...copied('kubeconfig.js') }, READ_KUBECONFIG),
     'Cannot read ./config: line 5 is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ' +
       'convert it: kubectl config view --raw -o json --kubeconfig=./config > config.json',
   )
   assert.equal(
-    await beside({ config: UNUSUAL, 'yaml.js': readFileSync(join(DIST, 'yaml.js'), 'utf8') }, READ_KUBECONFIG),
+    await beside({ config: UNUSUAL, ...copied('kubeconfig.js', 'yaml.js') }, READ_KUBECONFIG),
     'https://a:6443',
   )
 })
@@ -353,7 +377,7 @@ test('an operator whose metrics are on needs metrics.js and prom-client, and say
   const metrics = readFileSync(join(DIST, 'metrics.js'), 'utf8')
   assert.match(
     await beside({}, MEASURE),
-    /^Cannot serve metrics: metrics\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js, or the bundle it is in \(/,
+    /^Cannot serve metrics: metrics\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
   )
   assert.match(
     await beside({ 'metrics.js': metrics }, MEASURE),
@@ -403,15 +427,13 @@ const PLUGIN = JSON.stringify({
 })
 const READ_TOKEN = READ_KUBECONFIG.replace('loaded.cluster.server', '(await loaded.cluster.credentials()).token')
 
-test('a mod.js that was copied alone says what a kubeconfig with a credential plugin needs', async () => {
-  assert.match(
-    await beside({ config: PLUGIN }, READ_TOKEN),
-    /^Cannot run a credential plugin \(users\["u"\]\.user\.exec in \.\/config\): exec-plugin\.js cannot be loaded; copy it from kubeloop's folder/,
-  )
-  assert.equal(
-    await beside({ config: PLUGIN, 'exec-plugin.js': readFileSync(join(DIST, 'exec-plugin.js'), 'utf8') }, READ_TOKEN),
-    'secret',
-  )
+test('a standalone.js that was copied alone runs a credential plugin', async () => {
+  assert.equal(await beside({ ...standalone(), config: PLUGIN }, READ_TOKEN), 'secret')
+})
+
+test('a standalone.js that was copied alone measures, with prom-client', async () => {
+  assert.match(await beside(standalone(), MEASURE), /^Cannot serve metrics: prom-client cannot be loaded/)
+  assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
 test('other entries import nothing but kubeloop, zod and node modules', () => {
@@ -421,7 +443,7 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
     const outside = factsOf(file).imports.map(({ specifier }) => specifier ?? '(computed)').filter((each) =>
       !/^(node:|\.\/|kubeloop(\/\w+)?$|zod\/v4\/core$|\(computed\)$)/.test(each)
     )
-    assert.deepEqual(outside, file === 'metrics.js' ? ['prom-client'] : [], file)
+    assert.deepEqual(outside, ['metrics.js', 'standalone.js'].includes(file) ? ['prom-client'] : [], file)
   }
 })
 
@@ -430,7 +452,7 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
  * code that operators run, spread evenly: the largest folders (controller, schema, config, client, runtime, cache) are a ninth
  * each, and what errors and logs say is a tenth of the whole.
  */
-const LARGEST_KB = 90
+const LARGEST_KB = 86
 
 test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

@@ -1,9 +1,9 @@
 /**
  * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
- * mod.js is one self-contained file, so that a copy of it beside an operator is enough, with mod.d.ts for its types; so is
- * kinds.js. Outside stays what few need, which mod.js asks for as a file beside it (see `LOADED_LATER`, and yaml.js where a
- * kubeconfig's YAML is unusual). The other entries take from `kubeloop` itself what must exist once: classes, and module-level
+ * mod.js asks for what few need as files beside it (see `LOADED_LATER`, and yaml.js where a kubeconfig's YAML is unusual), so that
+ * an operator in a pod loads what it runs. standalone.js is mod.js with all of that in it, for a copy beside an operator, with
+ * standalone.d.ts for its types; kinds.js is one self-contained file as well. The other entries take from `kubeloop` itself what must exist once: classes, and module-level
  * maps and symbols.
  * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
  *
@@ -36,8 +36,8 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 export const LOADED_LATER: Readonly<Record<string, string>> = {
   // An `auth-provider` of a kubeconfig.
   'client-node': 'lib/config/client_node_entry.ts',
-  // A credential plugin of a kubeconfig.
-  'exec-plugin': 'lib/config/exec_plugin.ts',
+  // A kubeconfig: a pod has none.
+  kubeconfig: 'lib/config/from_kubeconfig.ts',
   // `metrics`
   metrics: 'lib/manager/metrics.ts',
   // A profile that is asked for.
@@ -51,7 +51,7 @@ const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
   ConfigError: 'known by its name',
-  Fields: 'made and read within one bundle',
+  RotatingFile: 'the same',
   Heap: 'a data structure inside others; nobody asks what it is an instance of',
   Latch: 'the same',
 }
@@ -80,7 +80,6 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   }
   const { fromSibling, onlyThat } = sibling('js-yaml', './yaml.js')
   await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling, loadedLater] })
-  for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'mod.js'), `./${name}.js`)
   const ownedByMod = new Set(inputsOf(folder))
   await tsup({
     ...common,
@@ -95,7 +94,9 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     },
   })
   const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
-  await tsup({ ...common, entry: later, esbuildPlugins: [onceOnly(ownedByMod)] })
+  await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, onceOnly(ownedByMod), fromSibling] })
+  for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'kubeconfig.js'), `./${name}.js`)
+  await tsup({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
   await tsup({
     ...common,
     entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') },
@@ -103,7 +104,10 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
-  for (const entry of Object.keys(ENTRIES)) nameDeclarations(join(folder, `${entry}.js`), `./${entry}.d.ts`)
+  copyFileSync(join(folder, 'mod.d.ts'), join(folder, 'standalone.d.ts'))
+  for (const entry of [...Object.keys(ENTRIES), 'standalone']) {
+    nameDeclarations(join(folder, `${entry}.js`), `./${entry}.d.ts`)
+  }
   writeLauncher(folder)
   writePackage(folder)
   const twice = madeTwice(folder, ownedByMod)
@@ -157,7 +161,11 @@ function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
 /** The classes, symbols and registries of mod.js that another bundle makes again: what is left after esbuild dropped the unused. */
 function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
   const found: string[] = []
-  for (const bundle of readdirSync(folder).filter((name) => name.endsWith('.js') && name !== 'mod.js')) {
+  for (
+    const bundle of readdirSync(folder).filter((name) =>
+      name.endsWith('.js') && !['mod.js', 'standalone.js'].includes(name)
+    )
+  ) {
     // esbuild writes each module's path above its code.
     const [, ...parts] = readFileSync(join(folder, bundle), 'utf8').split(/^\/\/ (?:.*\/)?(lib\/[\w/]+\.ts)$/m)
     for (let at = 0; at < parts.length; at += 2) {

@@ -1,4 +1,4 @@
-/** The `server` of a cluster, taken apart once. */
+/** Parses the address of a server and of a proxy. */
 import { ConfigError } from '../../core/errors.ts'
 
 export interface ServerAddress {
@@ -34,6 +34,31 @@ export function parseServer(server: string, field: 'server' | 'proxy' = 'server'
     authority: `${url.hostname}:${port}`,
     loopback: host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host),
   }
+}
+
+/** A proxy, and how to introduce ourselves to it. */
+export interface Proxy {
+  readonly address: ServerAddress
+  /** The whole Proxy-Authorization header, if the URL has a user. */
+  readonly authorization: string | undefined
+}
+
+/** @throws ConfigError when it is not an http or https URL, or its user or password is not encoded as in one. */
+export function parseProxy(proxy: string): Proxy {
+  const address = parseServer(proxy, 'proxy')
+  const { username, password } = parseUrl(proxy)!
+  let plain: string
+  try {
+    plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  } catch {
+    // Without the cause, which may quote them.
+    throw new ConfigError(
+      `Cannot use proxy "${
+        withoutUser(proxy)
+      }": its user or password has a "%" that begins no escape of UTF-8; write %25 for a percent sign`,
+    )
+  }
+  return { address, authorization: username ? `Basic ${Buffer.from(plain).toString('base64')}` : undefined }
 }
 
 /** A URL, or undefined: `new URL` would quote the whole text, password and all, in its error. */

@@ -1,35 +1,10 @@
 /** Reaches a server through an HTTP proxy: CONNECT, and then TLS with the server inside the tunnel. */
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
-import { ConfigError, NetworkError } from '../../core/errors.ts'
+import { NetworkError } from '../../core/errors.ts'
 import { builtins } from '../os/builtins.ts'
 import { networkError } from './network_error.ts'
-import { parseServer, parseUrl, type ServerAddress, withoutUser } from './address.ts'
-
-/** A proxy, and how to introduce ourselves to it. */
-export interface Proxy {
-  readonly address: ServerAddress
-  /** The whole Proxy-Authorization header, if the URL has a user. */
-  readonly authorization: string | undefined
-}
-
-/** @throws ConfigError when it is not an http or https URL, or its user or password is not encoded as in one. */
-export function parseProxy(proxy: string): Proxy {
-  const address = parseServer(proxy, 'proxy')
-  const { username, password } = parseUrl(proxy)!
-  let plain: string
-  try {
-    plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  } catch {
-    // Without the cause, which may quote them.
-    throw new ConfigError(
-      `Cannot use proxy "${
-        withoutUser(proxy)
-      }": its user or password has a "%" that begins no escape of UTF-8; write %25 for a percent sign`,
-    )
-  }
-  return { address, authorization: username ? `Basic ${Buffer.from(plain).toString('base64')}` : undefined }
-}
+import type { Proxy, ServerAddress } from './address.ts'
 
 /** A tunnel that was asked for. Exactly one of the two callbacks is called, and once. */
 export interface TunnelOptions {
