@@ -1,8 +1,8 @@
-/** Where a cluster is and how to speak to it: what configuration ends in and the transport begins with. */
+/** The address, certificates and credentials of a cluster. */
 
 /**
- * A cluster. Certificates and keys are PEM text. What can change is given as a function: it is asked before each request,
- * so it should answer from memory most of the time.
+ * A cluster. Certificates and keys are PEM text. Values that change are functions, called before each request: they
+ * should answer from memory most of the time.
  *
  * @example
  * ```ts
@@ -11,16 +11,16 @@
  * ```
  */
 export interface ClusterConfig {
-  /** `https://host:port`, with a path prefix if there is one. `http://` works too, and sends credentials unprotected. */
+  /** `https://host:port`, with a path prefix if there is one. `http://` works, and sends credentials unencrypted. */
   readonly server: string
-  /** The CAs to trust, instead of the system's. When the text changes, connections that are opened later trust the new ones. */
+  /** The CAs to trust, instead of the system's. A changed text applies to connections that are opened later. */
   readonly ca?: string | (() => Promise<string | undefined>) | undefined
   /** The bearer token. */
   readonly token?: string | (() => Promise<string>) | undefined
-  /** The client certificate and its key; both or neither. */
+  /** The client certificate. Needs `key`. */
   readonly cert?: string | undefined
   readonly key?: string | undefined
-  /** Credentials that expire or rotate. What they have goes before `token`, `cert`, `key` and `headers` here. */
+  /** Credentials that expire or rotate. Its fields override `token`, `cert`, `key` and `headers`. */
   readonly credentials?: (() => Promise<Credentials>) | undefined
   /** Headers to send with each request, such as an `authorization` that is not a bearer token. Names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -30,27 +30,27 @@ export interface ClusterConfig {
   readonly insecure?: boolean | undefined
   /** The proxy to reach the server through, as an `http://` or `https://` URL; user and password in it are sent. */
   readonly proxy?: string | undefined
-  /** Ask for compressed answers. Default: yes, unless the server is on loopback. */
+  /** Asks for compressed answers. Default: true, unless the server is on loopback. */
   readonly gzip?: boolean | undefined
-  /** Whom to act as. */
+  /** The identity to impersonate. */
   readonly impersonate?: Impersonation | undefined
-  /** The namespace that leases and other own objects go to. */
+  /** The namespace of leases and other objects of the operator itself. */
   readonly namespace?: string | undefined
-  /** Where all this was read, for errors. */
+  /** Where the configuration was read, for errors. */
   readonly origin?: ConfigOrigin | undefined
-  /** Called after a 401, so that credentials that were cached are fetched anew. Without it a 401 is not retried. */
+  /** Called after a 401: drops cached credentials. Without it a 401 is not retried. */
   readonly invalidate?: (() => void) | undefined
 }
 
-/** What errors say of a configuration that was read from somewhere. */
+/** The source of a configuration, for errors. */
 export interface ConfigOrigin {
-  /** Whose credentials, and where they are: `user "dev" of context "dev" in /home/me/.kube/config`. */
+  /** The user and the source of the credentials: `user "dev" of context "dev" in /home/me/.kube/config`. */
   readonly identity: string
-  /** Fields of a kubeconfig as errors name them, such as `certificate-authority-data`, and what stands there in their place. */
+  /** Maps a field that errors name, such as `certificate-authority-data`, to the field or file that is used instead. */
   readonly fields?: Readonly<Record<string, string>> | undefined
 }
 
-/** Another identity to act as; the API server asks whether we may. Groups, uid and extra need a user. */
+/** An identity to impersonate, if the user's role permits it. Groups, uid and extra need a user. */
 export interface Impersonation {
   readonly user?: string | undefined
   readonly groups?: readonly string[] | undefined
@@ -58,7 +58,7 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
-/** What an exec plugin or a token source answers with. */
+/** The answer of an exec plugin or a token source. */
 export interface Credentials {
   readonly token?: string | undefined
   readonly cert?: string | undefined

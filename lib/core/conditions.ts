@@ -1,24 +1,24 @@
 /**
- * Conditions of a status, as meta/v1 Condition says them.
+ * Conditions of a status: meta/v1 Condition.
  *
  * @see https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1623-standardize-conditions
  */
 
 export interface Condition {
-  /** What is true or not, such as `Ready`, or `example.dev/Ready`; one of each in a list. */
+  /** Such as `Ready` or `example.dev/Ready`. A list has one condition of each type. */
   readonly type: string
   readonly status: 'True' | 'False' | 'Unknown'
-  /** Why it is so, as a word for programs: `MinimumReplicasAvailable`. */
+  /** The reason as one word for programs: `MinimumReplicasAvailable`. */
   readonly reason: string
-  /** The same for people. */
+  /** The reason as a sentence for people. */
   readonly message: string
-  /** When `status` became what it is. RFC 3339, whole seconds. */
+  /** The time of the last change of `status`. RFC 3339, whole seconds. */
   readonly lastTransitionTime: string
-  /** The `metadata.generation` that it was found true, or not, of. */
+  /** The `metadata.generation` that the condition was set for. */
   readonly observedGeneration?: number | undefined
 }
 
-/** The patterns and lengths that Kubernetes' own kinds and kubebuilder's demand. */
+/** Patterns and lengths of meta/v1 Condition, which built-in kinds and kubebuilder use. */
 export const TYPE: RegExp =
   /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
 export const REASON: RegExp = /^[A-Za-z]([\w,:]*\w)?$/
@@ -27,11 +27,11 @@ export const MAX_REASON = 1024
 export const MAX_MESSAGE = 32_768
 
 /**
- * The list with this condition as it is now: a new list, or the same one when it says so already. `lastTransitionTime` moves when the
- * status does, and only then; the order stays, and a type that is new comes last. `nowMs`: milliseconds since 1970. A message is cut
- * at 32768 characters.
+ * Returns the list with this condition set: a new list, or the same one if nothing changes. `lastTransitionTime`
+ * changes only with the status. The order stays; a new type is appended. `nowMs`: milliseconds since 1970. A message is
+ * cut at 32768 characters.
  *
- * @throws TypeError for a type or a reason that the API server would refuse.
+ * @throws TypeError if the API server would refuse the type or the reason.
  */
 export function setCondition(
   conditions: readonly Condition[] | undefined,
@@ -51,18 +51,18 @@ export function setCondition(
   return known ? conditions!.map((each) => (each === known ? next : each)) : [...(conditions ?? []), next]
 }
 
-/** An object whose status has conditions, our own or those of a built-in kind. */
+/** An object with conditions in its status, of a custom or a built-in kind. */
 export interface Conditioned<C> {
   readonly metadata?: { readonly generation?: number | undefined } | undefined
   readonly status?: { readonly conditions?: readonly C[] | undefined } | undefined
 }
 
-/** The condition of this type, if the object has one. */
+/** Returns the condition of this type, or undefined. */
 export function condition<C extends { readonly type: string }>(object: Conditioned<C>, type: string): C | undefined {
   return object.status?.conditions?.find((each) => each.type === type)
 }
 
-/** Whether the condition is there, is `True`, and is not about an earlier generation of the object than this one. */
+/** Tests whether the condition exists, is `True`, and is not of an earlier generation of the object. */
 export function isTrue(
   object: Conditioned<
     { readonly type: string; readonly status: string; readonly observedGeneration?: number | undefined }
@@ -87,14 +87,14 @@ function check({ type, reason }: Pick<Condition, 'type' | 'reason'>): void {
   }
 }
 
-/** Characters as the server counts them, none cut in two. */
+/** Counts characters as the server does, and never cuts a surrogate pair. */
 function cut(message: string): string {
   if (message.length <= MAX_MESSAGE) return message
   const characters = [...message]
   return characters.length <= MAX_MESSAGE ? message : `${characters.slice(0, MAX_MESSAGE - 1).join('')}…`
 }
 
-/** As metav1.Time writes an instant. */
+/** Formats a time as metav1.Time does. */
 function instant(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

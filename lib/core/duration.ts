@@ -1,9 +1,9 @@
-/** Durations as people write them; inside, every duration is a number of milliseconds. */
+/** Parses and formats durations. Internally every duration is a number of milliseconds. */
 
 /** Milliseconds, or digits and a unit: `'500ms'`, `'30s'`, `'5m'`, `'1.5h'`. */
 export type Duration = [DurationLike<'30s' | '5m' | '1.5h'>][0]
 
-/** What a {@link Duration} is; messages of the compiler call it by this name, and so show examples. */
+/** The values of {@link Duration}. The compiler's messages show the examples of this name. */
 export type DurationLike<Example extends string> =
   | number
   | Example
@@ -13,7 +13,7 @@ type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** A duration in milliseconds. Throws a RangeError on anything that is not one, or is negative. */
+/** Returns a duration in milliseconds. Throws a RangeError if it is invalid or negative. */
 export function toMs(duration: Duration): number {
   if (typeof duration === 'number') {
     if (Number.isFinite(duration) && duration >= 0) return duration
@@ -29,7 +29,7 @@ export function toMs(duration: Duration): number {
   return Number(match[1]) * unit
 }
 
-/** A duration as a person reads it: `8 ms`, `1.5 s`, `2 m`. */
+/** Formats milliseconds for people: `8 ms`, `1.5 s`, `2 m`. */
 export function formatMs(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`

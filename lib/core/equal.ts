@@ -1,4 +1,4 @@
-/** Comparing JSON values. `undefined` fields count as absent, as they are on the wire. */
+/** Compares JSON values. `undefined` fields count as absent, as they are on the wire. */
 
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
@@ -12,8 +12,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * The part of `value` at the fields that `mask` has: objects are followed, anything else (lists too) is taken whole.
- * Two objects with equal projections agree on everything that the mask mentions.
+ * Returns the part of `value` at the fields of `mask`: recursive for objects; other values, lists included, are taken
+ * whole. Two objects with equal projections agree on every field of the mask.
  */
 export function project(value: unknown, mask: unknown): unknown {
   if (!isPlainObject(mask) || !isPlainObject(value)) return value
@@ -22,7 +22,7 @@ export function project(value: unknown, mask: unknown): unknown {
   return Object.fromEntries(keys.map((key) => [key, project(own(value, key), mask[key])]))
 }
 
-/** What becomes of a value on the way through JSON: undefined fields go, and whatever has a `toJSON` is what that says. */
+/** Returns the value after JSON and back: without undefined fields, with `toJSON` applied. */
 export function asJson(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }

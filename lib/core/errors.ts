@@ -1,6 +1,4 @@
-/**
- * The errors a caller may want to branch on. Every other failure is the built-in class that fits, with its cause.
- */
+/** Errors that callers branch on. Other failures are built-in classes with a cause. */
 
 /** One field and what is wrong with it, as in `Status.details.causes`. */
 export interface Problem {
@@ -15,7 +13,7 @@ export interface Status {
   readonly message?: string
   readonly reason?: string
   readonly code?: number
-  /** With an expired list: where it can go on, at another version. */
+  /** For an expired list: a token that continues it at another resourceVersion. */
   readonly metadata?: { readonly continue?: string }
   readonly details?: {
     readonly name?: string
@@ -28,7 +26,7 @@ export interface Status {
 }
 
 /**
- * The API server refused a request. `reason` is what to branch on: 409 is both `Conflict` and `AlreadyExists`,
+ * The API server refused a request. Branch on `reason`: 409 is both `Conflict` and `AlreadyExists`,
  * 404 both "no such object" and "no such kind".
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#response-status-kind
@@ -41,7 +39,7 @@ export class ApiError extends Error {
   readonly reason: string
   /** The fields at fault, for `Invalid`. */
   readonly causes: readonly Problem[]
-  /** How long the server asked us to wait, if it did. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined
   /** The whole Status body. */
   readonly status: Status
@@ -105,15 +103,15 @@ const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
   504: 'Timeout',
 }
 
-/** The reasons that are decided by themselves, beside those of a code; only for others, or none, does the HTTP code say what happened. */
+/** Known reasons besides those of {@link REASON_OF_CODE}. For an unknown or missing reason the HTTP code decides. */
 const OTHER_REASONS: readonly string[] = ['AlreadyExists', 'Expired', 'ServerTimeout', 'StoreReadError']
 
-/** What these codes mean is so, whatever reason is given beside them. */
+/** Codes that decide alone, whatever the reason is. */
 const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])
 
 /**
- * Whether an error is the API server's refusal for this reason, as apimachinery's predicates decide it: by the reason, and by
- * the HTTP code where the reason is none that is known. Causes are looked through.
+ * Tests whether an error, or one of its causes, is the API server's refusal for this reason. Decides as apimachinery's
+ * predicates do: by the reason, or by the HTTP code if the reason is unknown.
  */
 export function isReason(error: unknown, reason: Reason): error is ApiError {
   for (const at of causesOf(error)) {
@@ -128,28 +126,28 @@ function isKnown(reason: string): boolean {
   return OTHER_REASONS.includes(reason) || Object.values(REASON_OF_CODE).includes(reason)
 }
 
-/** Whether the server no longer has the version that a list or a watch goes on from. */
+/** Tests whether the server no longer has the resourceVersion that a list or a watch continues from. */
 export function isExpired(error: unknown): error is ApiError {
   return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
-/** Thrown by a reconcile that knows that trying again is useless until something changes. It is counted, and not retried. */
+/** Thrown by a reconcile when a retry is useless until something changes. It is counted, logged and not retried. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }
 
-/** The lease went to another holder, or could not be renewed in time: this process must end. */
+/** The lease was lost to another holder, or was not renewed in time. The process must end. */
 export class LeadershipLost extends Error {
   override readonly name = 'LeadershipLost'
 }
 
 /**
- * The connection failed before an answer came: `phase` says where. The request may have been carried out,
- * unless it is `connect`.
+ * The connection failed before the answer was complete. The server may have carried out the request, unless `phase` is
+ * `connect`.
  */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError'
-  /** `connect`: no byte of the request was sent. `response`: none of an answer came. `body`: the answer broke off. */
+  /** `connect`: no byte of the request was sent. `response`: no answer arrived. `body`: the answer was cut off. */
   readonly phase: 'connect' | 'response' | 'body'
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly code: string | undefined
@@ -164,17 +162,19 @@ export class NetworkError extends Error {
   }
 }
 
-/** The configuration is wrong or missing. The message says what was looked for, where, and what to do. */
+/** The configuration is wrong or missing. The message names what was searched for, where, and what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 
-  /** By the name: the files beside mod.js have this class as well. */
+  /** Compares names, because the files beside mod.js contain this class, too. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof Error && value.name === 'ConfigError'
   }
 }
 
-/** Returns a handler for the failed import of a file that the package has beside mod.js: it throws a ConfigError that says where the file is. */
+/**
+ * Returns a handler for a failed import of a file beside mod.js. It throws a ConfigError that says where the file is.
+ */
 export function fileMissing(cannot: string, file: string, otherwise = ''): (cause: unknown) => never {
   return (cause) => {
     const hint =
@@ -183,7 +183,10 @@ export function fileMissing(cannot: string, file: string, otherwise = ''): (caus
   }
 }
 
-/** Whether Deno refused something without a permission, also as the cause of an error. Trying again is useless: a process does not get more rights. */
+/**
+ * Tests whether an error, or one of its causes, is a missing permission of Deno. A retry is useless: permissions never
+ * grow.
+ */
 export function isNotCapable(error: unknown): boolean {
   for (const at of causesOf(error)) {
     if (at instanceof Error && (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE)) return true
@@ -191,7 +194,7 @@ export function isNotCapable(error: unknown): boolean {
   return false
 }
 
-/** Yields what was thrown and its causes, the outermost first: at most `max`, as causes may form a circle. */
+/** Yields the thrown value and its causes, the outermost first: at most `max`, as causes may form a cycle. */
 export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
   for (
     let at = thrown, depth = 0;
@@ -200,18 +203,18 @@ export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
   ) yield at
 }
 
-/** The name of Deno's error, and the code of a NetworkError that stands for it. */
+/** The name of Deno's error, and the code of the NetworkError made from it. */
 export const NOT_CAPABLE = 'NotCapable'
 
-/** Deno's message for a missing permission names the flag without its value, which would permit everything of its kind. */
+/** Deno's message names the flag without its value. That would permit everything of its kind. */
 const MISSING_PERMISSION = /^Requires \w+ access to "(.+)", run again with the (--allow-\w+) flag$/
 
-/** What Node's fetch says of every failure: why is in the cause. */
+/** Node's fetch has these messages for every failure. The reason is in the cause. */
 const FETCH_MESSAGES: ReadonlySet<string> = new Set(['fetch failed', 'terminated'])
 
 /**
- * Returns an error's message, whatever was thrown. Deno's for a missing permission names the exact flag, Node's for a failed fetch says
- * why, and an error without a message that stands for others has theirs. Never throws.
+ * Returns the message of any thrown value. Adds the exact flag to Deno's missing permission and the cause to Node's
+ * failed fetch, and joins the messages of an AggregateError without one. Never throws.
  */
 export function messageOf(thrown: unknown): string {
   try {
@@ -221,7 +224,7 @@ export function messageOf(thrown: unknown): string {
     if (!message && Array.isArray(errors) && errors.length > 0) return errors.map(messageOf).join('; ')
     return String(message || thrown.name).replace(MISSING_PERMISSION, 'Deno needs $2=$1')
   } catch {
-    // Such as an object without a prototype: it has no text, and the failure it stands for must be reported nevertheless.
-    return 'a value without a text was thrown'
+    // For example an object without a prototype. The failure must be reported nevertheless.
+    return 'a value that cannot be converted to text was thrown'
   }
 }

@@ -1,9 +1,12 @@
-/** Finalizers on drafts: for `edit`, `createOrUpdate` and objects to be created. A controller's `finalize` does this by itself. */
+/**
+ * Finalizers on drafts: for `edit`, `createOrUpdate` and objects to be created. A controller with `finalize` needs none
+ * of this.
+ */
 
-/** What can have finalizers: a draft, or an object that is yet to be created. */
+/** An object that can get finalizers: a draft, or an object before its creation. */
 export interface Finalizable {
   readonly metadata: {
-    /** Not readonly, so that what was read is refused: it is shared. */
+    /** Mutable, so that the compiler refuses objects of the cache, which are shared. */
     finalizers?: string[] | undefined
   }
 }
@@ -16,7 +19,7 @@ export function add({ metadata }: Finalizable, finalizer: string): boolean {
   return true
 }
 
-/** Removes a finalizer, however often it is there. Returns whether it was. */
+/** Removes every occurrence of a finalizer. Returns whether there was one. */
 export function remove({ metadata }: Finalizable, finalizer: string): boolean {
   const { finalizers = [] } = metadata
   const left = finalizers.filter((each) => each !== finalizer)

@@ -1,14 +1,15 @@
 /**
- * A keyed 128-bit hash of text: after HalfSipHash-1-3, over pairs of UTF-16 code units, with its whole state for an answer. The key is
- * random in each process, so that texts with equal hashes can't be found from outside; otherwise two texts collide with a
- * probability of about 2^-128. Synchronous on every runtime, and not for signatures: an answer must stay in the process.
+ * A keyed 128-bit hash of text: after HalfSipHash-1-3, over pairs of UTF-16 code units; the hash is its whole state.
+ * The key is random in each process, so that texts with equal hashes cannot be found from outside. Two texts collide
+ * with a probability of about 2^-128. Synchronous on every runtime. Not for signatures: a hash must stay in the
+ * process.
  *
  * @see https://www.aumasson.jp/siphash/siphash.pdf
  */
 
 const KEY = crypto.getRandomValues(new Int32Array(4))
 
-/** Eight UTF-16 code units for each text, in one flat string. */
+/** Returns eight UTF-16 code units for each text, in one flat string. */
 export function hashOf(...texts: readonly string[]): string {
   const units: number[] = []
   for (const text of texts) hashInto(units, text)
@@ -18,7 +19,7 @@ export function hashOf(...texts: readonly string[]): string {
 function hashInto(units: number[], text: string): void {
   let [v0, v1, v2, v3] = KEY as unknown as [number, number, number, number]
   const { length } = text
-  // The pairs, then what is left with the length, then three rounds to mix the last.
+  // The pairs, then the rest with the length, then three rounds that mix the last word.
   for (let at = 0, end = length + 7 - (length & 1); at < end; at += 2) {
     const word = at + 1 < length
       ? text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16)

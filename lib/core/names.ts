@@ -1,21 +1,23 @@
-/** The forms of names that the API server knows. */
+/** Validates names as the API server does. */
 
-/** A domain name in lower case, of at most 253 characters: a DNS subdomain as RFC 1123 has it. */
+/** Tests for a lower-case domain name of at most 253 characters: a DNS subdomain of RFC 1123. */
 export function isDomainName(text: string): boolean {
   return text.length <= 253 && /^[a-z\d](?:[-a-z\d]*[a-z\d])?(?:\.[a-z\d](?:[-a-z\d]*[a-z\d])?)*$/.test(text)
 }
 
-/** 1 to 63 letters, digits, "-", "_" and ".", which begin and end with a letter or digit: a label's name, or its value. */
+/**
+ * Tests for the name or value of a label: 1 to 63 letters, digits, "-", "_" and ".", a letter or digit at both ends.
+ */
 export function isLabelText(text: string): boolean {
   return /^[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/.test(text)
 }
 
-/** A DNS label in lower case, of at most 63 characters, as RFC 1035 has it. */
+/** Tests for a lower-case DNS label of at most 63 characters (RFC 1035). */
 export function isLabel(text: string): boolean {
   return /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/.test(text)
 }
 
-/** The names of a kind, as far as they are known. */
+/** The known names of a kind. */
 export interface KindNames {
   /** Empty for the core group. */
   readonly group: string
@@ -24,7 +26,7 @@ export interface KindNames {
   readonly plural?: string | undefined
 }
 
-/** What is wrong with the names of a kind of any API server, in words; undefined when there is nothing. */
+/** Returns what is wrong with the names of a kind, or undefined. */
 export function kindProblem({ group, version, kind, plural }: KindNames): string | undefined {
   if (group !== '' && !isDomainName(group)) {
     return `group ${

@@ -1,10 +1,10 @@
-/** Indexes are values, bound to no running manager: every replica and every test of a file can use the same one. */
+/** Indexes are values without a connection: replicas and tests share them. */
 import type { KubeObject } from './objects.ts'
 import type { Resource } from './resource.ts'
 
-/** The keys under which an object is found. */
+/** An index of a kind: maps an object to its keys. */
 export interface Index<T extends KubeObject> {
-  // deno-lint-ignore no-explicit-any -- indexes are about reading; D does not matter
+  // deno-lint-ignore no-explicit-any -- any written type
   readonly resource: Resource<T, any>
   readonly keys: (object: T) => string | readonly string[] | undefined
 }
@@ -27,7 +27,7 @@ export function defineIndex<T extends KubeObject>(
   return { resource, keys }
 }
 
-/** The keys of an object as a list. */
+/** Returns the keys of an object as a list. */
 export function indexKeys<T extends KubeObject>(index: Index<T>, object: T): readonly string[] {
   const keys = index.keys(object)
   return keys === undefined ? [] : typeof keys === 'string' ? [keys] : keys

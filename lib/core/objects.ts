@@ -1,13 +1,10 @@
-/**
- * What a Kubernetes object is to a TypeScript program: readonly when it was read, partial when it is written,
- * mutable only as a draft.
- */
+/** Types of Kubernetes objects: readonly when read, partial when written, mutable as a draft. */
 
 import { copyMarks } from './partial.ts'
 
 type Atom = string | number | boolean | bigint | symbol | null | undefined | ((...args: never[]) => unknown)
 
-/** `T` with every field readonly, at any depth. What the cache hands out is shared, so nobody may change it. */
+/** `T` with every field readonly, at any depth. Objects of the cache are shared and must not be changed. */
 export type DeepReadonly<T> = T extends Atom ? T : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
 /** The opposite of {@link DeepReadonly}: what {@link draft} returns. */
@@ -40,7 +37,7 @@ export interface ObjectMeta<Namespace extends string | undefined = string | unde
   readonly ownerReferences?: readonly OwnerReference[]
 }
 
-/** What every object has, whatever its kind. */
+/** The fields of every object of any kind. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
@@ -78,34 +75,34 @@ export interface ObjectKey {
   readonly name: string
 }
 
-/** How one object is named: its key or the object itself. A namespace is required where the kind has one. */
+/** Names one object by its key or by the object itself. A namespace is required where the kind has one. */
 export type Ref<T extends KubeObject> =
   | { readonly metadata: Pick<T['metadata'], 'name' | 'namespace'> }
   | KeyIn<T['metadata']['namespace']>
 
-/** Keys of objects, or the objects themselves, at once or later. The array is there for shorter messages of the compiler. */
+/** Keys of objects, or the objects themselves, also as a promise. The array shortens the compiler's messages. */
 export type Keys<Key> = readonly Named<Key>[] | Iterable<Named<Key>> | Promise<Iterable<Named<Key>>>
 
-/** A key, or an object that has it. */
+/** A key, or an object with this key. */
 export type Named<Key> = Key | { readonly metadata: Key }
 
-/** The key of an object in this scope; one whose scope is known at run time only may have a namespace. */
+/** The key of an object in this scope. A kind whose scope is known only at run time may have a namespace. */
 export type KeyIn<Namespace extends string | undefined> = [Namespace] extends [string]
   ? { readonly namespace: string; readonly name: string }
   : [Namespace] extends [undefined] ? { readonly name: string }
   : { readonly namespace?: string | undefined; readonly name: string }
 
-/** The status type of a kind. For a kind without one, a text that no object is, for the compiler's message. */
+/** The status type of a kind. For a kind without a status, a text that the compiler shows in its error. */
 export type StatusOf<T> = [NonNullable<T['status' & keyof T]>] extends [never]
   ? 'a status, but this kind is defined without one'
   : NonNullable<T['status' & keyof T]>
 
-/** A mutable deep copy. `structuredClone` would keep the readonly types. */
+/** Returns a mutable deep copy. `structuredClone` keeps the readonly types. */
 export function draft<T>(object: T): Draft<T> {
   return copyMarks(object, structuredClone(object) as Draft<T>)
 }
 
-/** The key of an object or of anything that names one. */
+/** Returns the key of an object. Throws a TypeError if the name is missing. */
 export function keyOf(
   ref: ObjectKey | {
     readonly metadata: { readonly name?: string | undefined; readonly namespace?: string | undefined }
@@ -116,7 +113,7 @@ export function keyOf(
   return namespace ? { namespace, name } : { name }
 }
 
-/** `namespace/name`, or `name` for a cluster-scoped object: the form in which keys are compared, queued and printed. */
+/** Returns `namespace/name`, or `name` for a cluster-scoped object: the form of keys in maps, queues and logs. */
 export function formatKey(key: ObjectKey): string {
   return key.namespace ? `${key.namespace}/${key.name}` : key.name
 }

@@ -1,26 +1,29 @@
-/** Owner references on drafts: for `edit`, `createOrUpdate` and objects to be created. `apply` has its `owner` option. */
+/**
+ * Owner references on drafts: for `edit`, `createOrUpdate` and objects to be created. `apply` has its `owner` option.
+ */
 import { formatKey, type KubeObject, type OwnerReference } from './objects.ts'
 import { type HasOwners, type Owned, withController, withoutOwner, withOwner } from './owners.ts'
 
 export { AlreadyOwned, controllerOf } from './owners.ts'
 
-/** What can be owned: a draft, or an object that is yet to be created. */
+/** An object that can get an owner: a draft, or an object before its creation. */
 export interface Ownable {
   readonly kind?: string
   readonly metadata: {
     readonly name?: string | undefined
     readonly namespace?: string | undefined
-    /** Not readonly, so that what was read is refused: it is shared. */
+    /** Mutable, so that the compiler refuses objects of the cache, which are shared. */
     ownerReferences?: OwnerReference[] | undefined
   }
 }
 
 /**
- * Makes `owner` the one that controls the draft: it goes with its owner, and `owns` finds it. An earlier reference to the same
- * owner, in whatever version, is replaced.
+ * Makes `owner` the controller of the draft: the draft is deleted with its owner, and `owns` maps it to the owner.
+ * Replaces an earlier reference to the same owner, of any apiVersion.
  *
- * @throws AlreadyOwned when another one controls it.
- * @throws TypeError when the owner is in another namespace, or has one and the draft has none, or was not read from a server.
+ * @throws AlreadyOwned if it has another controller.
+ * @throws TypeError when the owner is in another namespace, or has one and the draft has none, or was not read from a
+ * server.
  */
 export function setController(
   draft: Ownable,
@@ -30,7 +33,7 @@ export function setController(
   draft.metadata.ownerReferences = [...withController(draft.metadata.ownerReferences, owner, ownedOf(draft), options)]
 }
 
-/** Makes `owner` one of the draft's owners, beside others: it goes when all of them have gone. Throws as {@link setController}. */
+/** Adds `owner` to the draft's owners: the draft is deleted after all of them. Throws as {@link setController}. */
 export function setOwner(
   draft: Ownable,
   owner: KubeObject,
@@ -39,18 +42,20 @@ export function setOwner(
   draft.metadata.ownerReferences = [...withOwner(draft.metadata.ownerReferences, owner, ownedOf(draft), options)]
 }
 
-/** Takes an owner away. @throws TypeError when it does not own the draft. */
+/** Removes an owner. @throws TypeError if it does not own the draft. */
 export function removeOwner(draft: Ownable, owner: KubeObject): void {
   const left = withoutOwner(draft.metadata.ownerReferences, owner)
   if (!left) {
     throw new TypeError(
-      `Cannot take ${owner.kind} "${owner.metadata.name}" from ${ownedOf(draft).what}: it is not among its owners`,
+      `Cannot remove the owner ${owner.kind} "${owner.metadata.name}" of ${
+        ownedOf(draft).what
+      }: it is not among its owners`,
     )
   }
   draft.metadata.ownerReferences = [...left]
 }
 
-/** Whether `owner` is among an object's owners: this very one, by its uid, and no namesake. */
+/** Tests whether `owner` is among an object's owners, by its uid. */
 export function hasOwner(object: HasOwners, owner: KubeObject): boolean {
   return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) ?? false
 }

@@ -1,11 +1,14 @@
 /**
- * Owner references: who an object belongs to, and with whom it goes.
+ * Owner references: which objects an object is deleted with.
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
  */
 import type { KubeObject, OwnerReference } from './objects.ts'
 
-/** The reference that makes `owner` the controller of an object: deletion of the owner waits for it. */
+/**
+ * Returns the reference that makes `owner` the controller of an object. A foreground deletion of the owner waits for
+ * the object.
+ */
 export function controllerReference(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner
   if (!metadata.uid) {
@@ -16,23 +19,23 @@ export function controllerReference(owner: KubeObject): OwnerReference {
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true }
 }
 
-/** What is looked at to see whose an object is. */
+/** An object with owner references. */
 export interface HasOwners {
   readonly metadata: { readonly ownerReferences?: readonly OwnerReference[] | undefined }
 }
 
-/** The owner that controls an object, if any: there is at most one. */
+/** Returns the controller of an object, if any. There is at most one. */
 export function controllerOf(object: HasOwners): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller)
 }
 
-/** The group of an apiVersion: owners are matched by group and kind, so that a new version keeps them. */
+/** Returns the group of an apiVersion. Owners are compared by group and kind, so that a new version keeps them. */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/')
   return slash < 0 ? '' : apiVersion.slice(0, slash)
 }
 
-/** Whether a reference means this kind, in whatever version. */
+/** Tests whether a reference names this kind, in any version. */
 export function refersTo(
   reference: OwnerReference,
   resource: { readonly group: string; readonly kind: string },
@@ -40,10 +43,10 @@ export function refersTo(
   return reference.kind === resource.kind && groupOf(reference.apiVersion) === resource.group
 }
 
-/** Another object controls it, and an object has one controller at most. */
+/** The object has another controller, and an object has at most one. */
 export class AlreadyOwned extends Error {
   override readonly name = 'AlreadyOwned'
-  /** The controller that it has. */
+  /** The present controller. */
   readonly controller: OwnerReference
 
   constructor(message: string, controller: OwnerReference) {
@@ -52,20 +55,20 @@ export class AlreadyOwned extends Error {
   }
 }
 
-/** The object that is to be owned, as far as it must be known. */
+/** The object that gets an owner. */
 export interface Owned {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly what: string
   /** None for a cluster-scoped object. */
   readonly namespace: string | undefined
 }
 
 /**
- * The owner references of an object with `owner` as its controller, in place of an earlier reference to the same owner:
- * one of its uid, or of its name and kind in whatever version.
+ * Returns the owner references with `owner` as the controller. Replaces an earlier reference to the same owner: one
+ * with its uid, or with its name and kind in any version.
  *
- * @throws AlreadyOwned when another one controls it.
- * @throws TypeError where the API forbids it: an owner must be in the object's namespace, or cluster-scoped.
+ * @throws AlreadyOwned if it has another controller.
+ * @throws TypeError if the owner is namespaced and in another namespace than the object.
  */
 export function withController(
   existing: readonly OwnerReference[] | undefined,
@@ -85,7 +88,7 @@ export function withController(
   return withReference(existing, reference)
 }
 
-/** The same with `owner` as one of its owners: it goes when all of them have gone. A controller is one no longer. */
+/** Returns the owner references with `owner` as an owner that is not the controller. */
 export function withOwner(
   existing: readonly OwnerReference[] | undefined,
   owner: KubeObject,
@@ -103,7 +106,7 @@ export function withOwner(
   })
 }
 
-/** The same without `owner`, and without a namesake that it had before. `undefined` when it does not own the object. */
+/** Returns the owner references without `owner`, by uid or name and kind. `undefined` if it does not own the object. */
 export function withoutOwner(
   existing: readonly OwnerReference[] | undefined,
   owner: KubeObject,
@@ -130,7 +133,7 @@ function cannotOwn(owner: KubeObject, object: Owned): string {
   return `Cannot make ${owner.kind} "${owner.metadata.name}" own ${object.what}`
 }
 
-/** In its place, so that an object that is owned already stays equal to itself. */
+/** Keeps the position, so that an object with this owner stays equal. */
 function withReference(existing: readonly OwnerReference[] = [], reference: OwnerReference): readonly OwnerReference[] {
   const at = existing.findIndex((other) => isSameOwner(other, reference))
   const others = existing.filter((other) => !isSameOwner(other, reference))

@@ -1,25 +1,25 @@
-/**
- * Marks objects that have less than the server's: their metadata alone, or what a cache's `strip` has left. To write one of
- * them whole would delete the rest on the server.
- */
+/** Marks objects that were read without some of their fields: a whole write would delete those on the server. */
 
 /**
- * A registered symbol, because bundles that use this module share it. An enumerable property, because a spread copies it, and
- * with it what an update is most often made of; JSON, `Object.keys` and `for in` leave symbols out.
+ * A registered symbol, because several bundles contain this module. Enumerable, because updates are most often made by
+ * a spread, which copies it. JSON, `Object.keys` and `for in` skip symbols.
  */
 const PARTIAL = Symbol.for('kubeloop.partial')
 
-/** Marks an object; changes it in place. */
+/** Marks an object in place: it has metadata only, or a cache's `strip` removed fields. */
 export function markPartial<T extends object>(object: T): T {
   return Object.assign(object, { [PARTIAL]: true })
 }
 
-/** Whether an object, or a copy made by a spread, {@link draft} or {@link copyMarks}, has less than the server's. */
+/**
+ * Tests whether an object was read without some of its fields. Copies by a spread, {@link draft} or {@link copyMarks}
+ * keep the mark.
+ */
 export function isPartial(object: object): boolean {
   return PARTIAL in object
 }
 
-/** Carries what is known of an object on to its deep copy: deep copies leave symbols out. */
+/** Copies the marks of an object to its deep copy, which has no symbols. */
 export function copyMarks<T>(from: unknown, to: T): T {
   if (typeof from !== 'object' || from === null) return to
   for (const mark of Object.getOwnPropertySymbols(from)) {

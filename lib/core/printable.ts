@@ -1,8 +1,8 @@
-/** Text from outside the process, for a terminal. */
+/** Makes text from outside the process safe for a terminal. */
 
 /**
- * Returns the text without colours, and with every other control character but line ends and tabs written as `\u001b`, so that JSON
- * stays JSON.
+ * Returns the text without colours. Other control characters, except line ends and tabs, are written as `\u001b`, so
+ * that JSON stays JSON.
  */
 export function printable(text: string): string {
   return text.replace(COLOUR, '').replace(

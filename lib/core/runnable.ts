@@ -1,25 +1,28 @@
-/** What a manager runs. */
+/** The unit that a manager starts and stops. */
 
 export interface Runnable {
-  /** How it is called in logs and errors. */
+  /** The name in logs and errors. */
   readonly name: string
-  /** Works until the signal is aborted; settles when all that it began has ended. A rejection stops the manager. */
+  /** Works until the signal is aborted. Settles when all of its work has ended. A rejection stops the manager. */
   start(signal: AbortSignal): Promise<void>
-  /** Settles when it is of use to others. Default: at once. */
+  /** Resolves when the runnable is ready, such as a synced cache. Default: at once. */
   ready?(signal: AbortSignal): Promise<void>
   /**
-   * Begins on every replica before the election is won, and is not waited for; {@link start} comes with the lease, and has
-   * to wait by itself for a warm-up that is under way. The signal ends with the manager.
+   * Called on every replica before the election is won, and not awaited. {@link start} is called with the lease, and
+   * must itself wait for a running warm-up. The signal is aborted when the manager stops.
    */
   warmup?(signal: AbortSignal): Promise<void>
-  /** What it is to others, which decides when it starts and stops. Default: work. */
+  /** Decides when it starts and stops. Default: work. */
   readonly role?: RunnableRole | undefined
-  /** Whether it runs on every replica, or on the leader alone. Default: the leader's for work, as in controller-runtime; every replica's for a role other than preparation. */
+  /**
+   * Runs on every replica; false: on the leader alone. Default: false for work, as in controller-runtime; true for
+   * roles other than preparation.
+   */
   readonly everyReplica?: boolean | undefined
 }
 
 /**
- * A server answers others, a webhook the API server, work reads from a cache, a recorder writes down what the rest tells. A
- * preparation runs on the leader, once the lease is won; the leader's other work begins when it is ready.
+ * A server answers requests, a webhook those of the API server; work reads from a cache; a recorder sends Events. A
+ * preparation runs on the leader once the lease is won; the leader's other work starts when it is ready.
  */
 export type RunnableRole = 'server' | 'webhook' | 'cache' | 'recorder' | 'preparation'

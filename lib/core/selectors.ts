@@ -13,7 +13,10 @@ interface Requirement {
   readonly values: readonly string[]
 }
 
-/** A selector as objects have it, such as a Deployment's `spec.selector`: meta/v1 LabelSelector. An empty one selects everything. */
+/**
+ * A selector in an object, such as a Deployment's `spec.selector`: meta/v1 LabelSelector. An empty one selects
+ * everything.
+ */
 export interface LabelSelector {
   readonly matchLabels?: Labels | undefined
   readonly matchExpressions?: readonly LabelExpression[] | undefined
@@ -27,17 +30,18 @@ export interface LabelExpression {
   readonly values?: readonly string[] | undefined
 }
 
-/** A parsed selector: whether an object's labels (or fields) satisfy it. */
+/** A parsed selector: tests whether an object's labels (or fields) match. */
 export type Selector = (values: Labels | undefined) => boolean
 
 /**
- * Labels to be equal to, or a selector of an object, as selector text: `{ app: 'a' }` is `app=a`. Text is left as it is. Throws a
- * TypeError for what can be no label, because `{ app: 'a,b' }` as text would select something else, and for unknown operators.
+ * Returns the selector text of labels or of an object's selector: `{ app: 'a' }` is `app=a`. Text is returned
+ * unchanged. Throws a TypeError for an invalid label, because `{ app: 'a,b' }` as text would select other objects, and
+ * for an unknown operator.
  */
 export function formatLabels(labels: string | Labels | LabelSelector): string {
   if (typeof labels === 'string') return labels
   const { matchLabels, matchExpressions } = labels
-  // Labels may have these names, too: then their values are texts.
+  // A label may have these names. Then its value is text.
   if (typeof matchLabels !== 'object' && typeof matchExpressions !== 'object') return equalities(labels as Labels)
   const terms = [
     equalities((matchLabels ?? {}) as Labels),
@@ -48,7 +52,7 @@ export function formatLabels(labels: string | Labels | LabelSelector): string {
   return text
 }
 
-/** What is wrong with an expression, the parser refuses. */
+/** Does not validate: the parser refuses an invalid expression. */
 function expressionText({ key, operator, values = [] }: LabelExpression): string {
   checkLabel(key, values)
   if (values.length > 0) return `${key} ${operator.toLowerCase()} (${values.join(',')})`
@@ -68,8 +72,8 @@ function equalities(labels: Labels): string {
 }
 
 /**
- * Parses a label selector: text, labels to be equal to, or what an object has. An empty one selects everything. Throws a TypeError that
- * says what it cannot read.
+ * Parses a label selector: text, labels that must be equal, or an object's selector. An empty one selects everything.
+ * Throws a TypeError that names the invalid part.
  *
  * @example
  * ```ts
@@ -85,7 +89,7 @@ export function parseLabelSelector(selector: string | Labels | LabelSelector): S
 
 type Token = { readonly kind: 'word' | 'symbol' | 'end'; readonly text: string }
 
-/** One requirement after the other, as apimachinery's parser reads them: `in` and `notin` are words where no operator can be. */
+/** Parses requirements as apimachinery does: `in` and `notin` are words wherever an operator is not allowed. */
 class LabelParser {
   readonly #text: string
   readonly #tokens: readonly Token[]
@@ -110,7 +114,7 @@ class LabelParser {
     const absent = this.#take('!')
     const key = this.#word('a label')
     const problem = keyProblem(key)
-    if (problem) throw this.#refuse(`"${key}" is no label: ${problem}`)
+    if (problem) throw this.#refuse(`"${key}" is not a label: ${problem}`)
     if (absent) return { key, operator: 'absent', values: [] }
     const { kind, text } = this.#peek()
     if (kind === 'end' || text === ',') return { key, operator: 'exists', values: [] }
@@ -132,7 +136,7 @@ class LabelParser {
     throw this.#unexpected('=, ==, !=, in, notin, > or <')
   }
 
-  /** `(a, b)`; an empty place between commas or parentheses is the empty value. */
+  /** `(a, b)`. Nothing between two commas or parentheses is the empty value. */
   #values(): readonly string[] {
     if (!this.#take('(')) throw this.#unexpected('(')
     const values: string[] = []
@@ -142,19 +146,19 @@ class LabelParser {
     return values
   }
 
-  /** A value, which may be empty: `app=` is a requirement. */
+  /** A value. It may be empty: `app=` is a requirement. */
   #value(): string {
     const { kind, text } = this.#peek()
     if (kind === 'end' || text === ',' || text === ')') return ''
     const value = this.#word('a value')
     const problem = valueProblem(value)
-    if (problem) throw this.#refuse(`"${value}" is no label's value: ${problem}`)
+    if (problem) throw this.#refuse(`"${value}" is not a label value: ${problem}`)
     return value
   }
 
   #integer(): string {
     const value = this.#value()
-    if (!INTEGER.test(value)) throw this.#refuse(`"${value}" is not an integer, which > and < compare with`)
+    if (!INTEGER.test(value)) throw this.#refuse(`"${value}" is not an integer; > and < need one`)
     return value
   }
 

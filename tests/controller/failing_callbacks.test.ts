@@ -271,7 +271,9 @@ test('a listener that rejects, a cause that throws and an error without a text e
   await plain.settle()
   assert.equal(runs, 2)
   assert.ok(
-    plain.lines.includes('error Cannot reconcile Pod "default/a": a value without a text was thrown (retry 1 in 5 ms)'),
+    plain.lines.includes(
+      'error Cannot reconcile Pod "default/a": a value that cannot be converted to text was thrown (retry 1 in 5 ms)',
+    ),
   )
   await plain.end()
 })

@@ -111,7 +111,7 @@ test('every error of ours says its name and keeps its cause', () => {
 test('whatever is thrown has a message', () => {
   const nameless = Object.assign(new Error(), { name: 'Odd' })
   const wrong = Object.defineProperty(new Error(), 'message', { get: () => assert.fail('mine') })
-  const noText = 'a value without a text was thrown'
+  const noText = 'a value that cannot be converted to text was thrown'
   for (
     const [thrown, expected] of [
       [new Error('x'), 'x'],
@@ -165,7 +165,7 @@ test('a file of the package that is missing is named, with where it is and why i
       assert.equal(error.cause, cause)
       assert.equal(
         error.message,
-        "Cannot fly: wings.js cannot be loaded; copy it from kubeloop's folder to beside mod.js, or the bundle it is in, or walk (no such file)",
+        "Cannot fly: wings.js cannot be loaded; copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it, or walk (no such file)",
       )
       return true
     },

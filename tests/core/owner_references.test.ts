@@ -90,7 +90,7 @@ test('an owner is taken away in whatever version, all that there is of it; one t
   assert.deepEqual(it.metadata.ownerReferences, [other])
   assert.throws(
     () => removeOwner(it, foo()),
-    /^TypeError: Cannot take Foo "foo" from Secret "ns\/a": it is not among its owners$/,
+    /^TypeError: Cannot remove the owner Foo "foo" of Secret "ns\/a": it is not among its owners$/,
   )
   assert.throws(() => removeOwner(draft(), foo()), TypeError)
 })

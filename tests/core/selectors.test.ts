@@ -69,9 +69,9 @@ test('a label selector that the API would refuse is refused, and the error says 
     ['a in ((b))', /found "\(" where a value was expected/],
     ['a>b', /"b" is not an integer/],
     ['a>', /"" is not an integer/],
-    ['-a=b', /"-a" is no label: a name has 1 to 63/],
+    ['-a=b', /"-a" is not a label: a name has 1 to 63/],
     ['A.io/x', /before the slash must be a domain name/],
-    ['a=-b', /"-b" is no label's value/],
+    ['a=-b', /"-b" is not a label value/],
     [`a=${'x'.repeat(64)}`, /at most 63/],
   ]
   for (const [text, message] of table) {
