@@ -1,8 +1,11 @@
-/** The generated APIs of @kubernetes/client-node over our transport: they reach a cluster on Bun too, and share its connections. */
+/**
+ * Runs the generated APIs of @kubernetes/client-node over kubeloop's transport: on every runtime, with shared
+ * connections.
+ */
 import type { HttpBody, HttpRequest, Transport } from '../core/transport.ts'
 import { loadClientNode } from './client_node.ts'
 
-/** What is used of client-node. */
+/** The part of client-node that is used. */
 interface ClientNode {
   createConfiguration(parameters: { baseServer: unknown; httpApi: unknown }): unknown
   wrapHttpLibrary(library: { send(request: RequestContext): Promise<unknown> }): unknown
@@ -10,7 +13,7 @@ interface ClientNode {
   readonly ResponseContext: new (status: number, headers: object, body: object) => unknown
 }
 
-/** What is used of its requests. */
+/** The part of its requests that is used. */
 interface RequestContext {
   getUrl(): string
   getHttpMethod(): string
@@ -20,19 +23,19 @@ interface RequestContext {
 }
 
 /** A generated API of client-node, such as `CoreV1Api`. */
-// deno-lint-ignore no-explicit-any -- its configuration has a type that only client-node can name
+// deno-lint-ignore no-explicit-any -- the type of its configuration is client-node's own
 export type ApiClass<A> = new (configuration: any) => A
 
-/** An origin that no request is sent to: the transport knows the server. */
+/** A placeholder origin: the transport knows the server. */
 const ORIGIN = 'https://cluster.invalid'
 
 const METHODS: ReadonlySet<string> = new Set<HttpRequest['method']>(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * A generated API of client-node that sends by a transport: that of an operator's {@link Cluster}, or one made by
- * `httpTransport`. Nothing of kubeloop's client is in it: no cache, no fence, no retries but the transport's own.
+ * Returns a generated API of client-node that sends by a transport: that of an operator's {@link Cluster}, or one made
+ * by `httpTransport`. It has no cache, no fence, and no retries but the transport's own.
  *
- * Rejects with a ConfigError when client-node cannot be loaded.
+ * Rejects with a ConfigError if client-node cannot be loaded.
  *
  * @example
  * ```ts
@@ -73,7 +76,7 @@ function requestOf(request: RequestContext): HttpRequest {
   }
 }
 
-/** A body as client-node reads it: once, in one of three ways. */
+/** A body for client-node, which reads it once, in one of three ways. */
 function bodyOf(body: HttpBody): object {
   const binary = async (): Promise<Uint8Array> => {
     const chunks: Uint8Array<ArrayBuffer>[] = []

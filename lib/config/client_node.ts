@@ -1,13 +1,13 @@
 /**
- * Clusters that @kubernetes/client-node knows how to reach: a KubeConfig that the caller has, or an auth-provider (oidc,
- * gcp, azure) that only it implements. It is loaded for the latter alone.
+ * Clusters through @kubernetes/client-node: a KubeConfig of the caller, or an auth-provider (oidc, gcp, azure). Only
+ * the latter loads the package.
  */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 
-/** What is used of client-node's KubeConfig. */
+/** The part of client-node's KubeConfig that is used. */
 export interface KubeConfigLike {
   getCurrentContext(): string
   getContextObject(name: string): { readonly namespace?: string } | null
@@ -21,7 +21,7 @@ export interface KubeConfigLike {
   applyToHTTPSOptions(options: HttpsOptions): Promise<void>
 }
 
-/** What it fills in of node:https' options. */
+/** The options of node:https that it sets. */
 interface HttpsOptions {
   ca?: unknown
   cert?: unknown
@@ -31,13 +31,13 @@ interface HttpsOptions {
   headers?: unknown
 }
 
-/** How long an answer is kept: its authenticators look at the clock themselves, but build an agent each time. */
+/** How long an answer is cached: its authenticators cache tokens themselves, but create an agent for each call. */
 const KEPT_MS = 10_000
 
 /**
- * A cluster as a KubeConfig of @kubernetes/client-node has it, with every way of signing in that it knows.
+ * Returns the cluster of a KubeConfig of @kubernetes/client-node, with all of its ways to authenticate.
  *
- * @throws ConfigError when it has no current context or no cluster.
+ * @throws ConfigError if it has no current context or no cluster.
  *
  * @example
  * ```ts
@@ -100,7 +100,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Keeps what was read for a moment; those who ask meanwhile wait for the same reading. */
+/** Caches an answer for a short time. Concurrent callers wait for the same call. */
 function keep<T>(readNow: () => Promise<T>, clock: Clock): { read(): Promise<T>; forget(): void } {
   let kept: { readonly value: Promise<T>; readonly readAt: number } | undefined
   return {
@@ -118,8 +118,8 @@ function keep<T>(readNow: () => Promise<T>, clock: Clock): { read(): Promise<T>;
 }
 
 /**
- * Returns a cluster whose credentials are those of a kubeconfig's `auth-provider` (oidc, gcp, azure), through client-node's own
- * KubeConfig. `at` is where the file names it.
+ * Returns a cluster whose credentials are those of a kubeconfig's `auth-provider` (oidc, gcp, azure), through
+ * client-node's own KubeConfig. `at`: its place in the file, for errors.
  *
  * @throws ConfigError if client-node cannot be loaded.
  */
@@ -137,9 +137,9 @@ export async function fromAuthProvider(
   return fromKubeConfig(kubeConfig)
 }
 
-/** The package itself, as far as the caller knows it. @throws ConfigError of what cannot be done without it, and what else there is. */
+/** Loads the package. @throws ConfigError that says what needs it, and the alternative. */
 export async function loadClientNode<T>(cannot: string, otherwise = ''): Promise<T> {
-  // Not a literal, so that no bundler takes 97 MB along.
+  // Not a literal, so that no bundler includes its 97 MB.
   const name = ['@kubernetes', 'client-node'].join('/')
   try {
     return (await import(name)) as T
@@ -149,7 +149,7 @@ export async function loadClientNode<T>(cannot: string, otherwise = ''): Promise
   }
 }
 
-/** What is used of client-node's KubeConfig to fill one. */
+/** The part of client-node's KubeConfig that fills one. */
 interface ClientNodeConfig extends KubeConfigLike {
   loadFromClusterAndUser(cluster: object, user: object): void
 }

@@ -1,6 +1,6 @@
 /**
- * `kubeloop/client-node`: @kubernetes/client-node beside kubeloop, its KubeConfig as a cluster and its generated APIs over our
- * transport. An auth-provider of a kubeconfig is what loads it otherwise.
+ * `kubeloop/client-node`: @kubernetes/client-node beside kubeloop, its KubeConfig as a cluster and its generated APIs
+ * over our transport. An auth-provider of a kubeconfig is what loads it otherwise.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** One context of a kubeconfig, as a cluster to speak to: which server, and who we are there. */
+/** Turns a context of a kubeconfig into a cluster: server, trust and credentials. */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
@@ -15,7 +15,7 @@ import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
 import { type Pair, RotatingPair, type Source } from './rotating_pair.ts'
 
-/** What reading a context needs of the world. */
+/** The environment that reading a context needs. */
 export interface Surroundings {
   readonly environment: Environment
   readonly log: Log
@@ -28,7 +28,7 @@ export interface ContextCluster {
 }
 
 /**
- * The cluster of a context. Files that it names are read once, so that mistakes show now; a plugin is not run yet.
+ * Returns the cluster of a context. Reads its files once, so that mistakes show now. Does not run a plugin yet.
  *
  * @throws ConfigError naming file and field.
  */
@@ -100,7 +100,7 @@ function chooseContext(config: Kubeconfig, name: string | undefined): { context:
   return { context, fields }
 }
 
-/** What a context's field refers to. */
+/** Returns the entry that a field of a context refers to. */
 function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cluster' | 'user'): Fields | undefined {
   const name = context.text(field)
   if (name === undefined) return undefined
@@ -110,8 +110,8 @@ function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cl
 }
 
 /**
- * An address without a scheme is https where the cluster or the user has TLS settings (a CA, a client certificate, `insecure`), else
- * http, as in client-go.
+ * Returns the server's URL. Without a scheme it is https if the cluster or user has TLS settings (a CA, a client
+ * certificate, `insecure`), else http, as in client-go.
  *
  * @see https://pkg.go.dev/k8s.io/client-go/rest#DefaultServerURL
  */
@@ -137,7 +137,9 @@ function checkProxy(proxy: string, cluster: Fields): string {
   return proxy
 }
 
-/** Certificate or key: text within the kubeconfig goes before a file, which is read again when it rotates. */
+/**
+ * Returns a certificate or key: text in the kubeconfig has precedence over a file, which is read again when it rotates.
+ */
 function pem(
   fields: Fields,
   name: string,
@@ -162,13 +164,13 @@ function pem(
   })
 }
 
-/** Of these fields, those that name a file: what would be called `NAME-data` is `NAME` here. */
+/** Maps `NAME-data` to `NAME` for those of these fields that name a file. */
 function filesIn(fields: Fields, ...names: readonly string[]): (readonly [string, string])[] {
   const isFile = (name: string): boolean => fields.text(`${name}-data`) === undefined && fields.text(name) !== undefined
   return names.filter(isFile).map((name) => [`${name}-data`, name])
 }
 
-/** A path in a kubeconfig is seen from its folder. */
+/** Resolves a path of a kubeconfig, relative to the kubeconfig's folder. */
 function fileOf(fields: Fields, name: string): string | undefined {
   const file = fields.text(name)
   return file === undefined ? undefined : resolvePath(folderOf(fields.file), file)
@@ -180,12 +182,12 @@ interface ClusterOfUser {
   readonly caText: string | undefined
 }
 
-/** Who somebody is. After a 401 it is worth another look only if it can change. */
+/** The credentials of a user. After a 401 they are read again only if they can change. */
 interface Identity extends Source<Credentials> {
   readonly canChange: boolean
 }
 
-/** All that a user's entry says of who he is. A token goes before a password, and both before a plugin. */
+/** Reads a user's entry. A token has precedence over a password, and both over a plugin. */
 async function readUser(
   user: Fields,
   { cluster, server, caText }: ClusterOfUser,
@@ -223,7 +225,7 @@ async function readUser(
     ? execCredentials(execFields, { cluster, server, caText }, around)
     : provider && (await legacyProvider(provider, server))
 
-  // A plugin is not run before somebody sends a request: it may open a browser.
+  // A plugin is run at the first request: it may open a browser.
   await Promise.all([pair?.read(), token?.read()])
   return {
     canChange: dynamic !== undefined || [cert, key, token].some((source) => source instanceof RotatingFile),

@@ -1,4 +1,4 @@
-/** What configuration asks of the machine, as one parameter: tests hand in another one. */
+/** The machine as configuration sees it: variables, files, the clock. Tests pass another one. */
 import { type Clock, systemClock } from '../async/clock.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { env, optionalEnv } from '../runtime/os/env.ts'
@@ -7,24 +7,24 @@ import { hasTerminal, homeDir, readText } from '../runtime/os/files.ts'
 
 export interface Environment {
   readonly clock: Clock
-  /** A variable, or undefined when unset. Throws when it may not be read. */
+  /** Returns a variable, or undefined if it is unset. Throws if Deno does not permit to read it. */
   env(name: string): string | undefined
-  /** The same, but unset when it may not be read. */
+  /** Returns a variable, or undefined if it is unset or not permitted. */
   optionalEnv(name: string): string | undefined
-  /** A file's text; rejects with an error whose `code` is ENOENT when there is none. */
+  /** Reads a file's text. Rejects with an error whose `code` is ENOENT if there is no such file. */
   readText(file: string): Promise<string>
-  /** The user's folder, if it is known. */
+  /** Returns the home folder of the user, if it is known. */
   homeDir(): string | undefined
-  /** Whether somebody can answer a program's questions. */
+  /** Tests whether standard input is a terminal. */
   hasTerminal(): boolean
-  /** Default: runs the program on this machine. */
+  /** Runs a program. Default: on this machine. */
   exec?(command: string, args: readonly string[], options: ExecOptions): Promise<ExecResult>
 }
 
-/** The machine this process runs on. */
+/** The machine that this process runs on. */
 export const systemEnvironment: Environment = { clock: systemClock, env, optionalEnv, readText, homeDir, hasTerminal }
 
-/** A variable that decides which cluster it is. @throws ConfigError when it may not be read. */
+/** Returns a variable that selects the cluster. @throws ConfigError if Deno does not permit to read it. */
 export function variable(environment: Environment, name: string): string | undefined {
   try {
     return environment.env(name)
@@ -33,7 +33,7 @@ export function variable(environment: Environment, name: string): string | undef
   }
 }
 
-/** Whether reading failed because there is no such file. */
+/** Tests whether a read failed because there is no such file. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
 }

@@ -1,5 +1,5 @@
 /**
- * The protocol of credential plugins: what one is told, what it answers, and for how long that holds. Pure.
+ * The protocol of credential plugins: input, output and lifetime. Pure.
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
  */
@@ -15,7 +15,7 @@ export type ExecVersion = (typeof EXEC_VERSIONS)[number]
 
 /** A plugin's entry in a kubeconfig. */
 export interface ExecPlugin {
-  /** The user it belongs to, and the file: for messages. */
+  /** The user's entry and the file, for messages. */
   readonly at: string
   readonly command: string
   readonly args: readonly string[]
@@ -23,26 +23,26 @@ export interface ExecPlugin {
   readonly apiVersion: ExecVersion
   readonly interactiveMode: 'Never' | 'IfAvailable' | 'Always'
   readonly installHint: string | undefined
-  /** What it is told of the cluster, if it asked for that. */
+  /** The cluster's data for the plugin, if it asked for that. */
   readonly cluster: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What a plugin answered, and when to ask again. */
+/** A plugin's answer, and when to run it again. */
 export interface ExecAnswer {
   readonly credentials: Credentials
-  /** On the wall clock; Infinity when it did not say. */
+  /** Wall clock in ms; Infinity without an expiry. */
   readonly refreshAt: number
-  /** The end of the credentials, on the wall clock; Infinity when it did not say. */
+  /** The expiry of the credentials, wall clock in ms; Infinity without one. */
   readonly expiresAt: number
 }
 
-/** The value of KUBERNETES_EXEC_INFO. */
+/** Returns the value of KUBERNETES_EXEC_INFO. */
 export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
   const spec = { interactive, ...(plugin.cluster && { cluster: plugin.cluster }) }
   return JSON.stringify({ kind: 'ExecCredential', apiVersion: plugin.apiVersion, spec })
 }
 
-/** The cluster as a plugin with `provideClusterInfo` is told it. */
+/** Returns the cluster's data for a plugin with `provideClusterInfo`. */
 export function clusterInfo(cluster: Fields, server: string, ca: string | undefined): Record<string, unknown> {
   const info = {
     server,
@@ -56,7 +56,7 @@ export function clusterInfo(cluster: Fields, server: string, ca: string | undefi
   return Object.fromEntries(Object.entries(info).filter(([, value]) => value !== undefined))
 }
 
-/** What the cluster's entry has in store for plugins. */
+/** The cluster entry's extension for plugins. */
 function execExtension(cluster: Fields): unknown {
   const named = cluster.list('extensions').map((value, at) =>
     new Fields(value, cluster.file, cluster.at(`extensions[${at}]`))
@@ -64,15 +64,15 @@ function execExtension(cluster: Fields): unknown {
   return named.find((extension) => extension.text('name') === 'client.authentication.k8s.io/exec')?.raw('extension')
 }
 
-/** How long before its end a credential is not used any more: a request takes time, and clocks differ. */
+/** A credential is renewed this long before its expiry: a request takes time, and clocks differ. */
 const SKEW_MS = 60_000
-/** How long credentials are used at least, whatever their end: the server decides whether they are too old. */
+/** The minimum time that credentials are used, whatever their expiry: the server decides whether they are too old. */
 const MIN_KEPT_MS = 1000
 
 /**
  * Reads a plugin's output.
  *
- * @throws ConfigError that says what is missing. The output is in no message and in no cause: it has the token.
+ * @throws ConfigError that says what is missing. Neither message nor cause contains the output, which has the token.
  */
 export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number): ExecAnswer {
   const wrong = (what: string): ConfigError =>
@@ -108,7 +108,7 @@ export function parseExecAnswer(output: string, plugin: ExecPlugin, now: number)
   const expiry = status.text('expirationTimestamp')
   const expiresAt = expiry === undefined ? Infinity : Date.parse(expiry)
   if (Number.isNaN(expiresAt)) throw wrong('expirationTimestamp is not a time in RFC 3339')
-  // One that lives for a minute only must not be fetched for every request, nor one that has expired by our clock alone.
+  // A credential that lives for a minute, or has expired by our clock alone, must not be fetched for every request.
   const refreshAt = Math.max(expiresAt - Math.min(SKEW_MS, (expiresAt - now) / 5), now + MIN_KEPT_MS)
   return { credentials, refreshAt, expiresAt }
 }

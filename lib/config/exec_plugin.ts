@@ -1,6 +1,6 @@
 /**
- * Credentials from a program, as cloud providers hand them out: run once for all who wait, kept until shortly before they
- * expire, fetched anew after the server refused them.
+ * Credentials from a program, as cloud providers issue them. It is run once for all waiting requests; its credentials
+ * are cached until shortly before their expiry, and fetched again after the server refused them.
  *
  * On Deno it needs `--allow-run=COMMAND`.
  */
@@ -21,7 +21,7 @@ import {
 } from './exec_credential.ts'
 import { Fields } from './fields.ts'
 
-/** The credentials of a user's `exec` entry; the plugin is not run yet. `ca`: that of the cluster. @throws ConfigError */
+/** Returns the credentials of a user's `exec` entry. Does not run the plugin yet. @throws ConfigError */
 export function execCredentials(
   exec: Fields,
   cluster: { readonly cluster: Fields; readonly server: string; readonly caText: string | undefined },
@@ -59,7 +59,7 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
   })
   return {
     at: `${exec.path} in ${exec.file}`,
-    // A bare name is looked up in PATH; anything with a slash is a file, as seen from the kubeconfig.
+    // A bare name is searched in PATH; a path is relative to the kubeconfig.
     command: /[\\/]/.test(command) ? resolvePath(folderOf(exec.file), command) : command,
     args: exec.texts('args'),
     env: Object.fromEntries(env),
@@ -70,18 +70,21 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
   }
 }
 
-/** A plugin that failed is run again after this, and after twice as long each time that it fails again. */
+/** The back-off of a failed plugin; it doubles with each failure. */
 const FIRST_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/** How often credentials that the server refuses are fetched anew: a plugin that has nothing else is not run for every request. */
+/**
+ * The minimum time between two runs for refused credentials, so that a plugin without others is not run for every
+ * request.
+ */
 const REFUSED_MS = 10_000
-/** How long a request waits for new credentials while the old ones are still good. */
+/** How long a request waits for new credentials while the old ones are valid. */
 const PATIENCE_MS = 2000
 
-/** A run that is under way. */
+/** A run in progress. */
 interface Run {
   readonly fresh: Promise<Credentials>
-  /** Resolves when it has taken longer than a request should wait that can do without it. */
+  /** Resolves when a request with valid credentials should wait no longer. */
   readonly waited: Promise<void>
 }
 
@@ -103,8 +106,10 @@ export class ExecCredentials {
   }
 
   /**
-   * Until their end credentials are used on while the plugin fails or takes long. @throws ConfigError that says why the plugin gave
-   * none; for a while the same one, so that no process is started for each request.
+   * Returns credentials. Valid ones are used until their expiry while the plugin fails or takes long.
+   *
+   * @throws ConfigError with the reason of the plugin's failure: the same one during the back-off, so that not every
+   * request starts a process.
    */
   read(): Promise<Credentials> {
     const { clock } = this.#environment
@@ -116,12 +121,13 @@ export class ExecCredentials {
       return isGood ? Promise.resolve(answer.credentials) : Promise.reject(this.#failed.error)
     }
     const { fresh, waited } = (this.#running ??= this.#begin())
-    // What is still good is there when this fails, too.
+    // Valid credentials stay if this fails.
     const kept = (): Credentials | Promise<Credentials> => this.#answer?.credentials ?? fresh
     return isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh
   }
 
-  /** After the server refused the credentials: the next {@link read} runs the plugin again, unless they were refused a moment ago, too. */
+  /** Called after the server refused the credentials: the next {@link read} runs the plugin again, unless a refusal was reported
+   * shortly before. */
   invalidate(): void {
     const nowMs = this.#environment.clock.monotonic()
     if (nowMs - this.#refusedMs < REFUSED_MS) return
@@ -180,7 +186,7 @@ export class ExecCredentials {
     const { command, args, env, at, installHint } = this.#plugin
     const variables = { ...env, KUBERNETES_EXEC_INFO: execInfo(this.#plugin, interactive) }
     try {
-      // Somebody who logs in through a browser takes his time.
+      // A login through a browser takes time.
       const timeoutMs = interactive ? 10 * 60_000 : 60_000
       const options = { env: variables, interactive, timeoutMs, clock: this.#environment.clock }
       return await (this.#environment.exec?.(command, args, options) ?? exec(command, args, options))
@@ -192,7 +198,7 @@ export class ExecCredentials {
   }
 }
 
-/** Its error output is for people. Its output is for us alone. */
+/** Its standard error goes to the user. Its standard output has the credentials. */
 function failureOf({ code, stderr }: ExecResult): string {
   const said = printable(stderr.trim())
   const end = code === undefined ? 'it was killed' : `it ended with exit code ${code}`

@@ -1,15 +1,15 @@
-/** Reads fields of a document that somebody else wrote. Errors name the file and the field, and never what is in it. */
+/** Reads fields of an external document. Errors name file and field, and never quote values. */
 import { ConfigError } from '../core/errors.ts'
 
-/** A mapping somewhere in a file. */
+/** A mapping in a file. */
 export class Fields {
-  /** Where the file is, for messages and relative paths. */
+  /** The path of the file, for messages and relative paths. */
   readonly file: string
-  /** Where the mapping is in it, such as `users["dev"].user`; empty at its root. */
+  /** The place of the mapping in it, such as `users["dev"].user`; empty at the root. */
   readonly path: string
   readonly #values: Readonly<Record<string, unknown>>
 
-  /** @throws ConfigError when `value` is not a mapping. */
+  /** @throws ConfigError if `value` is not a mapping. */
   constructor(value: unknown, file: string, path: string) {
     this.file = file
     this.path = path
@@ -19,7 +19,7 @@ export class Fields {
     this.#values = value as Record<string, unknown>
   }
 
-  /** A text; empty counts as absent, as in client-go. */
+  /** Returns a text. An empty one counts as absent, as in client-go. */
   text(name: string): string | undefined {
     const value = this.#values[name]
     if (value === undefined || value === null || value === '') return undefined
@@ -51,12 +51,12 @@ export class Fields {
     return value === undefined || value === null ? undefined : new Fields(value, this.file, this.at(name))
   }
 
-  /** Each key with its field, for mappings whose keys are data. */
+  /** Returns the keys, for mappings whose keys are data. */
   keys(): string[] {
     return Object.keys(this.#values)
   }
 
-  /** Anything at all, unread. */
+  /** Returns the value without validation. */
   raw(name: string): unknown {
     return this.#values[name]
   }

@@ -1,4 +1,4 @@
-/** From the texts of kubeconfigs to a cluster: what only processes outside of a pod need, and load when they need it. */
+/** Turns kubeconfigs into a cluster. Loaded at first use, because a pod has no kubeconfig. */
 import { clusterOfContext, type ContextCluster, type Surroundings } from './context.ts'
 import { mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
 
@@ -9,9 +9,9 @@ export interface KubeconfigText {
 }
 
 /**
- * The cluster of a context of these files, merged as client-go merges them. Default: their current context.
+ * Returns the cluster of a context of these files, merged as client-go does. Default: the current context.
  *
- * @throws ConfigError naming file and field; never quoting them, as they may hold secrets.
+ * @throws ConfigError that names file and field, and never quotes values, which may be secrets.
  */
 export async function fromKubeconfig(
   texts: readonly KubeconfigText[],

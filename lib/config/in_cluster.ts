@@ -1,6 +1,5 @@
 /**
- * The cluster around a pod: its service account. The token is read again about once a minute and after a 401, and so is
- * the CA.
+ * The cluster of this pod, by its service account. Token and CA are read again about once a minute and after a 401.
  *
  * On Deno: `--allow-env=KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT` and
  * `--allow-read=/var/run/secrets/kubernetes.io/serviceaccount`.
@@ -15,10 +14,10 @@ import { readFailure, RotatingFile } from './rotating_file.ts'
 
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The config, or why this process is not in a pod that may speak to its cluster. */
+/** The cluster, or why this process has no service account. */
 export type InCluster = { readonly cluster: ClusterConfig } | { readonly missing: string }
 
-/** @throws ConfigError when this is a pod, but its service account cannot be read. */
+/** @throws ConfigError if this is a pod whose service account cannot be read. */
 export async function inCluster(environment: Environment, log: Log): Promise<InCluster> {
   const host = variable(environment, 'KUBERNETES_SERVICE_HOST')
   if (!host) return { missing: 'KUBERNETES_SERVICE_HOST is not set' }
@@ -59,7 +58,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
   }
 }
 
-/** A token as a file has it: without the line end. @throws ConfigError when there is none. */
+/** Returns the token of a file, without the line end. @throws ConfigError if it is empty or invalid. */
 export function checkToken(text: string, file: string): string {
   const token = text.trim()
   if (token === '') throw new ConfigError(`Cannot use token ${file}: it is empty`)

@@ -1,9 +1,9 @@
-/** The kubeconfig format: text to entries, and several files to one, as client-go merges them. */
+/** Parses kubeconfigs, and merges several as client-go does. */
 import { ConfigError } from '../core/errors.ts'
 import { Fields } from './fields.ts'
 import { readSimpleYaml } from './simple_yaml.ts'
 
-/** One or more kubeconfig files. Each entry knows the file it came from. */
+/** One or more kubeconfig files. Each entry knows its file. */
 export interface Kubeconfig {
   readonly files: readonly string[]
   readonly currentContext: string | undefined
@@ -12,7 +12,7 @@ export interface Kubeconfig {
   readonly users: ReadonlyMap<string, Fields>
 }
 
-/** @throws ConfigError naming the file and the field; never quoting them, for they may hold secrets. */
+/** @throws ConfigError that names file and field, and never quotes values, which may be secrets. */
 export async function parseKubeconfig(text: string, file: string): Promise<Kubeconfig> {
   const root = new Fields((await parseDocument(text, file)) ?? {}, file, '')
   return {
@@ -24,9 +24,9 @@ export async function parseKubeconfig(text: string, file: string): Promise<Kubec
   }
 }
 
-/** The first file that sets something wins: a whole entry by its name, and the current context. */
+/** Merges files. The first file wins: for a whole entry by its name, and for the current context. */
 export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
-  // A Map keeps the last of equal keys, so the first file goes last.
+  // A Map keeps the last value of a key, so the first file is added last.
   const merge = (pick: (config: Kubeconfig) => ReadonlyMap<string, Fields>): Map<string, Fields> =>
     new Map(configs.toReversed().flatMap((config) => [...pick(config)]))
   return {
@@ -51,15 +51,15 @@ function entries(root: Fields, list: string, item: string): Map<string, Fields> 
 }
 
 /**
- * JSON, and YAML as tools write it, are read without a parser for YAML: that is loaded only for what is unusual. A parser's own
- * error is not kept as the cause: it quotes the lines around the mistake.
+ * Parses JSON and YAML. The full YAML parser is loaded only for unusual YAML. Its error is not kept as the cause,
+ * because it quotes lines of the file.
  */
 async function parseDocument(text: string, file: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
       return JSON.parse(text)
     } catch {
-      // YAML's flow style begins like JSON: what is wrong with it is said by the parser that knows both.
+      // YAML's flow style begins like JSON: the YAML reader below reports the error.
     }
   }
   const read = readSimpleYaml(text)
@@ -72,7 +72,7 @@ async function parseDocument(text: string, file: string): Promise<unknown> {
   }
 }
 
-/** js-yaml, which the built package has in a file of its own. It merges keys ("<<"), as kubectl does. */
+/** Loads js-yaml, a file of its own in the package. It merges keys ("<<"), as kubectl does. */
 async function loadParser(file: string, refusedLine: number): Promise<(text: string) => unknown> {
   try {
     const { CORE_SCHEMA, load, mergeTag } = await import('js-yaml')
@@ -90,6 +90,6 @@ function placeOf(error: unknown): string {
   if (!(error instanceof Error) || !('reason' in error) || typeof error.reason !== 'string') return ''
   const mark = 'mark' in error ? (error.mark as { line?: number; column?: number } | undefined) : undefined
   const place = mark?.line === undefined ? '' : ` at line ${mark.line + 1}, column ${(mark.column ?? 0) + 1}`
-  // What a reason quotes comes from the file.
+  // A quoted part of the reason comes from the file.
   return `: ${error.reason.replace(/"[^"]*"|!<[^>]*>/g, '…')}${place}`
 }

@@ -1,11 +1,11 @@
 /**
- * Where the cluster is, found as controller-runtime finds it: a kubeconfig that was named, the files in `KUBECONFIG`, the
- * pod that this is, `~/.kube/config`. The first that is there decides; what is wrong with it is not papered over by the next.
+ * Finds the cluster as controller-runtime does: a given kubeconfig, the files in `KUBECONFIG`, the pod's service
+ * account, `~/.kube/config`. The first that exists decides; if it is invalid, that is an error.
  *
  * On Deno, beside `--allow-net`: with a kubeconfig that is named, `--allow-read` of it; otherwise
- * `--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME` and `--allow-read` of the file that is used,
- * or of `/var/run/secrets/kubernetes.io/serviceaccount`. Files that a kubeconfig names, and `--allow-run` of its plugin, come
- * on top; `HTTPS_PROXY,NO_PROXY` where a proxy is to be taken from the environment.
+ * `--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME` and `--allow-read` of the file that is
+ * used, or of `/var/run/secrets/kubernetes.io/serviceaccount`. Files that a kubeconfig names, and `--allow-run` of its
+ * plugin, come on top; `HTTPS_PROXY,NO_PROXY` where a proxy is to be taken from the environment.
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing } from '../core/errors.ts'
@@ -18,17 +18,17 @@ import { inCluster } from './in_cluster.ts'
 import { readFailure } from './rotating_file.ts'
 
 export interface LoadOptions {
-  /** A kubeconfig, instead of looking for one. */
+  /** A kubeconfig file. Default: search for one. */
   readonly kubeconfig?: string | undefined
-  /** The context to use. Default: the current one. In a pod without a kubeconfig there are none. */
+  /** The context to use. Default: the current one. A pod without a kubeconfig has no contexts. */
   readonly context?: string | undefined
-  /** Default: the machine this runs on. */
+  /** Default: the machine that this process runs on. */
   readonly environment?: Environment | undefined
-  /** Default: none. */
+  /** Default: no log. */
   readonly log?: Log | undefined
 }
 
-/** A cluster, and where it was found. */
+/** A cluster and its source. */
 export interface LoadedCluster {
   readonly cluster: ClusterConfig
   readonly source: ConfigSource
@@ -39,9 +39,9 @@ export type ConfigSource =
   | { readonly kind: 'in-cluster' }
 
 /**
- * Finds the cluster to work with. Nothing is sent to it yet.
+ * Finds the cluster. Sends nothing to it.
  *
- * @throws ConfigError that says what was looked for, or which file and field is wrong. It never quotes a secret.
+ * @throws ConfigError that says what was searched for, or which file and field is wrong. It never quotes a secret.
  */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedCluster> {
   const { environment = systemEnvironment, log = silentLog, context } = options
@@ -87,7 +87,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedClust
   )
 }
 
-/** Where a cluster was found, for a line in a log. */
+/** Describes the source of a cluster, for a log line. */
 export function describeConfig({ source, cluster }: LoadedCluster): string {
   switch (source.kind) {
     case 'kubeconfig':
@@ -97,7 +97,7 @@ export function describeConfig({ source, cluster }: LoadedCluster): string {
   }
 }
 
-/** Reading kubeconfigs is loaded here: a pod never needs it. */
+/** Loads the code that reads kubeconfigs: a pod never needs it. */
 async function clusterOf(
   configs: readonly KubeconfigText[],
   name: string | undefined,

@@ -1,15 +1,15 @@
 /**
- * The proxy that the environment names, by the rules that Go programs follow. Pure.
+ * The proxy of the environment, by the rules of Go programs. Pure.
  *
  * @see https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
  */
 
-/** Only a refinement: variables that may not be read count as unset. */
+/** Reads a variable. One that Deno does not permit counts as unset. */
 export type ReadVariable = (name: string) => string | undefined
 
 /**
- * The proxy for a server: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless `NO_PROXY` has it. In both cases, upper and
- * lower. Never for loopback, nor for a server that is no URL.
+ * Returns the proxy for a server: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless `NO_PROXY` matches. Names in
+ * upper or lower case. Undefined for loopback, and for a server that is not a URL.
  */
 export function proxyFromEnvironment(server: string, read: ReadVariable): string | undefined {
   if (!URL.canParse(server)) return undefined
@@ -33,8 +33,8 @@ function isExempt(url: URL, list: string): boolean {
 }
 
 /**
- * A rule is `*`, a name with the names below it, an address, or a CIDR; a port may follow a name, an IPv4 address, or an IPv6
- * address in brackets. What is none of these exempts nothing, as in Go.
+ * Tests whether a rule of NO_PROXY matches: `*`, a domain with its subdomains, an address, or a CIDR. A port may follow
+ * a name, an IPv4 address, or an IPv6 address in brackets. Anything else matches nothing, as in Go.
  */
 function matches(rule: string, host: string, address: bigint | undefined, port: string): boolean {
   if (rule === '*') return true
@@ -48,7 +48,7 @@ function matches(rule: string, host: string, address: bigint | undefined, port: 
   return name.startsWith('.') ? host.endsWith(name) : host === name || host.endsWith(`.${name}`)
 }
 
-/** A range has addresses of its own family only. */
+/** A range matches addresses of its own family only. */
 function inCidr(address: bigint, rule: string): boolean {
   const [, base = '', bits = ''] = /^([^/]*)\/(\d{1,3})$/.exec(rule) ?? []
   const network = addressOf(base)
@@ -57,7 +57,7 @@ function inCidr(address: bigint, rule: string): boolean {
   return hostBits >= 0 && address >> BigInt(hostBits) === network >> BigInt(hostBits)
 }
 
-/** An address as a number of 128 bits, IPv4 within ::ffff:0:0/96. Undefined where the text is no address. */
+/** Parses an address to a number of 128 bits, IPv4 as ::ffff:0:0/96. Undefined if the text is not an address. */
 function addressOf(text: string): bigint | undefined {
   if (!text.includes(':')) {
     const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1)
@@ -66,7 +66,7 @@ function addressOf(text: string): bigint | undefined {
   }
   const url = `http://[${text}]`
   if (!URL.canParse(url)) return undefined
-  // Written by the URL: groups without zeros in front, and no IPv4 at the end.
+  // Normalized by URL: groups without leading zeros, no IPv4 part.
   const [head = [], tail] = new URL(url).hostname.slice(1, -1).split('::').map((half) =>
     half.split(':').filter(Boolean)
   )

@@ -1,22 +1,24 @@
-/** A small file that somebody else replaces now and then: a projected token, a CA bundle, a client certificate. */
+/** A small file that is replaced from outside: a projected token, a CA bundle, a client certificate. */
 import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
 import { type Environment, isNotFound } from './environment.ts'
 
-/** The kubelet renews a token when a fifth of its life is left; client-go and client-node look once a minute, too. */
+/**
+ * The kubelet renews a token when a fifth of its lifetime is left. client-go and client-node read once a minute, too.
+ */
 const REREAD_MS = 60_000
 
 export interface RotatingFileOptions {
   readonly environment: Environment
   readonly log: Log
   readonly file: string
-  /** What the file is, for messages: `token`, `certificate-authority`. */
+  /** The file's purpose, for messages: `token`, `certificate-authority`. */
   readonly what: string
-  /** Makes of the text what is wanted, and throws a ConfigError when it is not that. */
+  /** Parses the text. Throws a ConfigError if it is invalid. */
   readonly parse: (text: string) => string
 }
 
-/** Text that is read again about once a minute, when somebody asks for it. */
+/** Text that is read again at most once a minute, at a call of {@link read}. */
 export class RotatingFile {
   readonly #options: RotatingFileOptions
   #last: { readonly text: string; readonly readAt: number } | undefined
@@ -26,7 +28,7 @@ export class RotatingFile {
     this.#options = options
   }
 
-  /** While the file cannot be read, the text that was read last is used on. @throws ConfigError when there is none. */
+  /** Returns the text; the last one while the file cannot be read. @throws ConfigError if there is none. */
   read(): Promise<string> {
     const { clock } = this.#options.environment
     if (this.#last && clock.monotonic() - this.#last.readAt < REREAD_MS) return Promise.resolve(this.#last.text)
@@ -34,7 +36,7 @@ export class RotatingFile {
     return this.#reading
   }
 
-  /** The next {@link read} looks at the file. */
+  /** Makes the next {@link read} read the file. */
   invalidate(): void {
     if (this.#last) this.#last = { ...this.#last, readAt: -Infinity }
   }
@@ -55,7 +57,7 @@ export class RotatingFile {
   }
 }
 
-/** What a file that cannot be read means. ConfigErrors pass through. */
+/** Returns the ConfigError for a file that cannot be read. ConfigErrors pass through. */
 export function readFailure(file: string, what: string, error: unknown): ConfigError {
   if (error instanceof ConfigError) return error
   if (isNotFound(error)) return new ConfigError(`Cannot read ${what} ${file}: there is no such file`, { cause: error })

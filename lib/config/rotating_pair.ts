@@ -1,9 +1,9 @@
-/** A client certificate and its key in files that are replaced one after the other. */
+/** A client certificate and its key, in files that are replaced one after the other. */
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import { isPair } from '../runtime/net/key_pair.ts'
 
-/** A value that may change, and how to have it looked at again. */
+/** A value that may change. */
 export interface Source<T> {
   read(): Promise<T>
   invalidate(): void
@@ -19,20 +19,20 @@ export interface RotatingPairOptions {
   readonly key: Source<string>
   readonly clock: Clock
   readonly log: Log
-  /** Where the pair is named, for the log. */
+  /** The place in the kubeconfig, for the log. */
   readonly at: string
 }
 
-/** How long a pair that does not fit is believed: the other half is written soon. */
+/** How long a mismatched pair is cached: the other file follows soon. */
 const TORN_MS = 1000
-/** How often a pair that still does not fit is reported. */
+/** How often a mismatched pair is reported. */
 const WARN_MS = 60_000
 
 export class RotatingPair implements Source<Pair> {
   readonly #options: RotatingPairOptions
-  /** What was returned last. */
+  /** The last returned pair. */
   #last: Pair | undefined
-  /** The last that fitted. */
+  /** The last matching pair. */
   #good: Pair | undefined
   #tornUntilMs = -Infinity
   #warnAtMs = -Infinity
@@ -41,13 +41,14 @@ export class RotatingPair implements Source<Pair> {
     this.#options = options
   }
 
-  /** While the two do not belong together, returns the last two that did; without any, what the files have, for TLS to refuse. */
+  /** Returns the pair. While certificate and key do not match, returns the last matching pair; without one, the files' content,
+   * which TLS refuses. */
   async read(): Promise<Pair> {
     if (this.#last && this.#options.clock.monotonic() < this.#tornUntilMs) return this.#last
     let pair = await this.#readBoth()
     if (this.#good && isSame(pair, this.#good)) return (this.#last = this.#good)
     if (!fits(pair)) {
-      // Most often the other half was written meanwhile.
+      // Most often the other file was written meanwhile.
       this.invalidate()
       pair = await this.#readBoth()
     }
@@ -57,7 +58,7 @@ export class RotatingPair implements Source<Pair> {
     return (this.#last = this.#good ?? pair)
   }
 
-  /** The next {@link read} looks at the files. */
+  /** Makes the next {@link read} read the files. */
   invalidate(): void {
     this.#tornUntilMs = -Infinity
     this.#options.cert.invalidate()
@@ -83,11 +84,11 @@ function isSame(a: Pair, b: Pair): boolean {
   return a.cert === b.cert && a.key === b.key
 }
 
-/** What cannot be read, as a file that is half written, is no pair either. */
+/** Tests whether certificate and key match. Unreadable ones, such as a half-written file, do not. */
 function fits({ cert, key }: Pair): boolean {
   try {
     return isPair(cert, key)
   } catch {
-    return false // TLS says what is wrong with it, if it stays so
+    return false // TLS reports the error if it stays
   }
 }

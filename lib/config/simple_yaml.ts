@@ -1,12 +1,12 @@
 /**
- * The YAML that kubeconfigs are written in, by tools and by hand, so that no parser is needed: block and flow mappings and lists,
- * scalars in all styles, comments, one document. Anything else (anchors, tags, tabs, a key that is there twice …) is refused
- * rather than guessed at: an answer is always that of js-yaml, which is stricter about the indentation of flow collections alone.
+ * Reads the YAML of kubeconfigs without a full parser: block and flow mappings and lists, scalars in all styles,
+ * comments, one document. Refuses anything else (anchors, tags, tabs, duplicate keys …) instead of guessing. The result
+ * always equals js-yaml's, which is stricter only about the indentation of flow collections.
  */
 import { readFlow } from './yaml_flow.ts'
 import { isComment, type Lines, readKey, readScalar, refuse, REFUSED } from './yaml_scalars.ts'
 
-/** The document in a text, undefined for an empty one; or the number of the line that is not surely read as a full parser reads it. */
+/** Returns the document, undefined for an empty one; or the number of the line that needs a full parser. */
 export function readSimpleYaml(text: string): { readonly document: unknown } | { readonly refusedLine: number } {
   const clean = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
   const lines: Lines = { all: clean.split('\n'), at: 0 }
@@ -21,7 +21,7 @@ export function readSimpleYaml(text: string): { readonly document: unknown } | {
     if (indent === -1) return { document: undefined }
     const content = lines.all[lines.at]!.slice(indent)
     const document = /^[{[]/.test(content) ? readFlow(lines, content) : readBlock(lines)
-    // A line that no open block has the indentation of is left over.
+    // A line whose indentation matches no open block remains.
     return nextIndent(lines) === -1 ? { document } : refuse()
   } catch (error) {
     if (error === REFUSED) return { refusedLine: lines.at + 1 }
@@ -29,13 +29,13 @@ export function readSimpleYaml(text: string): { readonly document: unknown } | {
   }
 }
 
-/** Tabs, the line ends that only JavaScript knows, and what YAML calls not printable. */
+/** Tabs, line ends of JavaScript alone, and characters that YAML calls not printable. */
 const UNUSUAL = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u
 
-/** Deeper than any kubeconfig, and not as deep as js-yaml goes. */
+/** Deeper than any kubeconfig, and less deep than js-yaml's limit. */
 const LARGEST_INDENT = 40
 
-/** Goes on to the next line that says something. Answers its indentation, or -1 at the end. */
+/** Moves to the next line with content. Returns its indentation, or -1 at the end. */
 function nextIndent(lines: Lines): number {
   for (; lines.at < lines.all.length; lines.at++) {
     const indent = lines.all[lines.at]!.search(/[^ ]/)
@@ -44,7 +44,7 @@ function nextIndent(lines: Lines): number {
   return -1
 }
 
-/** The list or mapping that begins at the current line. */
+/** Reads the list or mapping that begins at the current line. */
 function readBlock(lines: Lines): unknown {
   const indent = nextIndent(lines)
   if (indent > LARGEST_INDENT) refuse()
@@ -61,7 +61,7 @@ function readList(lines: Lines, indent: number): unknown[] {
     const rest = lines.all[lines.at]!.slice(indent + 1)
     const content = rest.replace(/^ +/, '')
     if (/^- /.test(content) || readKey(content)) {
-      // "- name: a" is a mapping as if its first key stood on a line of its own.
+      // "- name: a" is read as if the first key were on a line of its own.
       lines.all[lines.at] = ' '.repeat(indent + 1) + rest
       items.push(readBlock(lines))
     } else items.push(readNode(lines, indent, content, indent + 1))
@@ -79,12 +79,15 @@ function readMapping(lines: Lines, indent: number): unknown {
   return Object.fromEntries(entries)
 }
 
-/** What is behind a key's colon or an item's dash, on the current line or below, where a list has `listIndent` or more. */
+/**
+ * Reads the value after a key's colon or an item's dash, on this line or below. A list needs an indentation of
+ * `listIndent`.
+ */
 function readNode(lines: Lines, indent: number, content: string, listIndent: number): unknown {
   if (!isComment(content)) return readInline(lines, indent, content)
   lines.at++
   const below = nextIndent(lines)
-  // A mapping's list may stand at the indentation of its keys.
+  // A list in a mapping may have the indentation of the keys.
   if (below < listIndent || (below === indent && !startsItem(lines, indent))) return null
   const next = lines.all[lines.at]!.slice(below)
   return startsItem(lines, below) || readKey(next) ? readBlock(lines) : readInline(lines, indent, next)

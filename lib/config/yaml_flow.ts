@@ -1,14 +1,14 @@
-/** Flow collections of `simple_yaml.ts`: `{ token: x }` and `[a, b]`, on one line or several, whose indentation says nothing. */
+/** Flow collections for `simple_yaml.ts`: `{ token: x }` and `[a, b]`, on one or several lines of any indentation. */
 import { type Lines, refuse, resolve, unquote } from './yaml_scalars.ts'
 
-/** Deeper than any kubeconfig, and not as deep as js-yaml goes. */
+/** Deeper than any kubeconfig, and less deep than js-yaml's limit. */
 const LARGEST_DEPTH = 40
 
 const SPACE = /(?:[ \n]|(?<=[ \n])#.*)*/y
 const QUOTED = /"(?:[^"\\]|\\[^])*"|'(?:[^']|'')*'/y
 const PLAIN = /(?:[^ \n,[\]{}#&*!|>'"%@`:?-]|-(?![ \n,[\]{}]))(?: *(?:[^ \n,[\]{}:#]|:(?![ \n,[\]{}])|(?<! )#))*/y
 
-/** The collection that begins with `first`, on the current line. */
+/** Reads the collection that begins with `first`, on the current line. */
 export function readFlow(lines: Lines, first: string): unknown {
   const source = [first, ...lines.all.slice(lines.at + 1), ''].join('\n')
   const firstLine = lines.at
@@ -22,7 +22,7 @@ export function readFlow(lines: Lines, first: string): unknown {
     return found
   }
   const fail = (): never => {
-    // What is never closed is wrong where it begins.
+    // A collection that is never closed is reported where it begins.
     if (at === source.length) lines.at = firstLine
     return refuse()
   }
@@ -30,7 +30,7 @@ export function readFlow(lines: Lines, first: string): unknown {
     const quoted = take(QUOTED)
     return quoted === undefined ? resolve(take(PLAIN) ?? fail()) : unquote(quoted)
   }
-  /** What is between commas, up to the end of a collection. */
+  /** Reads the items between commas, up to the end of a collection. */
   const readItems = (closing: RegExp, depth: number, readItem: () => void): void => {
     if (depth > LARGEST_DEPTH) refuse()
     for (take(SPACE); !take(closing); take(SPACE)) {
@@ -58,7 +58,7 @@ export function readFlow(lines: Lines, first: string): unknown {
     return Object.fromEntries(entries)
   }
   const value = readNode(1)
-  // A document does not end within.
+  // A document never ends inside a collection.
   if (!take(/(?: +#.*| *)\n/y) || /\n(?:---|\.\.\.)/.test(source.slice(0, at))) refuse()
   return value
 }

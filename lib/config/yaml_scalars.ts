@@ -1,24 +1,24 @@
-/** Keys and scalars of `simple_yaml.ts`. */
+/** Keys and scalars for `simple_yaml.ts`. */
 
-/** A text's lines and the one to read next. A reader that answers has gone on to the line behind what it read. */
+/** The lines of a text and the next one to read. A reader moves behind what it has read. */
 export interface Lines {
   readonly all: string[]
   at: number
 }
 
-/** Thrown where the current line is not surely read as a full parser reads it. */
+/** Thrown if the current line needs a full parser. */
 export const REFUSED = {}
 
 export function refuse(): never {
   throw REFUSED
 }
 
-/** Nothing, or a comment. */
+/** Tests for an empty rest or a comment. */
 export function isComment(rest: string): boolean {
   return /^(?:#|$)/.test(rest)
 }
 
-/** The key that a line begins with, and what is behind its colon. */
+/** Splits a line into its key and the text after the colon. */
 export function readKey(line: string): { readonly key: string; readonly rest: string } | undefined {
   const [, written, rest = ''] = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w/][\w./-]*) *:(?: +(.*)|$)/.exec(line) ?? []
   return written === undefined
@@ -26,13 +26,13 @@ export function readKey(line: string): { readonly key: string; readonly rest: st
     : { key: /^["']/.test(written) ? unquote(written) : String(resolve(written)), rest }
 }
 
-/** The value that begins with `first`, on the current line, in a block with this indentation. */
+/** Reads the value that begins with `first`, on the current line, in a block of this indentation. */
 export function readScalar(lines: Lines, indent: number, first: string): unknown {
   if (/^["']/.test(first)) return readQuoted(lines, indent, first)
   return /^[|>]/.test(first) ? readTextBlock(lines, indent, first) : readPlain(lines, indent, first)
 }
 
-/** Single or double quotes, over several lines too: a line break is a space, and what is more than one is one less. */
+/** Reads a quoted scalar, also of several lines: a line break is a space, n > 1 of them are n - 1 line breaks. */
 function readQuoted(lines: Lines, indent: number, first: string): string {
   let end = lines.at + 1
   while (end < lines.all.length && isContinuation(lines.all[end]!, indent)) end++
@@ -48,7 +48,7 @@ function isContinuation(line: string, indent: number): boolean {
   return line.search(/[^ ]|$/) > indent || /^ *$/.test(line)
 }
 
-/** A text without its quotes. */
+/** Returns the text without its quotes. */
 export function unquote(written: string): string {
   return written.slice(1, -1).replace(written.startsWith('"') ? DOUBLE : SINGLE, (part) => {
     if (part === "''") return "'"
@@ -78,8 +78,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * A block of text after "|", or after ">", where lines that begin alike are one. Behind that are the width of its indentation,
- * if that is said, and "-" where its end has no line break.
+ * Reads a block scalar after "|" or ">" (which folds lines of equal indentation). An indentation width and "-" (no
+ * final line break) may follow.
  */
 function readTextBlock(lines: Lines, indent: number, header: string): string {
   const [whole, style, width, strip] = /^([|>])([1-9]?)(-?)(?: +#.*| *)$/.exec(header) ?? []
@@ -87,19 +87,19 @@ function readTextBlock(lines: Lines, indent: number, header: string): string {
   const from = ++lines.at
   while (lines.at < lines.all.length && /^ *$/.test(lines.all[lines.at]!)) lines.at++
   const start = width ? indent + Number(width) : (lines.all[lines.at] ?? '').search(/[^ ]|$/)
-  // Without content, or with more space before it than in it, it is unclear how far in it is.
+  // Without content, or with a deeper empty line before it, the indentation is unclear.
   if (start <= indent || lines.all.slice(from, lines.at).some((line) => line.length > start)) refuse()
   while (lines.at < lines.all.length && isContinuation(lines.all[lines.at]!, start - 1)) lines.at++
   const text = lines.all.slice(from, lines.at).map((line) => line.slice(start)).join('\n').replace(/\n+$/, '')
   if (text === '') refuse()
-  // What is indented further keeps its lines.
+  // Deeper lines keep their line breaks.
   const folded = style === '>'
     ? text.replace(/(?<=^[^ \n].*)\n(\n*)(?=[^ \n])/gm, (_, more: string) => more || ' ')
     : text
   return folded + (strip ? '' : '\n')
 }
 
-/** A scalar without quotes; further lines that are deeper than the block belong to it. */
+/** Reads a plain scalar. Further lines that are deeper than the block belong to it. */
 function readPlain(lines: Lines, indent: number, first: string): unknown {
   if (/^(?:-(?: |$)|[?:,[\]{}&*!|>%@`])/.test(first)) refuse()
   let text = first.replace(/(?: +#.*| +)$/, '')
@@ -109,13 +109,13 @@ function readPlain(lines: Lines, indent: number, first: string): unknown {
     if (/^ *(?:#|$)/.test(line) || !isContinuation(line, indent)) break
     text += ` ${line.replace(/^ +| +$/g, '')}`
   }
-  // What looks like a key, or a comment within, is for a parser to judge.
+  // A possible key or comment inside needs a full parser.
   const value = /:(?: |$)| #/.test(text) ? refuse() : resolve(text)
   lines.at = next
   return value
 }
 
-/** What a scalar without quotes stands for, by YAML 1.2's core schema. */
+/** Returns the value of a plain scalar by YAML 1.2's core schema. */
 export function resolve(text: string): unknown {
   if (/^(?:~|null|Null|NULL)$/.test(text)) return null
   if (/^(?:true|True|TRUE)$/.test(text)) return true
