@@ -7,7 +7,7 @@
  * What this holds up: a leader believes in itself until `renewDeadlineMs` after it sent its last successful write; others see
  * that write no earlier than it was sent, and wait `durationMs` from then. So no two believe at once, as long as nobody else
  * writes the Lease and no clock runs faster than another by more than the ratio of the two. What it does not hold up by
- * itself is in term_fence.ts.
+ * itself is in lease_fence.ts.
  */
 import { jsonEqual } from '../core/equal.ts'
 import { microTime } from '../core/micro_time.ts'

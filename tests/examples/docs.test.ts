@@ -1,6 +1,6 @@
 /** What README and docs show does what they say: each TypeScript block is run, on APIs in memory. */
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -94,6 +94,20 @@ test('a link leads to a page that is there, and every page is reached from the R
   }
   visit('README.md')
   assert.deepEqual(PAGES.filter((page) => !seen.has(page)), [])
+})
+
+test('files and folders of lib that the docs name are there', () => {
+  const rooms = readdirSync(join(ROOT, 'lib'))
+  const names = new RegExp(`(?<![\\w/])(?:${rooms.join('|')})/[a-z][a-z_/]*[a-z]`, 'g')
+  let found = 0
+  for (const page of PAGES) {
+    for (const [name] of pageText(page).matchAll(names)) {
+      found++
+      const path = join(ROOT, 'lib', name)
+      assert.ok(existsSync(`${path}.ts`) || existsSync(path), `${page} names ${name}`)
+    }
+  }
+  assert.ok(found >= 10, `only ${found} names were found`)
 })
 
 test('the README has at most 900 words', () => {
