@@ -1,4 +1,4 @@
-/** What every verb works with: the store, the kinds, time and chance. */
+/** The context of every verb: store, kinds, clock and randomness. */
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { ApiObject } from './json.ts'
@@ -14,9 +14,9 @@ export interface Backend {
   readonly clock: Clock
   readonly log: Log
   readonly random: () => number
-  /** What a request without `fieldValidation` asks for. */
+  /** The mode of requests without a `fieldValidation` parameter. */
   readonly fieldValidation: FieldValidation
-  /** Called after a write went in, whatever it was: kinds come and go with their definitions, namespaces empty. */
+  /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
 }
 
@@ -26,44 +26,44 @@ export function nowIso(backend: Backend): string {
   return instant(backend.clock.now())
 }
 
-/** The key of an object of a request. */
+/** Returns the store key of an object: `namespace/name`, or `name` for cluster-scoped kinds. */
 export function storeKey(kind: Kind, namespace: string, name: string): string {
   return kind.namespaced ? `${namespace}/${name}` : name
 }
 
-/** An object as stored, in the form of `kind`'s version. */
-export function present(kind: Kind, stored: ApiObject): ApiObject {
+/** Converts a stored object to `kind`'s version. */
+export function fromStored(kind: Kind, stored: ApiObject): ApiObject {
   if (kind.rules.fromStored) return kind.rules.fromStored(stored)
   const apiVersion = apiVersionOf(kind)
   return stored.apiVersion === apiVersion ? stored : { ...stored, apiVersion }
 }
 
-/** An object of `kind`'s version, in the form that is stored. */
+/** Converts an object of `kind`'s version to its storage version. */
 export function toStored(kind: Kind, object: ApiObject): ApiObject {
   if (kind.rules.toStored) return kind.rules.toStored(object)
   return object.apiVersion === kind.storage.apiVersion ? object : { ...object, apiVersion: kind.storage.apiVersion }
 }
 
-/** The object of a request in the form of its version. Throws 404. */
+/** Returns the requested object in the requested version. Throws 404 if it does not exist. */
 export function readObject(backend: Backend, kind: Kind, route: ResourceRoute): ApiObject {
   const stored = backend.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
   if (!stored) throw notFound(kind, route.name)
-  return present(kind, stored)
+  return fromStored(kind, stored)
 }
 
-/** Puts an object in. Returns it as stored, in the form of its version. */
-export function commit(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
+/** Stores an object. Returns the stored object in `kind`'s version. */
+export function putObject(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
   const stored = backend.store.put(
     kind.storage.id,
     storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!),
     toStored(kind, object),
   )
   backend.afterWrite(kind, stored, 'put')
-  return present(kind, stored)
+  return fromStored(kind, stored)
 }
 
-/** Takes an object out. `last` is what a watcher sees last. */
-export function uncommit(backend: Backend, kind: Kind, object: ApiObject, last?: ApiObject): void {
+/** Removes an object. `last` is the final state that watchers receive. */
+export function removeObject(backend: Backend, kind: Kind, object: ApiObject, last?: ApiObject): void {
   const key = storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!)
   const stored = backend.store.remove(kind.storage.id, key, last && toStored(kind, last))
   backend.afterWrite(kind, stored, 'removed')

@@ -1,10 +1,10 @@
-/** JSON values and API objects as the server handles them: plain data, copied before it is changed. */
+/** JSON values and API objects, which are copied before any change. */
 import { cloneJson, setField } from '../core/clone.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
 export type JsonObject = { [field: string]: Json | undefined }
 
-/** The metadata of an object. Only what the server itself reads is named. */
+/** Object metadata. Names only the fields that the server reads. */
 export type Meta = JsonObject & {
   name?: string
   generateName?: string
@@ -33,44 +33,44 @@ export type ManagedFieldsEntry = {
   subresource?: string
 }
 
-/** An object of some kind. What the store holds is never changed in place. */
+/** An object of any kind. Stored objects are never changed in place. */
 export type ApiObject = JsonObject & { apiVersion: string; kind: string; metadata: Meta }
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A deep copy. */
+/** Returns a deep copy. */
 export const clone: <T extends Json | undefined>(value: T) => T = cloneJson
 
-/** Sets a field, whatever its name. */
+/** Sets a field; safe for every name, also `__proto__`. */
 export const put: (object: JsonObject, key: string, value: Json | undefined) => void = setField
 
-/** The own field of an object, if there is one. */
+/** Returns an own field of an object, or undefined. */
 export function field(value: Json | undefined, key: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** The value at a path of fields; undefined when any of them is missing. */
+/** Returns the value at a path of fields; undefined if any of them is missing. */
 export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
-  let here = value
-  for (const key of path) here = field(here, key)
-  return here
+  let current = value
+  for (const key of path) current = field(current, key)
+  return current
 }
 
-/** Sets the value at a path of fields, making the objects on the way. */
+/** Sets the value at a path of fields, creates missing objects on the way; undefined deletes the field. */
 export function putAt(object: JsonObject, path: readonly string[], value: Json | undefined): void {
-  let here = object
+  let current = object
   for (const key of path.slice(0, -1)) {
-    const next = field(here, key)
-    if (isObject(next)) here = next
+    const next = field(current, key)
+    if (isObject(next)) current = next
     else {
-      const made: JsonObject = {}
-      put(here, key, made)
-      here = made
+      const created: JsonObject = {}
+      put(current, key, created)
+      current = created
     }
   }
   const last = path[path.length - 1]!
-  if (value === undefined) delete here[last]
-  else put(here, last, value)
+  if (value === undefined) delete current[last]
+  else put(current, last, value)
 }

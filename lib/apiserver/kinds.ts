@@ -1,4 +1,4 @@
-/** What the server knows about a kind that it serves, and how kinds are found by their URLs. */
+/** Describes the served kinds and finds them by URL. */
 import type { ApiObject } from './json.ts'
 import type { NameRule } from './storage/names.ts'
 import type { Schema } from './schema/schema.ts'
@@ -18,20 +18,20 @@ export interface Kind {
   readonly categories: readonly string[]
   readonly namespaced: boolean
   readonly schema: Schema
-  /** The name of the schema's definition in OpenAPI documents: `apps.v1.Deployment`, or made from the group for custom kinds. */
+  /** The schema's name in OpenAPI documents, such as `apps.v1.Deployment`; for custom kinds, built from the group. */
   readonly definition: string
-  /** Whether /status exists: then it alone writes `status`, and the main resource writes everything else. */
+  /** Whether /status exists. If so, only /status writes `status`, and the main resource writes the rest. */
   readonly status: boolean
   readonly scale: ScalePaths | undefined
-  /** Made by a CustomResourceDefinition. */
+  /** Whether a CustomResourceDefinition defines the kind. */
   readonly custom: boolean
-  /** Where objects are kept: versions of a kind share it. */
+  /** Shared by all versions of a kind. */
   readonly storage: Storage
   readonly rules: Rules
   readonly columns: readonly Column[] | undefined
 }
 
-/** Where the objects of a kind are kept, whatever version they are served at. */
+/** Where the objects of a kind are stored, for all its served versions. */
 export interface Storage {
   /** `plural.group`, or `plural`. */
   readonly id: string
@@ -39,45 +39,45 @@ export interface Storage {
   readonly kind: string
 }
 
-/** Where /scale finds its numbers. */
+/** The fields that /scale reads and writes. */
 export interface ScalePaths {
   readonly specReplicas: readonly string[]
   readonly statusReplicas: readonly string[]
-  /** A path to a label selector, or to its text (custom kinds). */
+  /** Path of a label selector object, or of its text form (custom kinds). */
   readonly selector: readonly string[] | undefined
 }
 
-/** How a kind differs from the ordinary. */
+/** The behaviour of a kind that differs between kinds. */
 export interface Rules {
   readonly nameRule: NameRule
-  /** Whether `metadata.generation` counts changes of what is neither metadata nor status. */
+  /** Whether `metadata.generation` counts changes outside metadata and status. */
   readonly generation: boolean
-  /** A PUT of an object that does not exist makes it. */
+  /** Whether PUT creates a missing object. */
   readonly createOnUpdate: boolean
-  /** A PUT without a resourceVersion overwrites. */
+  /** Whether PUT without a resourceVersion overwrites the object. */
   readonly unconditionalUpdate: boolean
-  /** A write to /status does not change labels either. */
+  /** Whether /status leaves labels unchanged. */
   readonly statusKeepsLabels?: boolean
-  /** Fills in what the object leaves out, in place. */
+  /** Sets the default values, in place. */
   readonly defaults?: (object: ApiObject) => void
-  /** Decides fields that the client has no say in, in place. */
+  /** Sets the fields that only the server controls, in place. */
   readonly prepareCreate?: (object: ApiObject, context: PrepareContext) => void
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => void
   readonly prepareStatus?: (object: ApiObject, old: ApiObject) => void
   readonly validate?: (object: ApiObject, old: ApiObject | undefined) => readonly Cause[]
   readonly validateStatus?: (object: ApiObject, old: ApiObject) => readonly Cause[]
-  /** Marks an object whose deletion begins, in place, for what must be done before it goes. */
+  /** Marks an object at the start of its deletion, in place, so that it stays until its contents are deleted. */
   readonly beginDelete?: (object: ApiObject, nowIso: string) => void
-  /** The seconds a deletion waits for, by the object and the request; 0 is at once. */
+  /** Returns the grace period of a deletion in seconds; 0 deletes at once. */
   readonly gracePeriod?: (object: ApiObject, requested: number | undefined) => number
-  /** The fields beside metadata.name and metadata.namespace that a field selector may name. */
+  /** Returns the fields for field selectors, in addition to metadata.name and metadata.namespace. */
   readonly fields?: (object: ApiObject) => Readonly<Record<string, string>>
-  /** Between this version's form and the stored one, for kinds whose versions differ in more than their name. */
+  /** Convert to and from the storage version, for kinds whose versions differ in more than apiVersion. */
   readonly toStored?: (object: ApiObject) => ApiObject
   readonly fromStored?: (object: ApiObject) => ApiObject
 }
 
-/** What prepareCreate may draw on. */
+/** The inputs of prepareCreate. */
 export interface PrepareContext {
   random(): number
   nowIso(): string
@@ -87,7 +87,7 @@ export function apiVersionOf({ group, version }: { readonly group: string; reado
   return group ? `${group}/${version}` : version
 }
 
-/** The kinds that are served, by URL. */
+/** The served kinds by URL. */
 export class Kinds {
   readonly #byResource = new Map<string, Kind>()
 
@@ -107,12 +107,12 @@ export class Kinds {
     return [...this.#byResource.values()]
   }
 
-  /** The kinds of a group and version; empty when there is no such group or version. */
+  /** Returns the kinds of a group and version; empty if it is not served. */
   of(group: string, version: string): readonly Kind[] {
     return this.all().filter((kind) => kind.group === group && kind.version === version)
   }
 
-  /** The kinds at their storage version, once for each storage. */
+  /** Returns one kind per storage, at the storage version if it is served. */
   stored(): readonly Kind[] {
     const byStorage = new Map<string, Kind>()
     for (const kind of this.all()) {

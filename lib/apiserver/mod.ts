@@ -1,4 +1,4 @@
-/** A Kubernetes API in one process, for development and tests. */
+/** Exports the embedded Kubernetes API, for development and tests. */
 export { ApiServer, type ApiServerOptions, type SavedState } from './server.ts'
 export { serve, type ServedApi, type ServeOptions } from './http/serve.ts'
 export type { FieldValidation } from './backend.ts'

@@ -1,26 +1,21 @@
-/**
- * The embedded Kubernetes API server: a function from request to response over a store in memory.
- *
- * A request is carried out whole, synchronously, when it is sent, so that requests never interleave; only its answer
- * is a promise. Nothing runs by itself but the clock's timers for bookmarks and the end of watches.
- */
+/** The embedded Kubernetes API server: answers requests from an in-memory store. */
 import { type Clock, systemClock } from '../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import type { Backend, FieldValidation } from './backend.ts'
 import { builtinKinds } from './builtin/kinds.ts'
-import { finishDefinition, followDefinition, forgetDefinition } from './crd/establish.ts'
+import { applyDefinition, finalizeDefinition, removeKinds } from './crd/establish.ts'
 import { dispatch } from './http/dispatch.ts'
 import type { ApiObject } from './json.ts'
 import { type Kind, Kinds } from './kinds.ts'
-import { createSystemNamespaces, emptyNamespace, finishNamespace, isNamespaceKind } from './storage/namespaces.ts'
+import { createSystemNamespaces, deleteContents, finalizeIfEmpty, isNamespaceKind } from './storage/namespaces.ts'
 import { answerError } from './http/respond.ts'
 import { readCall } from './http/routes.ts'
 import { internal, StatusError } from './http/status.ts'
 import { type SavedStore, Store } from './storage/store.ts'
 import { Watches } from './verbs/watch.ts'
 
-/** The state of a server as JSON: objects, uids, and the version that the next write comes after. */
+/** The state of a server as JSON: the objects and the current resource version. */
 export interface SavedState {
   readonly format: 'kubeloop-apiserver/1'
   readonly store: SavedStore
@@ -29,13 +24,13 @@ export interface SavedState {
 export interface ApiServerOptions {
   /** Default: the real clock. */
   readonly clock?: Clock
-  /** What {@link ApiServer.save} gave. Default: an empty cluster with its four namespaces. */
+  /** The result of {@link ApiServer.save} to restore. Default: an empty cluster with its four system namespaces. */
   readonly state?: SavedState
-  /** Where failures of the server itself are written. Default: nowhere. */
+  /** Receives internal failures of the server. Default: no log. */
   readonly log?: Log
-  /** Uids and generated names come from here: numbers from 0 up to 1. Default: Math.random. */
+  /** Source of uids and generated names: returns numbers in [0, 1). Default: Math.random. */
   readonly random?: () => number
-  /** What a request means that says nothing of `fieldValidation`. Default: `Warn`, as on a real server. */
+  /** The mode of requests without a `fieldValidation` parameter. Default: `Warn`, as on a real server. */
   readonly fieldValidation?: FieldValidation
 }
 
@@ -43,6 +38,9 @@ const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
 
 /**
  * A Kubernetes API in memory.
+ *
+ * Each request runs to its end synchronously when it is sent, so requests never interleave; only the response is a
+ * promise. The only background work is the clock's timers for bookmarks and watch timeouts.
  *
  * @example
  * ```ts
@@ -53,7 +51,7 @@ const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
  * ```
  */
 export class ApiServer {
-  /** Answers a request, as the network would. No credentials are asked for. */
+  /** Answers a request. No credentials are required. */
   readonly handle: Transport
   readonly #backend: Backend
   readonly #store = new Store()
@@ -79,22 +77,22 @@ export class ApiServer {
     this.handle = async (request) => this.#handle(request)
   }
 
-  /** The state, to go on from later. */
+  /** Returns a copy of the state, for the `state` option of a new server. */
   save(): SavedState {
     return structuredClone({ format: 'kubeloop-apiserver/1', store: this.#store.save() })
   }
 
-  /** Forgets the past, as etcd's compaction and a restart would together: watches and pages from before now get 410. */
+  /** Drops the history, like an etcd compaction with a restart: older watches and continue tokens get 410. */
   compact(): void {
     this.#store.compact()
   }
 
-  /** Ends every open watch, as a server that goes away does. Their readers may come back at once. */
+  /** Ends every open watch, as a server shutdown does. Clients may reconnect at once. */
   closeWatches(): void {
     this.#watches.endAll()
   }
 
-  /** The number of open watches. */
+  /** Returns the number of open watches. */
   get watches(): number {
     return this.#watches.size
   }
@@ -107,34 +105,39 @@ export class ApiServer {
       return dispatch(this.#backend, this.#watches, call)
     } catch (error) {
       if (error instanceof StatusError) return answerError(error, call.warnings)
-      this.#log.error('a request failed within the API server', { method: request.method, path: request.path, error })
+      this.#log.error('The API server failed to handle a request', {
+        method: request.method,
+        path: request.path,
+        error,
+      })
       return answerError(internal(error instanceof Error ? error.message : String(error)), call.warnings)
     }
   }
 
-  /** What the controllers do that a real API server has within it, and the namespace controller. */
+  /** Runs the controllers that are built into a real API server, and the namespace controller. */
   #afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void {
     const backend = this.#backend
     if (kind.storage.id === CRDS) {
-      if (type === 'put') followDefinition(backend, object)
-      else forgetDefinition(backend, object)
+      if (type === 'put') applyDefinition(backend, object)
+      else removeKinds(backend, object)
     }
     if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) {
-      emptyNamespace(backend, object.metadata.name!)
+      deleteContents(backend, object.metadata.name!)
     }
     if (type === 'removed') {
-      if (kind.custom) finishDefinition(backend, kind.storage.id)
-      if (kind.namespaced) finishNamespace(backend, object.metadata.namespace!)
+      if (kind.custom) finalizeDefinition(backend, kind.storage.id)
+      if (kind.namespaced) finalizeIfEmpty(backend, object.metadata.namespace!)
     }
   }
 
   #restore(state: SavedState): void {
     if (state.format !== 'kubeloop-apiserver/1') {
       throw new TypeError(
-        `Cannot restore the API server: its state is of format "${String(state.format)}", not "kubeloop-apiserver/1"`,
+        `Cannot restore the API server: the format of the saved state is "${String(state.format)}", ` +
+          'expected "kubeloop-apiserver/1"; start without a saved state',
       )
     }
     this.#store.restore(structuredClone(state.store))
-    for (const crd of this.#store.list(CRDS, '')) followDefinition(this.#backend, crd)
+    for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#backend, crd)
   }
 }

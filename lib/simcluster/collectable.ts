@@ -1,29 +1,29 @@
 /**
- * What the garbage collector does with an object, decided from the object and what is known of its owners and dependents.
+ * Decides what the garbage collector does with an object, from its owners and dependents.
  *
  * @see https://kubernetes.io/docs/concepts/architecture/garbage-collection/
  */
 import type { KubeObject } from 'kubeloop'
 import type { OwnerReference } from '../core/objects.ts'
 
-/** How an owner stands: it exists, is gone, or waits for its dependents to go first. */
+/** The state of an owner: it exists, does not exist, or waits for the deletion of its dependents. */
 export type OwnerState = 'present' | 'absent' | 'waiting'
 
 export type Plan =
   | { readonly do: 'nothing' }
-  /** Delete it, its own dependents first if `foreground`. */
+  /** Delete the object; if `foreground`, its dependents first. */
   | { readonly do: 'delete'; readonly foreground: boolean }
-  /** Owners that are gone or going leave the references of an object that has another one. */
+  /** Remove references to owners that are absent or waiting, because another owner is present. */
   | { readonly do: 'forgetOwners'; readonly uids: readonly string[] }
-  /** It waited long enough: this finalizer goes. */
+  /** Remove this finalizer: no dependent blocks the deletion any more. */
   | { readonly do: 'finish'; readonly finalizer: string }
-  /** It goes without its dependents: they lose the reference, then this finalizer goes. */
+  /** Remove the owner reference from all dependents, then remove the orphan finalizer. */
   | { readonly do: 'orphan' }
 
 export const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
 
-/** `blocking`: how many dependents with blockOwnerDeletion there still are. */
+/** Returns the next step. `blocking` is the number of remaining dependents with blockOwnerDeletion. */
 export function plan(object: KubeObject, ownerStates: readonly OwnerState[], blocking: number): Plan {
   const { deletionTimestamp, finalizers = [], ownerReferences = [] } = object.metadata
   if (deletionTimestamp) {
@@ -35,11 +35,11 @@ export function plan(object: KubeObject, ownerStates: readonly OwnerState[], blo
   const states = ownerReferences.map((_, i): OwnerState => ownerStates[i] ?? 'present')
   const gone = ownerReferences.filter((_, i) => states[i] !== 'present').map(({ uid }) => uid)
   if (states.includes('present')) return gone.length > 0 ? { do: 'forgetOwners', uids: gone } : { do: 'nothing' }
-  // Only owners that are gone or wait for it are left.
+  // All owners are absent or waiting.
   return { do: 'delete', foreground: states.includes('waiting') }
 }
 
-/** Whether an owner that waits in the foreground waits for this reference. */
+/** Returns the state of the owner that a reference names. It waits only for references with blockOwnerDeletion. */
 export function stateOfOwner(owner: KubeObject | undefined, reference: OwnerReference): OwnerState {
   if (!owner || owner.metadata.uid !== reference.uid) return 'absent'
   const waits = owner.metadata.deletionTimestamp !== undefined && owner.metadata.finalizers?.includes(FOREGROUND)

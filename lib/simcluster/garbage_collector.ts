@@ -1,7 +1,4 @@
-/**
- * Owner-reference collection: what kube-controller-manager's garbage collector does, for the embedded API.
- * It watches every kind that can be deleted, those of CustomResourceDefinitions that come and go included.
- */
+/** Garbage collection by owner references for the embedded API, like kube-controller-manager's. */
 import {
   type AnyResource,
   type Client,
@@ -29,7 +26,7 @@ export interface GarbageCollectorOptions {
   readonly transport: Transport
   readonly clock: Clock
   readonly log: Log
-  /** For back-off. Default: Math.random. */
+  /** Source of back-off jitter: returns numbers in [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined
 }
 
@@ -41,29 +38,29 @@ const CRD: AnyResource = {
   scope: 'Cluster',
 }
 
-/** Records of what happens rather than things that are: they own nothing, go by age, and come in crowds. */
+/** Kinds that are not watched: Events own nothing, expire by age, and are numerous. */
 const IGNORED = new Set(['Event'])
 
-/** Between tries to see which kinds there are. */
+/** Back-off of failed discovery. */
 const RETRY = { baseMs: 1000, maxMs: 60_000 }
 
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector'
   readonly #cluster: Cluster
-  /** Reads from the server: what the cache has is asked for by {@link GarbageCollector.#read}. */
+  /** Reads from the server; {@link GarbageCollector.#read} reads from the cache. */
   readonly #client: Client
   readonly #controller: Controller
   readonly #options: GarbageCollectorOptions
-  /** Every kind that is watched, by `group/kind` as owner references name it. */
+  /** The watched kinds by `group/kind`, the form that owner references use. */
   readonly #kinds = new Map<string, AnyResource>()
-  /** The objects that name each uid as an owner: `uid → keys`. */
+  /** The keys of the dependents of each owner, by the owner's uid. */
   readonly #dependents = new Map<string, Set<string>>()
-  /** The sources of the controller that are not in sync yet. */
-  readonly #beginning = new Set<Promise<void>>()
-  /** Opened when it must look for kinds again. */
-  #again = new Latch()
-  #looking = false
-  /** How many looks in a row have failed. */
+  /** Sources of the controller that are not in sync yet. */
+  readonly #starting = new Set<Promise<void>>()
+  /** Opened to request another discovery of kinds. */
+  #rescan = new Latch()
+  #scanning = false
+  /** Number of consecutive failures. */
   #failures = 0
   #stopTimer: (() => void) | undefined
 
@@ -83,60 +80,60 @@ export class GarbageCollector implements Runnable {
     })
   }
 
-  /** Whether nothing waits to be collected. A look for kinds that waits for its next try does not count. */
+  /** Whether no work is queued or running. A retry of discovery that waits for its back-off does not count. */
   get idle(): boolean {
-    return !this.#looking && !this.#again.isOpen && this.#controller.idle
+    return !this.#scanning && !this.#rescan.isOpen && this.#controller.idle
   }
 
   async start(signal: AbortSignal): Promise<void> {
     const scope = abortScope(signal)
     const [crds] = this.#cluster.cache.declare(CRD)
-    crds!.addHandler(() => this.#again.open())
-    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#followKinds(signal) }].map(
+    crds!.addHandler(() => this.#rescan.open())
+    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#scanKinds(signal) }].map(
       async (part) => {
         try {
           await part.start(scope.signal)
         } finally {
-          // The parts end together: each is useless without the others.
-          scope.abort(new DOMException('The garbage collector has ended', 'AbortError'))
+          // End all parts together: none works without the others.
+          scope.abort(new DOMException('The garbage collector has stopped', 'AbortError'))
         }
       },
     )
     await Promise.allSettled(parts)
-    await Promise.allSettled(this.#beginning)
+    await Promise.allSettled(this.#starting)
     scope[Symbol.dispose]()
     await Promise.all(parts)
   }
 
-  /** Looks for kinds at the start and after every change of a definition; after a failure again by itself. */
-  async #followKinds(signal: AbortSignal): Promise<void> {
+  /** Discovers kinds at the start, after every change of a definition, and after the back-off of a failure. */
+  async #scanKinds(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#stopTimer?.()
-      // Before the look: a change that comes in its middle needs another one.
-      const again = (this.#again = new Latch())
-      this.#looking = true
+      // Replace the latch before the scan: a change during the scan requires another one.
+      const rescan = (this.#rescan = new Latch())
+      this.#scanning = true
       try {
-        await this.#look(signal)
+        await this.#scan(signal)
         this.#failures = 0
       } catch (error) {
-        if (!signal.aborted) this.#retry('see which kinds there are', error)
+        if (!signal.aborted) this.#retry('discover kinds', error)
       }
-      this.#looking = false
-      await untilAborted(again.opened, signal).catch(() => {})
+      this.#scanning = false
+      await untilAborted(rescan.opened, signal).catch(() => {})
     }
     this.#stopTimer?.()
   }
 
-  #retry(what: string, error: unknown): void {
+  #retry(action: string, error: unknown): void {
     const { clock, log } = this.#options
     const ms = backoffMs(this.#failures++, RETRY, () => 0)
-    log.error(`The garbage collector cannot ${what}: ${messageOf(error)}; it tries again in ${formatMs(ms)}`)
+    log.error(`The garbage collector cannot ${action}: ${messageOf(error)}; retrying in ${formatMs(ms)}`)
     this.#stopTimer?.()
-    this.#stopTimer = clock.after(ms, () => this.#again.open())
+    this.#stopTimer = clock.after(ms, () => this.#rescan.open())
   }
 
-  /** Watches kinds that are new, and no longer those that went. */
-  async #look(signal: AbortSignal): Promise<void> {
+  /** Starts watches of new kinds, and stops those of removed kinds. */
+  async #scan(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const served = new Map<string, AnyResource>()
     for (const resource of await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)) {
@@ -164,24 +161,24 @@ export class GarbageCollector implements Runnable {
       this.#watch(
         id,
         resource,
-        new KindSource({ informers, map: (object) => this.#concerned(resource, object), own: true, clock, log }),
+        new KindSource({ informers, map: (object) => this.#affectedKeys(resource, object), own: true, clock, log }),
         signal,
       )
     }
   }
 
-  /** Never waits: a kind whose first list does not come must not keep the others from being watched. */
+  /** Never waits: a kind whose first list does not arrive must not block the watches of other kinds. */
   #watch(id: string, resource: AnyResource, source: KindSource, signal: AbortSignal): void {
-    const beginning = this.#controller.watch(source).catch((error: unknown) => {
+    const started = this.#controller.watch(source).catch((error: unknown) => {
       if (signal.aborted || this.#kinds.get(id) !== resource) return
       this.#kinds.delete(id)
       this.#cluster.cache.remove(resource)
       this.#retry(`watch ${groupResourceOf(resource)}`, error)
-    }).finally(() => this.#beginning.delete(beginning))
-    this.#beginning.add(beginning)
+    }).finally(() => this.#starting.delete(started))
+    this.#starting.add(started)
   }
 
-  /** Notes whose dependent an object is. */
+  /** Updates the index of dependents. */
   #index(resource: AnyResource, old: KubeObject | undefined, now: KubeObject, deleted: boolean): void {
     const key = keyFor(resource, now)
     for (const { uid } of old?.metadata.ownerReferences ?? []) this.#dependents.get(uid)?.delete(key)
@@ -194,8 +191,8 @@ export class GarbageCollector implements Runnable {
     }
   }
 
-  /** A change concerns the object itself, its dependents, and owners that wait for it. */
-  #concerned(resource: AnyResource, object: KubeObject): ObjectKey[] {
+  /** Returns the keys that a change affects: the object, its dependents, and its owners, which may wait for it. */
+  #affectedKeys(resource: AnyResource, object: KubeObject): ObjectKey[] {
     const { uid, namespace, ownerReferences = [] } = object.metadata
     const keys = [keyFor(resource, object), ...(this.#dependents.get(uid) ?? [])]
     for (const reference of ownerReferences) {
@@ -212,25 +209,25 @@ export class GarbageCollector implements Runnable {
     if (!object) return
     const references = object.metadata.ownerReferences ?? []
     const states = await Promise.all(references.map((reference) => this.#stateOf(reference, namespace)))
-    const decided = plan(object, states, this.#blocking(object.metadata.uid))
+    const step = plan(object, states, this.#countBlocking(object.metadata.uid))
     const ref = { namespace: namespace ?? '', name }
-    switch (decided.do) {
+    switch (step.do) {
       case 'nothing':
         return
       case 'delete':
         await this.#client.delete(resource, ref, {
           uid: object.metadata.uid,
-          propagation: decided.foreground ? 'Foreground' : 'Background',
+          propagation: step.foreground ? 'Foreground' : 'Background',
         })
         return
       case 'forgetOwners':
         await this.#edit(resource, ref, object.metadata.uid, (metadata) => {
-          metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !decided.uids.includes(uid))
+          metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !step.uids.includes(uid))
         })
         return
       case 'finish':
         await this.#edit(resource, ref, object.metadata.uid, (metadata) => {
-          metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== decided.finalizer)
+          metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== step.finalizer)
         })
         return
       case 'orphan':
@@ -259,12 +256,12 @@ export class GarbageCollector implements Runnable {
     )
   }
 
-  /** An owner that the cache does not have is asked for: the cache may be behind, and a deletion cannot be undone. */
+  /** On a cache miss, asks the server: the cache may be behind, and a deletion cannot be undone. */
   async #stateOf(reference: OwnerReference, namespace: string | undefined): Promise<OwnerState> {
     const resource = this.#kindOf(reference)
-    // A kind that is not served may be so for a moment only: nothing is deleted for that.
+    // A kind may be missing from discovery only for a moment, so delete nothing.
     if (!resource) return 'present'
-    // Owners do not reach out of their namespace: the real collector leaves such a dependent alone, too.
+    // A cluster-scoped object cannot have a namespaced owner: like the real collector, keep it.
     if (resource.scope === 'Namespaced' && !namespace) return 'present'
     const where = resource.scope === 'Namespaced' ? namespace : undefined
     const cached = this.#read(resource, where, reference.name)
@@ -275,8 +272,8 @@ export class GarbageCollector implements Runnable {
     return stateOfOwner(live, reference)
   }
 
-  /** How many dependents keep their owner from going. */
-  #blocking(uid: string): number {
+  /** Returns the number of dependents that block the deletion of their owner. */
+  #countBlocking(uid: string): number {
     let count = 0
     for (const key of this.#dependents.get(uid) ?? []) {
       const { resource, namespace, name } = this.#parse(key)
@@ -319,7 +316,7 @@ interface Draft {
   ownerReferences?: OwnerReference[] | undefined
 }
 
-/** One key for objects of all kinds. It has no slash, which would make it a key with a namespace. */
+/** Returns one form of key for objects of all kinds. It has no slash, which would separate a namespace. */
 function keyFor(
   resource: AnyResource,
   { metadata }: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } },

@@ -1,4 +1,4 @@
-/** The embedded API over TLS: who may come in, how much they may bring, and how it ends. */
+/** Tests of the embedded API over TLS: authentication, body limit, closing. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { connect } from 'node:http2'
@@ -27,7 +27,7 @@ test('a request with the token is answered', () =>
     assert.equal(JSON.parse(await response.body.text()).metadata.name, 'default')
   }))
 
-test('a wrong token and none are 401, with a Status', () =>
+test('a wrong or missing token gets 401 with a Status', () =>
   withServer(async (served) => {
     for (const token of [undefined, 'wrong', `${served.token}x`, served.token.slice(1)]) {
       const transport = httpTransport({ server: served.url, ca: served.ca, token })
@@ -40,7 +40,7 @@ test('a wrong token and none are 401, with a Status', () =>
     }
   }))
 
-test('health needs no token', () =>
+test('health endpoints need no token', () =>
   withServer(async (served) => {
     const transport = httpTransport({ server: served.url, ca: served.ca })
     const response = await transport({ method: 'GET', path: '/readyz' })
@@ -48,7 +48,7 @@ test('health needs no token', () =>
     transport.close()
   }))
 
-test('a body above 3 MiB is 413', () =>
+test('a body larger than 3 MiB gets 413', () =>
   withServer(async (_served, transport) => {
     const body = JSON.stringify({
       apiVersion: 'v1',
@@ -66,7 +66,7 @@ test('a body above 3 MiB is 413', () =>
     assert.equal(JSON.parse(await response.body.text()).reason, 'RequestEntityTooLarge')
   }))
 
-test('a watch is told of each change as it happens, and ends when the server closes', () =>
+test('a watch sends each change as it happens, and ends when the server closes', () =>
   withServer(async (served, transport) => {
     const watch = await transport({
       method: 'GET',
@@ -92,7 +92,7 @@ test('a watch is told of each change as it happens, and ends when the server clo
     await closed
   }))
 
-test('a watch ends at the server when its client goes', () =>
+test('the server ends a watch when its client disconnects', () =>
   withServer(async (_served, transport, server) => {
     const controller = new AbortController()
     const watch = await transport({ method: 'GET', path: '/api/v1/namespaces?watch=true', signal: controller.signal })
@@ -101,7 +101,7 @@ test('a watch ends at the server when its client goes', () =>
     assert.equal(server.watches, 1)
     controller.abort(new Error('enough'))
     await assert.rejects(chunks.next(), /enough/)
-    // The server hears of it by the network; another request's answer comes after.
+    // The server receives the abort over the network, so wait by round trips of other requests.
     for (
       let tries = 0;
       server.watches > 0 && tries < 500;
@@ -110,7 +110,7 @@ test('a watch ends at the server when its client goes', () =>
     assert.equal(server.watches, 0)
   }))
 
-test('HTTP/2 is spoken to those who ask for it', () =>
+test('the server supports HTTP/2', () =>
   withServer(async (served) => {
     const session = connect(served.url, { ca: served.ca })
     try {
@@ -124,7 +124,7 @@ test('HTTP/2 is spoken to those who ask for it', () =>
     }
   }))
 
-test('a port that is taken is named', () =>
+test('a port in use is named in the error', () =>
   withServer(async (served) => {
     await assert.rejects(
       serve(new ApiServer(), { port: served.port }),
@@ -132,7 +132,7 @@ test('a port that is taken is named', () =>
     )
   }))
 
-test('a closed server is closed twice without harm, and its port is free', async () => {
+test('close can be called twice and frees the port', async () => {
   const served = await serve(new ApiServer())
   await Promise.all([served.close(), served.close()])
   const again = await serve(new ApiServer(), { port: served.port, token: 'mine' })

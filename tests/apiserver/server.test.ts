@@ -1,4 +1,4 @@
-/** What only the embedded server promises: determinism, saved state, bookmarks by the clock. */
+/** Tests of guarantees beyond those of a real server: determinism, saved state, bookmarks by the clock. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
@@ -32,7 +32,7 @@ async function send(
 
 const map = (name: string): unknown => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { k: 'v' } })
 
-test('equal requests under equal clocks have equal answers', async () => {
+test('equal requests with equal clocks get equal responses', async () => {
   const run = async (): Promise<unknown> => {
     const server = new ApiServer({ clock: new FakeClock(), random: counting() })
     return [(await send(server, 'POST', MAPS, map('a'))).json, (await send(server, 'GET', MAPS)).json]
@@ -40,13 +40,13 @@ test('equal requests under equal clocks have equal answers', async () => {
   assert.deepEqual(await run(), await run())
 })
 
-test('times come from the clock', async () => {
+test('timestamps come from the clock', async () => {
   const server = new ApiServer({ clock: new FakeClock({ nowMs: Date.UTC(2030, 5, 1, 12) }) })
   const { json } = await send(server, 'POST', MAPS, map('a'))
   assert.equal((json as { metadata: { creationTimestamp: string } }).metadata.creationTimestamp, '2030-06-01T12:00:00Z')
 })
 
-test('a saved state goes on where it was: objects, uids, versions and custom kinds', async () => {
+test('a saved state restores objects, uids, versions and custom kinds', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
   await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
@@ -81,14 +81,14 @@ test('a saved state goes on where it was: objects, uids, versions and custom kin
   assert.equal(Number(next.metadata.resourceVersion), state.store.revision + 1)
 })
 
-test('a state of another format is refused', () => {
+test('a state with an unknown format is refused', () => {
   assert.throws(
     () => new ApiServer({ state: { format: 'other' } as never }),
-    /Cannot restore the API server: its state is of format "other"/,
+    /Cannot restore the API server: the format of the saved state is "other"/,
   )
 })
 
-test('a watch from before a restart is told that it is too old', async () => {
+test('a watch from before a restart gets 410', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
   const after = new ApiServer({ clock: new FakeClock(), state: before.save() })
@@ -96,7 +96,7 @@ test('a watch from before a restart is told that it is too old', async () => {
   assert.match(await response.body.text(), /^\{"type":"ERROR","object":\{.*"code":410\}\}\n$/)
 })
 
-test('bookmarks come every minute to those who allow them, and a watch ends at its timeout', async () => {
+test('a watch that allows bookmarks gets one per minute, and ends at its timeout', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })
   const response = await server.handle({
@@ -116,7 +116,7 @@ test('bookmarks come every minute to those who allow them, and a watch ends at i
   assert.equal(clock.pending, 0)
 })
 
-test('an aborted watch ends with the reason, and leaves nothing behind', async () => {
+test('an aborted watch rejects with the reason and releases its resources', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })
   const controller = new AbortController()
@@ -129,14 +129,14 @@ test('an aborted watch ends with the reason, and leaves nothing behind', async (
   assert.equal(clock.pending, 0)
 })
 
-test('an aborted request is not carried out', async () => {
+test('an aborted request is not executed', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const signal = AbortSignal.abort(new Error('too late'))
   await assert.rejects(server.handle({ method: 'DELETE', path: '/api/v1/namespaces/default', signal }), /too late/)
   assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
 })
 
-test('what throws before sending sends nothing', async () => {
+test('a request whose beforeSend throws is not executed', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const beforeSend = (): void => {
     throw new Error('fenced')
@@ -145,7 +145,7 @@ test('what throws before sending sends nothing', async () => {
   assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
 })
 
-test('a key named __proto__ is a key', async () => {
+test('a key named __proto__ is stored like any other', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const response = await server.handle({
     method: 'POST',
@@ -158,7 +158,7 @@ test('a key named __proto__ is a key', async () => {
   assert.equal(({} as Record<string, unknown>)['x'], undefined)
 })
 
-test('a watch from before a change of the definition shows objects as the new definition reads them', async () => {
+test('a watch uses the new definition after it changes', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const crd = (properties: unknown): unknown => ({
     apiVersion: 'apiextensions.k8s.io/v1',

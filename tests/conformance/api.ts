@@ -1,9 +1,9 @@
-/** A server under test: requests by hand, for a client library would hide what is to be seen. */
+/** A server under test: sends raw requests, because a client library would hide details. */
 import assert from 'node:assert/strict'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 
-// deno-lint-ignore no-explicit-any -- bodies are looked into freely; a wrong path is a failed assertion
+// deno-lint-ignore no-explicit-any -- cases read any path of a body; a wrong path fails an assertion
 export type Body = any
 
 export interface Answer {
@@ -26,7 +26,7 @@ export const APPLY = 'application/apply-patch+yaml'
 export interface Case {
   readonly name: string
   readonly run: (api: Api) => Promise<void>
-  /** Why it does not run, and where. */
+  /** The reason for not running on a server. */
   readonly skip?: { readonly embedded?: string; readonly real?: string }
 }
 
@@ -36,11 +36,11 @@ interface RequestOptions {
   readonly userAgent?: string
 }
 
-/** A group for custom kinds that no other run has. */
+/** The group of custom kinds, unique per run. */
 const GROUP = `conformance${Date.now().toString(36)}.example.com`
 let namespaces = 0
 
-/** What a case works with: a namespace of its own, and the custom kind Foo, which all cases of a server share. */
+/** The environment of a case: its own namespace, and the custom kind Foo, shared by all cases of a server. */
 export class Api {
   readonly group: string = GROUP
   readonly namespace: string
@@ -53,13 +53,13 @@ export class Api {
     this.namespace = `conformance-${Date.now().toString(36)}-${namespaces++}`
   }
 
-  /** Makes the server forget the past. */
-  forget(): void {
-    assert.ok(this.#shared.forget, 'this server cannot be made to forget')
-    this.#shared.forget()
+  /** Drops the history of the server. */
+  compact(): void {
+    assert.ok(this.#shared.compact, 'this server does not support compaction')
+    this.#shared.compact()
   }
 
-  /** Makes the namespace and the custom kind. */
+  /** Creates the namespace and the custom kind. */
   async prepare(): Promise<void> {
     await this.expect(201, 'POST', '/api/v1/namespaces', {
       apiVersion: 'v1',
@@ -103,12 +103,12 @@ export class Api {
       },
     })
     const answer = await response.body.text()
-    // Not by its type: the index of OpenAPI is JSON that a real server calls text/plain.
+    // The content type does not suffice: a real server sends the JSON index of OpenAPI as text/plain.
     const isJson = answer.startsWith('{')
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer }
   }
 
-  /** The body of an answer that must have this status. */
+  /** Sends a request, asserts the status and returns the body. */
   async expect(
     status: number,
     method: HttpRequest['method'],
@@ -121,7 +121,7 @@ export class Api {
     return answer.body
   }
 
-  /** A refusal with this code and reason. */
+  /** Sends a request, asserts an error with this code and reason, and returns the Status. */
   async refused(
     code: number,
     reason: string,
@@ -163,7 +163,7 @@ export class Api {
     }
   }
 
-  /** Opens a watch; each call of the result gives the next event. Its end is undefined. */
+  /** Opens a watch. `next` returns the next event, or undefined at the end of the watch. */
   async watch(path: string, query = ''): Promise<{ next(): Promise<WatchEvent | undefined>; cancel(): void }> {
     const separator = path.includes('?') ? '&' : '?'
     const response = await this.#transport({
@@ -201,7 +201,7 @@ export class Api {
       ) ?? false
     }
     watch.cancel()
-    // A real server serves the kind a moment after it has said so. Each try takes a round trip.
+    // A real server serves the kind shortly after the condition Established. Each attempt takes a round trip.
     for (let tries = 0; tries < 5000; tries++) {
       if ((await this.request('GET', `/apis/${this.group}/v2/foos`)).status === 200) return
     }
@@ -254,11 +254,11 @@ export class Api {
 
 export const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** What the cases on one server share. */
+/** The state that the cases of one server share. */
 export interface SharedKinds {
   installed?: Promise<void>
-  /** Makes the server forget the past, where it can be made to. */
-  readonly forget?: () => void
+  /** Drops the history of the server, if it supports that. */
+  readonly compact?: () => void
 }
 
 const FOO_SCHEMA = {

@@ -1,4 +1,4 @@
-/** Server-side apply and managedFields. */
+/** Cases of server-side apply and managedFields. */
 import assert from 'node:assert/strict'
 import { APPLY, type Body, type Case, MERGE } from './api.ts'
 
@@ -12,17 +12,17 @@ const AS = (manager: string, force = false): string => `?fieldManager=${manager}
 
 export const APPLY_CASES: readonly Case[] = [
   {
-    name: 'an apply creates, and owns what it states',
+    name: 'apply creates a missing object and owns the applied fields',
     async run(api) {
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'PATCH',
         `${api.foos}/a${AS('one')}`,
         api.foo('a', { size: 1, labels: { a: 'b' }, parts: [{ name: 'p', value: 1 }], tags: ['t'], plain: ['x'] }),
         { type: APPLY },
       )
-      assert.equal(made.spec.mode, 'fast')
-      assert.deepEqual(fieldsOf(made, 'one'), {
+      assert.equal(created.spec.mode, 'fast')
+      assert.deepEqual(fieldsOf(created, 'one'), {
         'f:spec': {
           'f:size': {},
           'f:plain': {},
@@ -34,21 +34,24 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an apply needs a manager',
+    name: 'apply requires a fieldManager',
     async run(api) {
       const status = await api.refused(422, 'Invalid', 'PATCH', `${api.foos}/a`, api.foo('a'), { type: APPLY })
       assert.match(status.message, /fieldManager: Required value: is required for apply patch/)
     },
   },
   {
-    name: 'the same apply again takes no version',
+    name: 'a repeated apply keeps the resourceVersion',
     async run(api) {
-      const made = await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY })
-      assert.deepEqual(await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY }), made)
+      const created = await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY })
+      assert.deepEqual(
+        await api.expect(200, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY }),
+        created,
+      )
     },
   },
   {
-    name: 'a field of another manager is a conflict that names him',
+    name: "applying another manager's field is a conflict that names the manager",
     async run(api) {
       await api.expect(
         201,
@@ -80,7 +83,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'force takes the field, and the other loses it',
+    name: 'force moves ownership of a field',
     async run(api) {
       await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a', { size: 1, name: 'abc' }), {
         type: APPLY,
@@ -94,7 +97,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the same value can be owned by two',
+    name: 'two managers can own the same value',
     async run(api) {
       await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY })
       const next = await api.expect(200, 'PATCH', `${api.foos}/a${AS('two')}`, api.foo('a'), { type: APPLY })
@@ -102,7 +105,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what is applied no longer is removed, unless another owns it',
+    name: 'a field that is no longer applied is removed unless another manager owns it',
     async run(api) {
       await api.expect(
         201,
@@ -119,7 +122,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'keyed lists and sets merge, other lists are one field',
+    name: 'keyed lists and sets merge; other lists are atomic',
     async run(api) {
       await api.expect(
         201,
@@ -146,7 +149,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an item stated twice cannot be applied',
+    name: 'apply refuses repeated list items',
     async run(api) {
       await api.refused(
         500,
@@ -159,7 +162,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an unknown field cannot be applied',
+    name: 'apply refuses unknown fields',
     async run(api) {
       const status = await api.refused(
         500,
@@ -176,7 +179,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'managedFields are not for applying',
+    name: 'apply refuses managedFields',
     async run(api) {
       await api.refused(
         400,
@@ -189,7 +192,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an update owns what it changes, and conflicts name its version',
+    name: 'an update owns the fields it changes, and conflicts name its apiVersion',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }))
       const patched = await api.expect(
@@ -219,10 +222,10 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a Deployment is owned as its schema says',
+    name: 'ownership of a Deployment follows its schema',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      assert.deepEqual(fieldsOf(made, 'tester', 'Update'), {
+      const created = await api.expect(201, 'POST', api.deployments, api.deployment('a'))
+      assert.deepEqual(fieldsOf(created, 'tester', 'Update'), {
         'f:spec': {
           'f:progressDeadlineSeconds': {},
           'f:replicas': {},
@@ -255,7 +258,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'two managers apply to one Deployment',
+    name: 'two managers can apply to one Deployment',
     async run(api) {
       await api.expect(201, 'PATCH', `${api.deployments}/a${AS('one')}`, api.deployment('a'), { type: APPLY })
       const scaled = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec: { replicas: 3 } }
@@ -273,7 +276,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: '/status is applied under an entry of its own',
+    name: 'an apply to /status has its own managedFields entry',
     async run(api) {
       await api.expect(201, 'PATCH', `${api.foos}/a${AS('one')}`, api.foo('a'), { type: APPLY })
       const next = await api.expect(
@@ -288,7 +291,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: '/status cannot be applied to what is not there',
+    name: 'an apply to /status of a missing object is NotFound',
     async run(api) {
       await api.refused(
         404,
@@ -301,7 +304,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'owner references and finalizers are applied item by item',
+    name: 'owner references and finalizers are owned per item',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/mine'] }))
       const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u1' }
@@ -324,14 +327,14 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'managedFields are kept when they are left out, and erased when asked',
+    name: 'an update without managedFields keeps them; an empty entry clears them',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const { managedFields, ...metadata } = made.metadata
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const { managedFields, ...metadata } = created.metadata
       assert.ok(managedFields)
-      const kept = await api.expect(200, 'PUT', `${api.foos}/a`, { ...made, metadata })
+      const kept = await api.expect(200, 'PUT', `${api.foos}/a`, { ...created, metadata })
       assert.deepEqual(kept.metadata.managedFields, managedFields)
-      // For a custom kind an empty list is none; for built-in ones it erases. One empty entry erases for both.
+      // An empty list clears managedFields of built-in kinds only. A single empty entry clears them for all kinds.
       const empty = await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { managedFields: [] } }, {
         type: MERGE,
       })
@@ -346,7 +349,7 @@ export const APPLY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the first apply to what nobody manages keeps what was there',
+    name: 'the first apply to an object without managedFields keeps its fields',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, name: 'abc' }))
       await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { managedFields: [{}] } }, { type: MERGE })

@@ -1,4 +1,4 @@
-/** What the server holds objects of built-in kinds to, where an operator writes them. */
+/** Cases of validation of built-in kinds that operators write. */
 import assert from 'node:assert/strict'
 import { type Body, type Case, MERGE } from './api.ts'
 
@@ -17,7 +17,7 @@ const DONE = {
   completionTime: END,
 }
 
-/** Statuses of one Job, one after the other, and what is wrong with each; what is right is stored. */
+/** Successive statuses of one Job, each with its faults; a status without faults is stored. */
 const STATUSES: readonly (readonly [Body, ...string[]])[] = [
   [
     { completionTime: END },
@@ -120,7 +120,7 @@ const QUOTAS: readonly (readonly [Body, ...string[]])[] = [
 
 export const BUILTIN_CASES: readonly Case[] = [
   {
-    name: 'the status of a Job is held to what a Job can be',
+    name: 'the status of a Job is validated',
     async run(api) {
       const path = `/apis/batch/v1/namespaces/${api.namespace}/jobs`
       const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'a', image: 'b' }] } }
@@ -141,7 +141,7 @@ export const BUILTIN_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a ResourceQuota limits resources that there are',
+    name: 'a ResourceQuota accepts only known resources',
     async run(api) {
       const path = `/api/v1/namespaces/${api.namespace}/resourcequotas`
       const quota = (hard: Body): Body => ({

@@ -1,8 +1,8 @@
-/** Custom kinds: validation, defaults, pruning, versions, and their definitions. */
+/** Cases of custom kinds: validation, defaults, pruning, versions and definitions. */
 import assert from 'node:assert/strict'
 import { type Body, type Case, CRDS, MERGE } from './api.ts'
 
-/** A spec that breaks a rule, and the cause that says so. */
+/** Invalid specs with the reason, field and message of their cause. */
 const BROKEN: readonly (readonly [Record<string, unknown>, string, string, string])[] = [
   [{}, 'FieldValueRequired', 'spec.size', 'Required value'],
   [
@@ -72,7 +72,7 @@ const BROKEN: readonly (readonly [Record<string, unknown>, string, string, strin
 
 export const CUSTOM_CASES: readonly Case[] = [
   {
-    name: 'a custom object that breaks its schema is Invalid, field by field',
+    name: 'a custom object that violates its schema is Invalid, with a cause per field',
     async run(api) {
       for (const [spec, reason, field, message] of BROKEN) {
         const status = await api.refused(422, 'Invalid', 'POST', api.foos, api.foo('a', spec))
@@ -87,15 +87,15 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'defaults are filled in, for nulls too',
+    name: 'defaults replace missing fields and nulls',
     async run(api) {
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         api.foos,
         api.foo('a', { size: 1, mode: null, nested: null, name: null, optional: null, parts: [{ name: 'x' }] }),
       )
-      assert.deepEqual(made.spec, {
+      assert.deepEqual(created.spec, {
         size: 1,
         mode: 'fast',
         nested: { deep: 7 },
@@ -105,7 +105,7 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'unknown fields are pruned and warned of, except where the schema keeps them',
+    name: 'unknown fields are pruned with a warning, unless the schema preserves them',
     async run(api) {
       const body = {
         ...api.foo('a', { size: 1, bogus: 1, free: { any: { thing: [1] } }, parts: [{ name: 'x', odd: 1 }] }),
@@ -131,7 +131,7 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'unknown fields are refused when asked',
+    name: 'unknown fields are refused with fieldValidation=Strict',
     async run(api) {
       const status = await api.refused(
         400,
@@ -147,7 +147,7 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a body of another kind or without one is refused',
+    name: 'a body with a different or missing kind is refused',
     async run(api) {
       await api.refused(422, 'Invalid', 'POST', api.foos, { ...api.foo('a'), kind: 'Bar' })
       await api.refused(400, 'BadRequest', 'POST', api.foos, { ...api.foo('a'), apiVersion: `${api.group}/v9` })
@@ -155,15 +155,15 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an object is served at every version',
+    name: 'an object is served in every version',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
       const other = await api.expect(200, 'GET', `/apis/${api.group}/v2/namespaces/${api.namespace}/foos/a`)
-      assert.deepEqual(other, { ...made, apiVersion: `${api.group}/v2` })
+      assert.deepEqual(other, { ...created, apiVersion: `${api.group}/v2` })
     },
   },
   {
-    name: 'a definition tells how it fares',
+    name: 'the status of a definition has conditions, names and stored versions',
     async run(api) {
       const crd = await api.expect(200, 'GET', `${CRDS}/foos.${api.group}`)
       const conditions = crd.status.conditions.map((each: Body) => `${each.type}=${each.status} ${each.reason}`)
@@ -181,7 +181,7 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a definition that is none is Invalid',
+    name: 'an invalid definition is refused',
     async run(api) {
       const crd = api.fooDefinition()
       const schemaOf = (openAPIV3Schema: unknown): Body => ({
@@ -241,7 +241,7 @@ export const CUSTOM_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a definition that goes takes its objects and its kind along',
+    name: 'deleting a definition deletes its objects and its kind',
     async run(api) {
       const base = api.fooDefinition()
       const crd = {
@@ -258,12 +258,12 @@ export const CUSTOM_CASES: readonly Case[] = [
         CRDS,
         `resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Dbazs.${api.group}`,
       )
-      const going = await api.expect(200, 'DELETE', `${CRDS}/bazs.${api.group}`)
-      assert.deepEqual(going.metadata.finalizers, ['customresourcecleanup.apiextensions.k8s.io'])
-      assert.ok(going.status.conditions.some((each: Body) => each.type === 'Terminating' && each.status === 'True'))
+      const deleting = await api.expect(200, 'DELETE', `${CRDS}/bazs.${api.group}`)
+      assert.deepEqual(deleting.metadata.finalizers, ['customresourcecleanup.apiextensions.k8s.io'])
+      assert.ok(deleting.status.conditions.some((each: Body) => each.type === 'Terminating' && each.status === 'True'))
       for (let isGone = false; !isGone;) {
         const event = await watch.next()
-        assert.ok(event, 'the watch ended before the definition had gone')
+        assert.ok(event, 'the watch ended before the definition was removed')
         isGone = event.type === 'DELETED'
       }
       watch.cancel()

@@ -1,11 +1,11 @@
-/** Defaults of custom kinds: which values they may have, where they are filled in, and when what is stored gets them. */
+/** Cases of defaults of custom kinds: valid values, where they apply, and stored objects. */
 import assert from 'node:assert/strict'
 import { type Api, APPLY, type Body, type Case, CRDS, JSON_PATCH, MERGE } from './api.ts'
 
 const STRING = { type: 'string' }
 const OPEN = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
-/** A field of every type that has a default, most of them empty, zero or false. */
+/** Fields of each type with a default, most of them empty, zero or false. */
 const DEFAULTED: Body = {
   list: { type: 'array', items: STRING, default: [] },
   text: { ...STRING, default: '' },
@@ -36,7 +36,7 @@ const FILLED: Body = {
   map: {},
   inner: { lists: [], deeper: { n: 3 } },
 }
-/** Fields of which parts have defaults. */
+/** Fields with defaults in their parts. */
 const PARTS: Body = {
   absent: { type: 'object', properties: { n: { type: 'integer', default: 1 } } },
   items: {
@@ -58,16 +58,16 @@ const PARTS: Body = {
 
 export const DEFAULT_CASES: readonly Case[] = [
   {
-    name: 'a default may be empty, zero or false, at any depth, in spec and status',
+    name: 'defaults may be empty, zero or false, at any depth, in spec and status',
     async run(api) {
       const kind = await define(api, 'fills', {
         spec: { type: 'object', default: {}, properties: { ...DEFAULTED, ...PARTS } },
         status: { type: 'object', properties: DEFAULTED },
       })
       const full = { ...FILLED, maybe: 'x' }
-      const made = await api.expect(201, 'POST', kind.path, kind.object('a'))
-      assert.deepEqual(made.spec, full)
-      assert.equal(made.status, undefined)
+      const created = await api.expect(201, 'POST', kind.path, kind.object('a'))
+      assert.deepEqual(created.spec, full)
+      assert.equal(created.status, undefined)
       const reported = await api.expect(200, 'PATCH', `${kind.path}/a/status`, { status: {} }, { type: MERGE })
       assert.deepEqual(reported.status, full)
       assert.deepEqual((await api.expect(200, 'GET', `${kind.path}/a`)).status, full)
@@ -104,12 +104,12 @@ export const DEFAULT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a null is the default where null is no value, and is dropped where there is no default',
+    name: 'a null becomes the default if it is not nullable, and is dropped without a default',
     async run(api) {
       const kind = await define(api, 'nulls', { spec: { type: 'object', properties: { ...DEFAULTED, ...PARTS } } })
       const all = Object.fromEntries([...Object.keys(DEFAULTED), ...Object.keys(PARTS)].map((name) => [name, null]))
-      const made = await api.expect(201, 'POST', kind.path, kind.object('a', all))
-      assert.deepEqual(made.spec, { ...FILLED, maybe: null, none: null })
+      const created = await api.expect(201, 'POST', kind.path, kind.object('a', all))
+      assert.deepEqual(created.spec, { ...FILLED, maybe: null, none: null })
       const parts = {
         absent: { n: null },
         items: [null, {}, { from: 'me', tags: null }],
@@ -124,7 +124,7 @@ export const DEFAULT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what was stored before a default was added is read with it, and stored so by the next write',
+    name: 'a new default applies to stored objects on read, and is stored by the next write',
     async run(api) {
       const before = {
         spec: {
@@ -138,7 +138,7 @@ export const DEFAULT_CASES: readonly Case[] = [
         },
       }
       const kind = await define(api, 'olds', before)
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         kind.path,
@@ -165,7 +165,7 @@ export const DEFAULT_CASES: readonly Case[] = [
       const watch = await api.watch(kind.path, 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan')
       assert.deepEqual((await watch.next())!.object.spec, spec)
       watch.cancel()
-      assert.deepEqual([read.metadata.resourceVersion, read.metadata.generation], [made.metadata.resourceVersion, 1])
+      assert.deepEqual([read.metadata.resourceVersion, read.metadata.generation], [created.metadata.resourceVersion, 1])
       const touched = await api.expect(200, 'PATCH', `${kind.path}/a`, {}, { type: MERGE })
       assert.notEqual(touched.metadata.resourceVersion, read.metadata.resourceVersion)
       assert.deepEqual([touched.spec, touched.metadata.generation], [spec, 1])
@@ -174,7 +174,7 @@ export const DEFAULT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a default that its own schema refuses is refused with the definition',
+    name: 'a definition with an invalid default is refused',
     async run(api) {
       const wrong: readonly (readonly [Body, string])[] = [
         [
@@ -214,25 +214,25 @@ export const DEFAULT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a schema within a schema is read as one: what is null or unknown in it goes',
+    name: 'nulls and unknown fields in nested schemas are dropped',
     async run(api) {
       const a = {
         type: 'array',
         items: { type: 'object', properties: { b: { ...STRING, nullable: true, default: null, made: 'up' } } },
       }
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         CRDS,
         definition(api, 'withins', { spec: { type: 'object', properties: { a } } }),
       )
-      const { spec } = made.spec.versions[0].schema.openAPIV3Schema.properties
+      const { spec } = created.spec.versions[0].schema.openAPIV3Schema.properties
       assert.deepEqual(spec.properties.a.items, { type: 'object', properties: { b: { ...STRING, nullable: true } } })
       await api.expect(200, 'DELETE', `${CRDS}/withins.${api.group}`)
     },
   },
   {
-    name: 'a merge patch removes nulls in lists, too, and an applied null stands for an empty map',
+    name: 'a merge patch removes nulls in lists; an applied null replaces an empty map',
     async run(api) {
       const kind = await define(api, 'merges', {
         spec: OPEN,
@@ -287,7 +287,7 @@ function definition(api: Api, plural: string, properties: Body, revision = 0): B
   }
 }
 
-/** A kind of this case's own, when it is served. */
+/** Defines a kind for one case. Resolves when it is served. */
 async function define(api: Api, word: string, properties: Body): Promise<Kind> {
   const plural = `${word.slice(0, -1)}${definitions++}s`
   const crd = definition(api, plural, properties)
@@ -314,7 +314,7 @@ async function redefine(api: Api, kind: Kind, properties: Body): Promise<void> {
   await served(api, kind, 'revision1')
 }
 
-/** A real server serves a schema a moment after it has taken it: an object that is only tried says when. Each try takes a round trip. */
+/** Resolves when the new schema is served, shortly after its write: tests it with dry runs. Each takes a round trip. */
 async function served(api: Api, kind: Kind, field: string): Promise<void> {
   for (let tries = 0; tries < 5000; tries++) {
     const { status, body } = await api.request('POST', `${kind.path}?dryRun=All`, kind.object('probe'))

@@ -1,28 +1,28 @@
-/** Deleting, and not yet. */
+/** Cases of deletion, with and without finalizers. */
 import assert from 'node:assert/strict'
 import { type Case, JSON_PATCH, MERGE } from './api.ts'
 
 export const DELETION_CASES: readonly Case[] = [
   {
-    name: 'a deletion answers a Status with the uid',
+    name: 'a deletion returns a Status with the uid',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.expect(200, 'DELETE', `${api.foos}/a`)
       assert.equal(status.kind, 'Status')
       assert.equal(status.status, 'Success')
-      assert.deepEqual(status.details, { name: 'a', group: api.group, kind: 'foos', uid: made.metadata.uid })
+      assert.deepEqual(status.details, { name: 'a', group: api.group, kind: 'foos', uid: created.metadata.uid })
       await api.refused(404, 'NotFound', 'DELETE', `${api.foos}/a`)
     },
   },
   {
-    name: 'finalizers hold an object, the last one taken off lets it go',
+    name: 'an object is removed with its last finalizer',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a', 'x.io/b'] }))
-      const going = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      assert.equal(going.kind, 'Foo')
-      assert.match(going.metadata.deletionTimestamp, /Z$/)
-      assert.equal(going.metadata.deletionGracePeriodSeconds, 0)
-      assert.equal(going.metadata.generation, 2)
+      const deleting = await api.expect(200, 'DELETE', `${api.foos}/a`)
+      assert.equal(deleting.kind, 'Foo')
+      assert.match(deleting.metadata.deletionTimestamp, /Z$/)
+      assert.equal(deleting.metadata.deletionGracePeriodSeconds, 0)
+      assert.equal(deleting.metadata.generation, 2)
       await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { finalizers: ['x.io/b'] } }, { type: MERGE })
       const before = await api.expect(200, 'GET', `${api.foos}/a`)
       const last = await api.expect(200, 'PATCH', `${api.foos}/a`, [{ op: 'remove', path: '/metadata/finalizers' }], {
@@ -42,7 +42,7 @@ export const DELETION_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'no finalizer is added to what is going',
+    name: 'finalizers cannot be added during a deletion',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a'] }))
       await api.expect(200, 'DELETE', `${api.foos}/a`)
@@ -63,14 +63,14 @@ export const DELETION_CASES: readonly Case[] = [
   {
     name: 'deletionTimestamp cannot be set or unset by a write',
     async run(api) {
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         api.foos,
         api.foo('a', { size: 1 }, { deletionTimestamp: '2020-01-01T00:00:00Z', finalizers: ['x.io/a'] }),
       )
-      assert.equal(made.metadata.deletionTimestamp, undefined)
-      const going = await api.expect(200, 'DELETE', `${api.foos}/a`)
+      assert.equal(created.metadata.deletionTimestamp, undefined)
+      const deleting = await api.expect(200, 'DELETE', `${api.foos}/a`)
       const next = await api.expect(
         200,
         'PATCH',
@@ -78,11 +78,11 @@ export const DELETION_CASES: readonly Case[] = [
         { metadata: { deletionTimestamp: null, labels: { a: 'b' } } },
         { type: MERGE },
       )
-      assert.equal(next.metadata.deletionTimestamp, going.metadata.deletionTimestamp)
+      assert.equal(next.metadata.deletionTimestamp, deleting.metadata.deletionTimestamp)
     },
   },
   {
-    name: 'foreground and orphan leave a finalizer for the garbage collector',
+    name: 'foreground and orphan add a finalizer for the garbage collector',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       const foreground = await api.expect(200, 'DELETE', `${api.foos}/a`, { propagationPolicy: 'Foreground' })
@@ -96,22 +96,22 @@ export const DELETION_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a precondition that does not hold is a Conflict',
+    name: 'a failed precondition is a Conflict',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { uid: 'other' } })
       assert.equal(
         status.message,
         `Operation cannot be fulfilled on Foo.${api.group} "a": ` +
           'the UID in the precondition (other) does not match the UID in record ' +
-          `(${made.metadata.uid}). The object might have been deleted and then recreated`,
+          `(${created.metadata.uid}). The object might have been deleted and then recreated`,
       )
       await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { resourceVersion: '1' } })
       await api.expect(
         200,
         'DELETE',
         `${api.foos}/a`,
-        { preconditions: { uid: made.metadata.uid, resourceVersion: made.metadata.resourceVersion } },
+        { preconditions: { uid: created.metadata.uid, resourceVersion: created.metadata.resourceVersion } },
       )
     },
   },
@@ -147,8 +147,8 @@ export const DELETION_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a namespace that goes takes its contents, and refuses new ones',
-    skip: { real: 'without kube-controller-manager nobody empties a namespace' },
+    name: 'deleting a namespace deletes its contents, and blocks new ones',
+    skip: { real: 'without kube-controller-manager a namespace is not emptied' },
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('held', { size: 1 }, { finalizers: ['x.io/a'] }))
       await api.expect(201, 'POST', api.configMaps, api.configMap('c'))

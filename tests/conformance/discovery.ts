@@ -1,4 +1,4 @@
-/** What a client learns of the server before it knows any kind. */
+/** Cases of discovery, health and OpenAPI. */
 import assert from 'node:assert/strict'
 import type { Body, Case } from './api.ts'
 
@@ -43,7 +43,7 @@ export const DISCOVERY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'all is told at once to who asks for aggregated discovery',
+    name: 'aggregated discovery lists all kinds in one document',
     async run(api) {
       const answer = await api.request('GET', '/apis', undefined, { accept: AGGREGATED })
       assert.equal(answer.status, 200)
@@ -62,7 +62,7 @@ export const DISCOVERY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what is not served is not found',
+    name: 'unserved paths are not found',
     async run(api) {
       assert.equal((await api.request('GET', '/apis/no.such.group/v1/foos')).status, 404)
       await api.refused(404, 'NotFound', 'GET', `/api/v1/namespaces/${api.namespace}/foos`)
@@ -70,21 +70,21 @@ export const DISCOVERY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a method that makes no sense is not allowed',
+    name: 'an unsupported method is not allowed',
     async run(api) {
       await api.refused(405, 'MethodNotAllowed', 'PUT', api.configMaps, {})
       await api.refused(405, 'MethodNotAllowed', 'POST', `${api.configMaps}/a`, {})
     },
   },
   {
-    name: 'health and version are told',
+    name: 'health and version are served',
     async run(api) {
       for (const path of ['/healthz', '/livez', '/readyz']) assert.equal(await api.expect(200, 'GET', path), 'ok')
       assert.equal((await api.expect(200, 'GET', '/version')).minor, '36')
     },
   },
   {
-    name: 'the system namespaces are there',
+    name: 'the system namespaces exist',
     async run(api) {
       for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) {
         const namespace = await api.expect(200, 'GET', `/api/v1/namespaces/${name}`)
@@ -95,7 +95,7 @@ export const DISCOVERY_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'OpenAPI describes what is served',
+    name: 'OpenAPI describes the served kinds',
     async run(api) {
       const index = await api.expect(200, 'GET', '/openapi/v3')
       const { serverRelativeURL } = index.paths['apis/apps/v1']

@@ -1,4 +1,4 @@
-/** The conformance suite on the embedded API server, in memory and under a clock that stands still. */
+/** Runs the conformance suite on the embedded API server, in memory and with a stopped clock. */
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -7,7 +7,7 @@ import { CASES, runCase } from './suite.ts'
 for (const each of CASES) {
   test(each.name, { skip: each.skip?.embedded ?? false }, async () => {
     const server = new ApiServer({ clock: new FakeClock() })
-    await runCase(each, server.handle, { forget: () => server.compact() })
+    await runCase(each, server.handle, { compact: () => server.compact() })
     server.closeWatches()
   })
 }

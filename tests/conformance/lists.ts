@@ -1,4 +1,4 @@
-/** Listing: selectors, pages, versions, tables. */
+/** Cases of lists: selectors, pages, versions, tables. */
 import assert from 'node:assert/strict'
 import type { Api, Body, Case } from './api.ts'
 
@@ -42,7 +42,7 @@ const SELECTORS: readonly (readonly [string, readonly string[]])[] = [
 
 export const LIST_CASES: readonly Case[] = [
   {
-    name: 'label selectors select',
+    name: 'label selectors filter lists',
     async run(api) {
       await make(api, { a: { tier: 'front' }, b: { tier: 'back', n: '2' }, c: { n: '3' }, d: { empty: '' } })
       for (const [selector, expected] of SELECTORS) {
@@ -52,7 +52,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a selector that is none is refused',
+    name: 'an invalid label selector is refused',
     async run(api) {
       for (const selector of ['a=b=c', 'a in', '!!a', 'a in (b', 'a>x', '=b', 'a=-']) {
         await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?labelSelector=${encodeURIComponent(selector)}`)
@@ -60,7 +60,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'field selectors select by name, namespace and what the kind adds',
+    name: 'field selectors support name, namespace and the fields of the kind',
     async run(api) {
       await make(api, { a: {}, b: {} })
       assert.deepEqual(names(await api.expect(200, 'GET', `${api.configMaps}?fieldSelector=metadata.name%3Da`)), ['a'])
@@ -77,7 +77,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'items of built-in kinds carry no kind, those of custom kinds do',
+    name: 'list items of custom kinds have a kind, those of built-in kinds do not',
     async run(api) {
       await make(api, { a: {} })
       await api.expect(201, 'POST', api.foos, api.foo('a'))
@@ -90,7 +90,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'pages continue at the version of the first',
+    name: 'all pages have the version of the first',
     async run(api) {
       await make(api, { a: {}, b: {}, c: {} })
       const first = await api.expect(200, 'GET', `${api.configMaps}?limit=2`)
@@ -105,13 +105,13 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a continue token that is none is refused',
+    name: 'an invalid continue token is refused',
     async run(api) {
       await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?limit=2&continue=abc`)
     },
   },
   {
-    name: 'an exact version is the past',
+    name: 'a list with an exact version returns the past state',
     async run(api) {
       await make(api, { a: {} })
       const { metadata } = await api.expect(200, 'GET', api.configMaps)
@@ -127,7 +127,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'versions that make no sense are refused',
+    name: 'invalid versions are refused',
     async run(api) {
       await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?resourceVersion=abc`)
       await api.refused(422, 'Invalid', 'GET', `${api.configMaps}?resourceVersionMatch=Exact`)
@@ -136,7 +136,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a version that is still to come is a Timeout that says so',
+    name: 'a future version is a Timeout with the cause ResourceVersionTooLarge',
     async run(api) {
       const status = await api.refused(
         504,
@@ -179,7 +179,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'metadata alone can be asked for',
+    name: 'a list can return only metadata',
     async run(api) {
       await make(api, { a: { x: 'y' } })
       const list = await api.expect(

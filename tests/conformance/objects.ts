@@ -1,18 +1,18 @@
-/** Creating, reading and replacing objects. */
+/** Cases of creating, reading and replacing objects. */
 import assert from 'node:assert/strict'
 import type { Case } from './api.ts'
 
 export const OBJECT_CASES: readonly Case[] = [
   {
-    name: 'a created object gets a uid, a version, a time and its namespace',
+    name: 'a created object gets a uid, a resourceVersion, a creationTimestamp and its namespace',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.match(made.metadata.uid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-      assert.match(made.metadata.resourceVersion, /^[1-9]\d*$/)
-      assert.match(made.metadata.creationTimestamp, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/)
-      assert.equal(made.metadata.namespace, api.namespace)
-      assert.equal(made.metadata.generation, undefined)
-      assert.deepEqual(await api.expect(200, 'GET', `${api.configMaps}/a`), made)
+      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+      assert.match(created.metadata.uid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      assert.match(created.metadata.resourceVersion, /^[1-9]\d*$/)
+      assert.match(created.metadata.creationTimestamp, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/)
+      assert.equal(created.metadata.namespace, api.namespace)
+      assert.equal(created.metadata.generation, undefined)
+      assert.deepEqual(await api.expect(200, 'GET', `${api.configMaps}/a`), created)
     },
   },
   {
@@ -33,19 +33,19 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'generateName makes a name of a base and five letters',
+    name: 'generateName appends five random letters to the base',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.configMaps, api.configMap('', {}, { generateName: 'base-' }))
-      assert.match(made.metadata.name, /^base-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
-      assert.equal(made.metadata.generateName, 'base-')
+      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('', {}, { generateName: 'base-' }))
+      assert.match(created.metadata.name, /^base-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
+      assert.equal(created.metadata.generateName, 'base-')
     },
   },
   {
-    name: 'a dry run answers as a write would and stores nothing',
+    name: 'a dry run returns the result of the write and stores nothing',
     async run(api) {
-      const made = await api.expect(201, 'POST', `${api.foos}?dryRun=All`, api.foo('a'))
-      assert.ok(made.metadata.uid)
-      assert.equal(made.metadata.resourceVersion, undefined)
+      const created = await api.expect(201, 'POST', `${api.foos}?dryRun=All`, api.foo('a'))
+      assert.ok(created.metadata.uid)
+      assert.equal(created.metadata.resourceVersion, undefined)
       await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
     },
   },
@@ -56,7 +56,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a namespace that does not exist is NotFound',
+    name: 'a write to a missing namespace is NotFound',
     async run(api) {
       const status = await api.refused(
         404,
@@ -69,7 +69,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: "a namespace in the body that is not the URL's is refused",
+    name: 'a body with a different namespace than the URL is refused',
     async run(api) {
       const status = await api.refused(
         400,
@@ -85,7 +85,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'names are DNS subdomains',
+    name: 'names must be DNS subdomains',
     async run(api) {
       const status = await api.refused(422, 'Invalid', 'POST', api.foos, api.foo('A_b'))
       assert.equal(status.details.causes[0].field, 'metadata.name')
@@ -100,7 +100,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'label values are checked',
+    name: 'label values are validated',
     async run(api) {
       const status = await api.refused(
         422,
@@ -113,7 +113,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a resourceVersion is not for objects to be created',
+    name: 'a create with a resourceVersion is refused',
     async run(api) {
       const status = await api.refused(
         500,
@@ -126,21 +126,21 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a PUT replaces, at a new version',
+    name: 'a PUT replaces the object and changes its resourceVersion',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.configMaps, api.configMap('a', { k: 'v', z: '1' }))
-      const next = await api.expect(200, 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'w' } })
+      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a', { k: 'v', z: '1' }))
+      const next = await api.expect(200, 'PUT', `${api.configMaps}/a`, { ...created, data: { k: 'w' } })
       assert.deepEqual(next.data, { k: 'w' })
-      assert.equal(next.metadata.uid, made.metadata.uid)
-      assert.ok(Number(next.metadata.resourceVersion) > Number(made.metadata.resourceVersion))
+      assert.equal(next.metadata.uid, created.metadata.uid)
+      assert.ok(Number(next.metadata.resourceVersion) > Number(created.metadata.resourceVersion))
     },
   },
   {
-    name: 'a PUT at an old version is a Conflict, in the words that clients look for',
+    name: 'a PUT with an old resourceVersion is a Conflict, with the message that clients match',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await api.expect(200, 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'w' } })
-      const status = await api.refused(409, 'Conflict', 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'x' } })
+      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+      await api.expect(200, 'PUT', `${api.configMaps}/a`, { ...created, data: { k: 'w' } })
+      const status = await api.refused(409, 'Conflict', 'PUT', `${api.configMaps}/a`, { ...created, data: { k: 'x' } })
       assert.equal(
         status.message,
         'Operation cannot be fulfilled on configmaps "a": ' +
@@ -150,7 +150,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a PUT without a version overwrites a ConfigMap',
+    name: 'a PUT without a resourceVersion overwrites a ConfigMap',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       assert.deepEqual((await api.expect(200, 'PUT', `${api.configMaps}/a`, api.configMap('a', { n: '1' }))).data, {
@@ -159,7 +159,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a PUT without a version is Invalid for a custom object and a Lease',
+    name: 'a PUT without a resourceVersion is Invalid for a custom object and a Lease',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(422, 'Invalid', 'PUT', `${api.foos}/a`, api.foo('a', { size: 2 }))
@@ -178,7 +178,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a PUT makes a Lease that is not there, but no ConfigMap',
+    name: 'a PUT creates a missing Lease, but not a missing ConfigMap',
     async run(api) {
       await api.expect(
         201,
@@ -190,21 +190,21 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a write that changes nothing takes no version',
+    name: 'a write without a change keeps the resourceVersion',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
       assert.equal(
-        (await api.expect(200, 'PUT', `${api.foos}/a`, made)).metadata.resourceVersion,
-        made.metadata.resourceVersion,
+        (await api.expect(200, 'PUT', `${api.foos}/a`, created)).metadata.resourceVersion,
+        created.metadata.resourceVersion,
       )
       const patched = await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 1 } }, {
         type: 'application/merge-patch+json',
       })
-      assert.equal(patched.metadata.resourceVersion, made.metadata.resourceVersion)
+      assert.equal(patched.metadata.resourceVersion, created.metadata.resourceVersion)
     },
   },
   {
-    name: 'a uid that is not the object’s is a Conflict',
+    name: 'a PUT with a different uid is a Conflict',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       const status = await api.refused(
@@ -218,7 +218,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the name in the body must be that of the URL',
+    name: 'the name in the body must match the URL',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       const status = await api.refused(400, 'BadRequest', 'PUT', `${api.configMaps}/a`, api.configMap('b'))
@@ -226,40 +226,40 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an immutable ConfigMap keeps its data',
+    name: 'the data of an immutable ConfigMap cannot change',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.configMaps, { ...api.configMap('a'), immutable: true })
-      const status = await api.refused(422, 'Invalid', 'PUT', `${api.configMaps}/a`, { ...made, data: { k: 'w' } })
+      const created = await api.expect(201, 'POST', api.configMaps, { ...api.configMap('a'), immutable: true })
+      const status = await api.refused(422, 'Invalid', 'PUT', `${api.configMaps}/a`, { ...created, data: { k: 'w' } })
       assert.match(status.message, /data: Forbidden: field is immutable when `immutable` is set/)
     },
   },
   {
-    name: 'a Secret takes stringData in and keeps data',
+    name: 'a Secret stores stringData as data',
     async run(api) {
       const path = `/api/v1/namespaces/${api.namespace}/secrets`
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         path,
         { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { a: 'é' } },
       )
-      assert.deepEqual(made.data, { a: 'w6k=' })
-      assert.equal(made.stringData, undefined)
-      assert.equal(made.type, 'Opaque')
+      assert.deepEqual(created.data, { a: 'w6k=' })
+      assert.equal(created.stringData, undefined)
+      assert.equal(created.type, 'Opaque')
     },
   },
   {
     name: 'a Deployment gets its defaults',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      assert.equal(made.spec.replicas, 1)
-      assert.equal(made.spec.revisionHistoryLimit, 10)
-      assert.equal(made.spec.progressDeadlineSeconds, 600)
-      assert.deepEqual(made.spec.strategy, {
+      const created = await api.expect(201, 'POST', api.deployments, api.deployment('a'))
+      assert.equal(created.spec.replicas, 1)
+      assert.equal(created.spec.revisionHistoryLimit, 10)
+      assert.equal(created.spec.progressDeadlineSeconds, 600)
+      assert.deepEqual(created.spec.strategy, {
         type: 'RollingUpdate',
         rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' },
       })
-      assert.deepEqual(made.spec.template.spec, {
+      assert.deepEqual(created.spec.template.spec, {
         containers: [{
           name: 'main',
           image: 'nginx',
@@ -274,14 +274,14 @@ export const OBJECT_CASES: readonly Case[] = [
         securityContext: {},
         schedulerName: 'default-scheduler',
       })
-      assert.deepEqual(made.status, {})
+      assert.deepEqual(created.status, {})
     },
   },
   {
     name: 'quantities are written in their canonical form',
     async run(api) {
       const resources = { limits: { cpu: '1000m', memory: '1024Mi' }, requests: { cpu: 0.5, memory: '1e3' } }
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         api.deployments,
@@ -293,13 +293,13 @@ export const OBJECT_CASES: readonly Case[] = [
         }),
       )
       assert.deepEqual(
-        made.spec.template.spec.containers[0].resources,
+        created.spec.template.spec.containers[0].resources,
         { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m', memory: '1e3' } },
       )
     },
   },
   {
-    name: 'a Deployment’s selector must match its template and cannot change',
+    name: 'the selector of a Deployment must match its template and cannot change',
     async run(api) {
       const status = await api.refused(
         422,
@@ -328,7 +328,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a value of the wrong type is refused in Go’s words',
+    name: "a value of the wrong type is refused with Go's message",
     async run(api) {
       const status = await api.refused(
         400,
@@ -346,7 +346,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a MicroTime needs six decimals and a lease a whole number of seconds',
+    name: 'a MicroTime requires six decimals, and a lease duration whole seconds',
     async run(api) {
       const lease = (spec: unknown): unknown => ({
         apiVersion: 'coordination.k8s.io/v1',
@@ -357,17 +357,17 @@ export const OBJECT_CASES: readonly Case[] = [
       await api.refused(400, 'BadRequest', 'POST', api.leases, lease({ renewTime: '2026-01-01T00:00:00.123Z' }))
       await api.refused(400, 'BadRequest', 'POST', api.leases, lease({ leaseDurationSeconds: 1.5 }))
       await api.refused(422, 'Invalid', 'POST', api.leases, lease({ leaseDurationSeconds: 0 }))
-      const made = await api.expect(
+      const created = await api.expect(
         201,
         'POST',
         api.leases,
         lease({ renewTime: '2026-01-01T00:00:00.123456Z', leaseDurationSeconds: 15 }),
       )
-      assert.equal(made.spec.renewTime, '2026-01-01T00:00:00.123456Z')
+      assert.equal(created.spec.renewTime, '2026-01-01T00:00:00.123456Z')
     },
   },
   {
-    name: 'unknown fields of a built-in kind warn, or are refused when asked, or nobody hears of them',
+    name: 'fieldValidation warns of, refuses or ignores unknown fields of a built-in kind',
     async run(api) {
       const body = { ...api.configMap('a'), bogus: 1 }
       const warned = await api.request('POST', `${api.configMaps}?dryRun=All`, body)
@@ -386,7 +386,7 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'fields stated twice are refused when asked',
+    name: 'duplicate fields are refused with fieldValidation=Strict',
     async run(api) {
       const text = JSON.stringify(api.configMap('a')).replace('"data":{', '"data":{"k":"1",')
       const status = await api.refused(400, 'BadRequest', 'POST', `${api.configMaps}?fieldValidation=Strict`, text)
@@ -394,13 +394,13 @@ export const OBJECT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a body that is no JSON is refused',
+    name: 'a body that is not JSON is refused',
     async run(api) {
       await api.refused(400, 'BadRequest', 'POST', api.configMaps, '{"a":')
     },
   },
   {
-    name: 'a media type that nobody knows is refused',
+    name: 'unknown media types are refused',
     async run(api) {
       await api.refused(415, 'UnsupportedMediaType', 'POST', api.configMaps, 'a', { type: 'text/plain' })
       await api.refused(406, 'NotAcceptable', 'GET', api.configMaps, undefined, { accept: 'text/html' })

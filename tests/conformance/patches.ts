@@ -1,10 +1,10 @@
-/** The three patches that are not apply, and subresources. */
+/** Cases of patches other than apply, and of subresources. */
 import assert from 'node:assert/strict'
 import { type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
 
 export const PATCH_CASES: readonly Case[] = [
   {
-    name: 'a merge patch merges objects, replaces lists and removes by null',
+    name: 'a merge patch merges objects, replaces lists and removes fields set to null',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'y'], labels: { a: '1', b: '2' } }))
       const next = await api.expect(200, 'PATCH', `${api.foos}/a`, {
@@ -20,7 +20,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a JSON patch is carried out in order, or not at all',
+    name: 'a JSON patch applies its operations in order, or none of them',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'z'] }))
       const next = await api.expect(200, 'PATCH', `${api.foos}/a`, [
@@ -52,7 +52,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a JSON patch that removes what is not there is Invalid',
+    name: 'a JSON patch that removes a missing field is Invalid',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       await api.refused(422, 'Invalid', 'PATCH', `${api.configMaps}/a`, [{ op: 'remove', path: '/data/nope' }], {
@@ -61,7 +61,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a strategic merge patch merges lists by key, and deletes by directive',
+    name: 'a strategic merge patch merges lists by key and follows delete directives',
     async run(api) {
       await api.expect(201, 'POST', api.deployments, api.deployment('a'))
       const path = `${api.deployments}/a`
@@ -113,7 +113,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'custom kinds know no strategic merge patch',
+    name: 'custom kinds do not support strategic merge patch',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       await api.refused(415, 'UnsupportedMediaType', 'PATCH', `${api.foos}/a`, {}, { type: STRATEGIC })
@@ -134,20 +134,20 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a patch cannot rename',
+    name: 'a patch cannot change the name',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       await api.refused(400, 'BadRequest', 'PATCH', `${api.foos}/a`, { metadata: { name: 'b' } }, { type: MERGE })
     },
   },
   {
-    name: 'a patch of what is not there is NotFound',
+    name: 'a patch of a missing object is NotFound',
     async run(api) {
       await api.refused(404, 'NotFound', 'PATCH', `${api.foos}/a`, {}, { type: MERGE })
     },
   },
   {
-    name: 'a patch may be strict about unknown fields',
+    name: 'a patch with fieldValidation=Strict refuses unknown fields',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       const status = await api.refused(
@@ -164,17 +164,17 @@ export const PATCH_CASES: readonly Case[] = [
   {
     name: 'the main resource does not write status',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, { ...api.foo('a'), status: { ready: 1 } })
-      assert.equal(made.status, undefined)
+      const created = await api.expect(201, 'POST', api.foos, { ...api.foo('a'), status: { ready: 1 } })
+      assert.equal(created.status, undefined)
       const patched = await api.expect(200, 'PATCH', `${api.foos}/a`, { status: { ready: 1 } }, { type: MERGE })
       assert.equal(patched.status, undefined)
-      assert.equal(patched.metadata.resourceVersion, made.metadata.resourceVersion)
+      assert.equal(patched.metadata.resourceVersion, created.metadata.resourceVersion)
     },
   },
   {
-    name: '/status writes nothing but status, and counts no generation',
+    name: '/status writes only status and keeps the generation',
     async run(api) {
-      const made = await api.expect(201, 'POST', api.foos, api.foo('a'))
+      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
       const patch = {
         metadata: { labels: { a: 'b' }, annotations: { a: 'b' } },
         spec: { size: 5 },
@@ -182,15 +182,15 @@ export const PATCH_CASES: readonly Case[] = [
       }
       const next = await api.expect(200, 'PATCH', `${api.foos}/a/status`, patch, { type: MERGE })
       assert.deepEqual(next.status, { ready: 2 })
-      assert.deepEqual(next.spec, made.spec)
+      assert.deepEqual(next.spec, created.spec)
       assert.equal(next.metadata.labels, undefined)
       assert.equal(next.metadata.annotations, undefined)
       assert.equal(next.metadata.generation, 1)
-      assert.notEqual(next.metadata.resourceVersion, made.metadata.resourceVersion)
+      assert.notEqual(next.metadata.resourceVersion, created.metadata.resourceVersion)
     },
   },
   {
-    name: "a Deployment's /status takes annotations, and neither labels nor spec",
+    name: '/status of a Deployment writes annotations, but not labels or spec',
     async run(api) {
       await api.expect(201, 'POST', api.deployments, api.deployment('a'))
       const patch = {
@@ -212,7 +212,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the generation counts changes of the spec alone',
+    name: 'the generation counts only changes of the spec',
     async run(api) {
       assert.equal((await api.expect(201, 'POST', api.foos, api.foo('a'))).metadata.generation, 1)
       assert.equal(
@@ -241,7 +241,7 @@ export const PATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: '/scale of a custom kind follows its paths',
+    name: '/scale of a custom kind uses the paths of its definition',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 3 }))
       await api.expect(200, 'PATCH', `${api.foos}/a/status`, { status: { ready: 2, selector: 'a=b' } }, { type: MERGE })

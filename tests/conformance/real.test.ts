@@ -1,4 +1,4 @@
-/** The conformance suite on a real kube-apiserver: what says that the suite itself is right. */
+/** Runs the conformance suite on a real kube-apiserver, which validates the suite itself. */
 import { after, before, test } from 'node:test'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
@@ -7,7 +7,7 @@ import { CASES, runCase } from './suite.ts'
 
 const missing = process.env['KUBEBUILDER_ASSETS']
   ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to compare with'
+  : 'KUBEBUILDER_ASSETS is not set: no real kube-apiserver to compare with'
 const shared: SharedKinds = {}
 let envtest: Envtest | undefined
 let transport: ClosableTransport | undefined

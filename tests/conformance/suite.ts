@@ -1,4 +1,4 @@
-/** All that an API server must do, by name. */
+/** The conformance cases of an API server. */
 import { APPLY_CASES } from './apply.ts'
 import { Api, type Case, type SharedKinds } from './api.ts'
 import { BUILTIN_CASES } from './builtin.ts'
@@ -25,7 +25,7 @@ export const CASES: readonly Case[] = [
   ...BUILTIN_CASES,
 ]
 
-/** Runs one case on a server, in a namespace of its own. */
+/** Runs one case on a server, in its own namespace. */
 export async function runCase(each: Case, transport: Transport, shared: SharedKinds): Promise<void> {
   const api = new Api(transport, shared)
   await api.prepare()

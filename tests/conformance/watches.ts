@@ -1,4 +1,4 @@
-/** Watching. */
+/** Cases of watches. */
 import assert from 'node:assert/strict'
 import type { Body, Case, WatchEvent } from './api.ts'
 
@@ -7,28 +7,28 @@ const short = (event: WatchEvent | undefined): string => `${event?.type} ${event
 
 export const WATCH_CASES: readonly Case[] = [
   {
-    name: 'a watch from a version tells what came after it, in order and with kinds',
+    name: 'a watch from a version sends later changes in order, with their kinds',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('before'))
       const { metadata } = await api.expect(200, 'GET', api.configMaps)
-      const made = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { k: 'w' } }, MERGE)
       await api.expect(200, 'DELETE', `${api.configMaps}/a`)
       const watch = await api.watch(api.configMaps, `resourceVersion=${metadata.resourceVersion}`)
       const events = [await watch.next(), await watch.next(), await watch.next()] as WatchEvent[]
       watch.cancel()
       assert.deepEqual(events.map(short), ['ADDED a', 'MODIFIED a', 'DELETED a'])
-      assert.deepEqual(events[0]!.object, made)
+      assert.deepEqual(events[0]!.object, created)
       assert.equal(events[2]!.object.kind, 'ConfigMap')
       assert.deepEqual(events[2]!.object.data, { k: 'w' })
       assert.ok(
         Number(events[2]!.object.metadata.resourceVersion) > Number(events[1]!.object.metadata.resourceVersion),
-        'a deletion has a version of its own',
+        'a deletion has its own version',
       )
     },
   },
   {
-    name: 'a watch without a version begins with what there is',
+    name: 'a watch without a version starts with the current objects',
     async run(api) {
       await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
       const watch = await api.watch(api.configMaps)
@@ -39,7 +39,7 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a streamed list ends with a bookmark that says so',
+    name: 'a streamed list ends with a marked bookmark',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       await api.expect(201, 'POST', api.foos, api.foo('b'))
@@ -59,7 +59,7 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a streamed list asks for its options',
+    name: 'a streamed list requires its options',
     async run(api) {
       await api.refused(422, 'Invalid', 'GET', `${api.foos}?watch=true&sendInitialEvents=true&timeoutSeconds=1`)
       await api.refused(
@@ -72,7 +72,7 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what enters a selector is added, what leaves it is deleted',
+    name: 'objects that enter a selector are ADDED, objects that leave it are DELETED',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { labels: { team: 'x' } }))
       const { metadata } = await api.expect(200, 'GET', api.foos)
@@ -93,7 +93,7 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'one object is watched by its name',
+    name: 'a field selector on the name watches one object',
     async run(api) {
       const { metadata } = await api.expect(200, 'GET', api.configMaps)
       const watch = await api.watch(
@@ -110,8 +110,8 @@ export const WATCH_CASES: readonly Case[] = [
     name: 'the DELETED event of a finalized object still has its finalizer',
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a'] }))
-      const going = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      const watch = await api.watch(api.foos, `resourceVersion=${going.metadata.resourceVersion}`)
+      const deleting = await api.expect(200, 'DELETE', `${api.foos}/a`)
+      const watch = await api.watch(api.foos, `resourceVersion=${deleting.metadata.resourceVersion}`)
       await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { finalizers: null } }, MERGE)
       const event = (await watch.next())!
       watch.cancel()
@@ -120,11 +120,11 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a version too old to watch from is an ERROR event with 410',
-    skip: { real: 'its watch cache forgets only when it is restarted' },
+    name: 'a watch from an expired version sends an ERROR event with 410',
+    skip: { real: 'its watch cache drops history only on a restart' },
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
-      api.forget()
+      api.compact()
       const watch = await api.watch(api.foos, 'resourceVersion=1')
       const event = (await watch.next())!
       assert.equal(event.type, 'ERROR')
@@ -136,7 +136,7 @@ export const WATCH_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a version served is a version watched',
+    name: 'every served version can be watched',
     async run(api) {
       const { metadata } = await api.expect(200, 'GET', api.foos)
       const watch = await api.watch(

@@ -19,11 +19,11 @@ function object(metadata: Partial<KubeObject['metadata']> = {}): KubeObject {
   }
 }
 
-test('an object without owners is left alone', () => {
+test('an object without owners is kept', () => {
   assert.deepEqual(plan(object(), [], 0), { do: 'nothing' })
 })
 
-test('an object goes when all its owners are gone', () => {
+test('an object is deleted when all its owners are absent', () => {
   assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['absent'], 0), {
     do: 'delete',
     foreground: false,
@@ -34,32 +34,32 @@ test('an object goes when all its owners are gone', () => {
   })
 })
 
-test('an object stays while one owner is there, and forgets the others', () => {
+test('an object with a present owner is kept, without its references to the other owners', () => {
   const owned = object({ ownerReferences: [reference('x'), reference('y'), reference('z')] })
   assert.deepEqual(plan(owned, ['absent', 'present', 'waiting'], 0), { do: 'forgetOwners', uids: ['x', 'z'] })
   assert.deepEqual(plan(owned, ['present', 'present', 'present'], 0), { do: 'nothing' })
 })
 
-test('an object whose owner waits for it goes, its own dependents first', () => {
+test('an object with a waiting owner is deleted in the foreground', () => {
   assert.deepEqual(plan(object({ ownerReferences: [reference('x')] }), ['waiting'], 0), {
     do: 'delete',
     foreground: true,
   })
 })
 
-test('an object that waits for its dependents ends when none blocks any more', () => {
+test('the foregroundDeletion finalizer is removed when no dependent blocks', () => {
   const waiting = object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] })
   assert.deepEqual(plan(waiting, [], 1), { do: 'nothing' })
   assert.deepEqual(plan(waiting, [], 0), { do: 'finish', finalizer: 'foregroundDeletion' })
 })
 
-test('an object that leaves its dependents behind lets them go first', () => {
+test('an object with the orphan finalizer orphans its dependents', () => {
   assert.deepEqual(plan(object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] }), [], 3), {
     do: 'orphan',
   })
 })
 
-test('an object that is being deleted waits for the finalizers of others', () => {
+test('an object that is being deleted keeps other finalizers', () => {
   assert.deepEqual(
     plan(
       object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'], ownerReferences: [reference('x')] }),
@@ -70,16 +70,16 @@ test('an object that is being deleted waits for the finalizers of others', () =>
   )
 })
 
-test('an owner is the object with its uid: a namesake is none', () => {
+test('an owner must have the referenced uid', () => {
   assert.equal(stateOfOwner(undefined, reference('u')), 'absent')
   assert.equal(stateOfOwner(object({ uid: 'other' }), reference('u')), 'absent')
   assert.equal(stateOfOwner(object(), reference('u')), 'present')
 })
 
-test('an owner waits only in the foreground, and only for references that block', () => {
-  const going = object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] })
-  assert.equal(stateOfOwner(going, reference('u', { blockOwnerDeletion: true })), 'waiting')
-  assert.equal(stateOfOwner(going, reference('u')), 'present')
+test('an owner waits only in foreground deletion, and only for references with blockOwnerDeletion', () => {
+  const deleting = object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] })
+  assert.equal(stateOfOwner(deleting, reference('u', { blockOwnerDeletion: true })), 'waiting')
+  assert.equal(stateOfOwner(deleting, reference('u')), 'present')
   assert.equal(
     stateOfOwner(
       object({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] }),

@@ -27,7 +27,7 @@ const CRD: AnyResource = {
   scope: 'Cluster',
 }
 
-/** An operator that does nothing: what these tests are about runs beside it. */
+/** An operator that does nothing: the collector under test runs beside it. */
 const idle = operator({ name: 'idle' }).add(
   'wait',
   ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
@@ -50,7 +50,7 @@ const ref = (name: string) => ({ namespace: 'default', name })
 const exists = async (w: World, name: string): Promise<boolean> =>
   (await w.client.get(ConfigMap, ref(name))) !== undefined
 
-test('dependents go after their owner, and theirs after them', async () => {
+test('dependents are deleted after their owner, recursively', async () => {
   const w = await world(idle)
   const owner = await w.client.create(ConfigMap, map('owner'))
   const child = await w.client.create(ConfigMap, map('child', [owner]))
@@ -66,7 +66,7 @@ test('dependents go after their owner, and theirs after them', async () => {
   await w.stop()
 })
 
-test('in the foreground the owner goes last', async () => {
+test('foreground deletion removes the owner last', async () => {
   const w = await world(idle)
   const owner = await w.client.create(ConfigMap, map('owner'))
   await w.client.create(ConfigMap, {
@@ -82,7 +82,7 @@ test('in the foreground the owner goes last', async () => {
   await w.stop()
 })
 
-test('orphans stay, without the reference', async () => {
+test('orphaned dependents are kept without the owner reference', async () => {
   const w = await world(idle)
   const owner = await w.client.create(ConfigMap, map('owner'))
   await w.client.create(ConfigMap, map('child', [owner]))
@@ -94,7 +94,7 @@ test('orphans stay, without the reference', async () => {
   await w.stop()
 })
 
-test('an object with two owners stays until both are gone', async () => {
+test('an object with two owners is deleted after both of them', async () => {
   const w = await world(idle)
   const [a, b] = [await w.client.create(ConfigMap, map('a')), await w.client.create(ConfigMap, map('b'))]
   await w.client.create(ConfigMap, map('child', [a, b]))
@@ -109,18 +109,18 @@ test('an object with two owners stays until both are gone', async () => {
   await w.stop()
 })
 
-test('an object that names an owner that never was is collected', async () => {
+test('an object with an owner that never existed is deleted', async () => {
   const w = await world(idle)
   await w.client.create(
     ConfigMap,
-    map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]),
+    map('child', [{ metadata: { name: 'absent', uid: '00000000-0000-0000-0000-000000000000' } }]),
   )
   await w.settle()
   assert.equal(await exists(w, 'child'), false)
   await w.stop()
 })
 
-test('a namesake with another uid is no owner', async () => {
+test('an object of the same name with a different uid is not an owner', async () => {
   const w = await world(idle)
   const owner = await w.client.create(ConfigMap, map('owner'))
   await w.client.create(ConfigMap, map('child', [{ metadata: { name: 'owner', uid: `${owner.metadata.uid}x` } }]))
@@ -129,7 +129,7 @@ test('a namesake with another uid is no owner', async () => {
   await w.stop()
 })
 
-test('kinds that are defined later are collected too', async () => {
+test('kinds defined after the start are collected', async () => {
   const w = await world(sample)
   const foo = await w.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
   await w.client.create(ConfigMap, {
@@ -146,7 +146,7 @@ test('kinds that are defined later are collected too', async () => {
   await w.stop()
 })
 
-test('a cluster-scoped owner has dependents in namespaces', async () => {
+test('a cluster-scoped owner can have namespaced dependents', async () => {
   const w = await world(idle)
   const owner = await w.client.create(Namespace, { metadata: { name: 'owner' } })
   await w.client.create(ConfigMap, {
@@ -168,15 +168,15 @@ interface Alone {
   readonly stop: AbortController
   /** Whether discovery is refused. */
   refuses: boolean
-  /** Called between discovery's answer and its arrival. */
+  /** Called after the server has answered discovery, before the collector receives the answer. */
   meanwhile: (() => Promise<unknown>) | undefined
-  /** How often discovery was asked which groups there are. */
-  looks: number
+  /** Number of discovery requests. */
+  discoveries: number
   start(): Promise<void>
   exists(name: string): Promise<boolean>
 }
 
-/** A collector without a world around it, whose discovery fails when the test says so. */
+/** Returns a collector without a world; its discovery fails while `refuses` is true. */
 async function alone(): Promise<Alone> {
   const clock = new FakeClock({
     settle: async () => {
@@ -187,7 +187,7 @@ async function alone(): Promise<Alone> {
   const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
   const lines: string[] = []
   const transport: Transport = (request) => {
-    if (request.path === '/apis') self.looks++
+    if (request.path === '/apis') self.discoveries++
     if (request.path !== '/apis') return server.handle(request)
     if (self.refuses) return Promise.resolve(refusal(403, 'Forbidden'))
     return server.handle(request).then(async (response) => {
@@ -205,49 +205,49 @@ async function alone(): Promise<Alone> {
     stop,
     refuses: false,
     meanwhile: undefined,
-    looks: 0,
+    discoveries: 0,
     start: () => collector.start(stop.signal),
     exists: async (name) => (await client.get(ConfigMap, ref(name))) !== undefined,
   }
   await client.create(
     ConfigMap,
-    map('child', [{ metadata: { name: 'nobody', uid: '00000000-0000-0000-0000-000000000000' } }]),
+    map('child', [{ metadata: { name: 'absent', uid: '00000000-0000-0000-0000-000000000000' } }]),
   )
   return self
 }
 
-test('a failed look for kinds is tried again by the clock, after growing pauses, and then it collects', async () => {
+test('failed discovery is retried with back-off until it succeeds', async () => {
   const one = await alone()
   one.refuses = true
   const running = one.start()
-  const looks: number[] = []
+  const discoveries: number[] = []
   for (const ms of [0, 999, 1, 1999, 1, 3999, 1]) {
     await one.clock.advance(ms)
-    looks.push(one.looks)
+    discoveries.push(one.discoveries)
   }
-  assert.deepEqual(looks, [1, 1, 2, 2, 3, 3, 4])
-  assert.equal(one.collector.idle, true, 'a wait is no work')
+  assert.deepEqual(discoveries, [1, 1, 2, 2, 3, 3, 4])
+  assert.equal(one.collector.idle, true, 'a back-off does not count as work')
   const [first] = one.lines.filter((line) => line.startsWith('error'))
   assert.match(
     first!,
-    /^error The garbage collector cannot see which kinds there are: .*Forbidden.*; it tries again in 1 s$/,
+    /^error The garbage collector cannot discover kinds: .*Forbidden.*; retrying in 1 s$/,
   )
   await one.clock.advance(10 * 60_000)
-  const before = one.looks
+  const before = one.discoveries
   await one.clock.advance(2 * 60_000)
-  assert.equal(one.looks - before, 2, 'the pause has an upper bound')
+  assert.equal(one.discoveries - before, 2, 'the back-off has a maximum')
   one.refuses = false
   await one.clock.advance(60_000)
   assert.equal(await one.exists('child'), false)
-  const after = one.looks
+  const after = one.discoveries
   await one.clock.advance(10 * 60_000)
-  assert.equal(one.looks, after, 'after a success it waits for a change')
+  assert.equal(one.discoveries, after, 'after a success, only a change starts another discovery')
   one.stop.abort()
   await one.clock.advance(0)
   await running
 })
 
-test('after a success the pauses begin anew', async () => {
+test('a success resets the back-off', async () => {
   const one = await alone()
   one.refuses = true
   const running = one.start()
@@ -258,22 +258,22 @@ test('after a success the pauses begin anew', async () => {
   one.lines.length = 0
   await one.client.create(CRD, Foo.definition!.crd)
   await one.clock.advance(0)
-  assert.match(one.lines.join('\n'), /tries again in 1 s/)
+  assert.match(one.lines.join('\n'), /retrying in 1 s/)
   one.stop.abort()
   await one.clock.advance(0)
   await running
 })
 
-test('a change of a definition ends the pause', async () => {
+test('a change of a definition ends the back-off', async () => {
   const one = await alone()
   one.refuses = true
   const running = one.start()
   await one.clock.advance(100_000)
   one.refuses = false
-  const before = one.looks
+  const before = one.discoveries
   await one.client.create(CRD, Foo.definition!.crd)
   await one.clock.advance(0)
-  assert.ok(one.looks > before)
+  assert.ok(one.discoveries > before)
   const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
   await one.client.create(ConfigMap, {
     metadata: {
@@ -289,7 +289,7 @@ test('a change of a definition ends the pause', async () => {
   await running
 })
 
-test('a definition that comes in the middle of a look is not missed', async () => {
+test('a definition created during discovery is not missed', async () => {
   const one = await alone()
   const running = one.start()
   await one.clock.advance(0)
@@ -316,7 +316,7 @@ test('a definition that comes in the middle of a look is not missed', async () =
   await running
 })
 
-test('a collector that is stopped leaves no timer, also while it waits to try again', async () => {
+test('a stopped collector leaves no timer, also during a back-off', async () => {
   for (const refuses of [false, true]) {
     const one = await alone()
     one.refuses = refuses
@@ -329,7 +329,7 @@ test('a collector that is stopped leaves no timer, also while it waits to try ag
   }
 })
 
-test('a second start is refused, and ends with all that it began', async () => {
+test('a second start throws and leaves nothing running', async () => {
   const one = await alone()
   const running = one.start()
   await one.clock.advance(0)
@@ -340,7 +340,7 @@ test('a second start is refused, and ends with all that it began', async () => {
   assert.equal(one.clock.pending, 0)
 })
 
-test('a kind that goes is watched no longer, and again when it comes back', async () => {
+test('a removed kind is not watched, until it is defined again', async () => {
   const one = await alone()
   const running = one.start()
   const collects = async (name: string): Promise<boolean> => {

@@ -1,11 +1,11 @@
-/** Which fields an object has, and which differ between two: the measures of ownership. */
+/** Collects the fields of an object, and compares the fields of two states. */
 import { isObject, type JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type FieldNode, type FieldSet, FieldSetBuilder } from './field_set.ts'
-import { below, isNamedField, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
+import { childSchema, isNamedField, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
 
-/** The fields that an applied configuration states. */
+/** Returns the fields that an applied configuration contains. */
 export function fieldsOf(schema: Schema, value: Maybe): FieldSet {
   const builder = new FieldSetBuilder()
   collect(schema, value, [], builder)
@@ -21,7 +21,7 @@ function collect(schema: Schema, value: Maybe, path: readonly string[], builder:
       for (const [name, child] of Object.entries(value as JsonObject)) {
         if (child === undefined) continue
         const childPath = [...path, `f:${name}`]
-        collect(below(schema, name), child, childPath, builder)
+        collect(childSchema(schema, name), child, childPath, builder)
         const isEmptyMap = isObject(child) && Object.keys(child).length === 0
         if (isEmptyMap || !isNamedField(schema, name)) builder.insert(childPath)
       }
@@ -35,7 +35,7 @@ function collect(schema: Schema, value: Maybe, path: readonly string[], builder:
   }
 }
 
-/** The fields that two states of an object differ in. */
+/** The differences between two states of an object, by field. */
 export interface Comparison {
   readonly added: FieldSet
   readonly modified: FieldSet
@@ -67,7 +67,7 @@ function walk(schema: Schema, before: Maybe, after: Maybe, path: readonly string
   const shape = sharedShape(schema, before, after)
   if (shape === 'leaf') {
     if (before !== undefined && after !== undefined && !jsonEqual(before, after)) builders.modified.insert(path)
-    // Values of two shapes: what was below the one is gone, what is below the other is new.
+    // The shapes differ: what is below the old value is removed, what is below the new value is added.
     if (before !== undefined && after !== undefined) {
       if (shapeOf(schema, before) !== 'leaf') descend(schema, before, undefined, path, builders)
       if (shapeOf(schema, after) !== 'leaf') descend(schema, undefined, after, path, builders)
@@ -77,16 +77,16 @@ function walk(schema: Schema, before: Maybe, after: Maybe, path: readonly string
   descend(schema, before, after, path, builders)
 }
 
-/** The shape in which two values are compared: nothing and null take that of the other; both empty are one field. */
+/** Returns the shape for a comparison: undefined and null take the other value's shape; two empty values are a leaf. */
 function sharedShape(schema: Schema, before: Maybe, after: Maybe): 'leaf' | 'map' | 'list' {
   const left = before ?? undefined
   const right = after ?? undefined
-  if (isVoid(left) && isVoid(right)) return 'leaf'
+  if (isEmptyValue(left) && isEmptyValue(right)) return 'leaf'
   const shape = shapeOf(schema, left ?? right)
   return left !== undefined && right !== undefined && shapeOf(schema, right) !== shape ? 'leaf' : shape
 }
 
-function isVoid(value: Maybe): boolean {
+function isEmptyValue(value: Maybe): boolean {
   if (value === undefined || value === null) return true
   return typeof value === 'object' && Object.keys(value).length === 0
 }
@@ -99,7 +99,7 @@ function descend(schema: Schema, before: Maybe, after: Maybe, path: readonly str
       const leftField = Object.hasOwn(left, name) ? left[name] : undefined
       const rightField = Object.hasOwn(right, name) ? right[name] : undefined
       if (leftField === undefined && rightField === undefined) continue
-      walk(below(schema, name), leftField, rightField, [...path, `f:${name}`], builders)
+      walk(childSchema(schema, name), leftField, rightField, [...path, `f:${name}`], builders)
     }
     return
   }
@@ -110,15 +110,15 @@ function descend(schema: Schema, before: Maybe, after: Maybe, path: readonly str
   }
 }
 
-/** A set with the fields that the schema names made members where something below them is one. */
+/** Returns a set that also contains each field named by the schema that has members below it. */
 export function withNamedFields(schema: Schema, set: FieldSet): FieldSet {
   const result = new Map<string, FieldNode>()
   for (const [element, node] of set) {
     const isField = element.startsWith('f:')
     const name = element.slice(2)
-    const child = isField ? below(schema, name) : itemsOf(schema)
-    const isNamed = isField && node.below.size > 0 && isNamedField(schema, name)
-    result.set(element, { member: node.member || isNamed, below: withNamedFields(child, node.below) })
+    const child = isField ? childSchema(schema, name) : itemsOf(schema)
+    const isNamed = isField && node.children.size > 0 && isNamedField(schema, name)
+    result.set(element, { member: node.member || isNamed, children: withNamedFields(child, node.children) })
   }
   return result
 }

@@ -1,31 +1,29 @@
-/**
- * Sets of field paths: what `managedFields` says a manager owns.
- *
- * A path element is the text that fieldsV1 uses: `f:name` a field, `k:{"name":"a"}` an item of a keyed list,
- * `v:"a"` a value of a set. A set is a tree; a node is a member, or has members below it, or both.
- */
+/** Sets of field paths: the fields that a manager owns, as in `managedFields`. */
 import { isObject, type JsonObject, put } from '../json.ts'
 
 export interface FieldNode {
   readonly member: boolean
-  readonly below: FieldSet
+  readonly children: FieldSet
 }
 
 export type FieldSet = ReadonlyMap<string, FieldNode>
 
-export const NOTHING: FieldSet = new Map()
+export const EMPTY_SET: FieldSet = new Map()
 
-/** A set under construction. */
+/**
+ * Builds a set from paths. Path elements have the form of fieldsV1: `f:name` is a field, `k:{"name":"a"}` an item of a
+ * keyed list, `v:"a"` a value of a set. A set is a tree: each node is a member, or has members below it, or both.
+ */
 export class FieldSetBuilder {
   readonly #root = new Map<string, MutableNode>()
 
   insert(path: readonly string[]): void {
-    let below = this.#root
+    let children = this.#root
     for (const [index, element] of path.entries()) {
-      let node = below.get(element)
-      if (!node) below.set(element, node = { member: false, below: new Map() })
+      let node = children.get(element)
+      if (!node) children.set(element, node = { member: false, children: new Map() })
       if (index === path.length - 1) node.member = true
-      below = node.below
+      children = node.children
     }
   }
 
@@ -36,20 +34,20 @@ export class FieldSetBuilder {
 
 interface MutableNode extends FieldNode {
   member: boolean
-  readonly below: Map<string, MutableNode>
+  readonly children: Map<string, MutableNode>
 }
 
 type Keep = (inA: boolean, inB: boolean) => boolean
 
-/** Combines two sets member by member; nodes that end up empty are left out. */
+/** Combines two sets member by member; drops nodes that become empty. */
 function combine(a: FieldSet, b: FieldSet, keep: Keep): FieldSet {
   const result = new Map<string, FieldNode>()
   for (const element of new Set([...a.keys(), ...b.keys()])) {
     const left = a.get(element)
     const right = b.get(element)
     const member = keep(left?.member ?? false, right?.member ?? false)
-    const below = combine(left?.below ?? NOTHING, right?.below ?? NOTHING, keep)
-    if (member || below.size > 0) result.set(element, { member, below })
+    const children = combine(left?.children ?? EMPTY_SET, right?.children ?? EMPTY_SET, keep)
+    if (member || children.size > 0) result.set(element, { member, children })
   }
   return result
 }
@@ -62,36 +60,36 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, b, (inA, inB) => inA && inB)
 }
 
-/** The members of `a` that are not members of `b`. What lies below a member of `b` stays. */
+/** Returns the members of `a` that are not members of `b`. Keeps what is below a member of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, b, (inA, inB) => inA && !inB)
 }
 
-/** `a` without the members of `b` and everything below them. */
+/** Returns `a` without the members of `b` and everything below them. */
 export function exclude(a: FieldSet, b: FieldSet): FieldSet {
   const result = new Map<string, FieldNode>()
   for (const [element, node] of a) {
     const other = b.get(element)
     if (other?.member) continue
-    const below = other ? exclude(node.below, other.below) : node.below
-    if (node.member || below.size > 0) result.set(element, { member: node.member, below })
+    const children = other ? exclude(node.children, other.children) : node.children
+    if (node.member || children.size > 0) result.set(element, { member: node.member, children })
   }
   return result
 }
 
 export function isEmpty(set: FieldSet): boolean {
-  for (const node of set.values()) if (node.member || !isEmpty(node.below)) return false
+  for (const node of set.values()) if (node.member || !isEmpty(node.children)) return false
   return true
 }
 
-/** The members, in the order in which they are printed: those of a level before those below them. */
+/** Returns the members in print order: those of one level before those below them. */
 export function paths(set: FieldSet, prefix: readonly string[] = []): (readonly string[])[] {
   const sorted = [...set].sort(([a], [b]) => (a < b ? -1 : 1))
   const members = sorted.filter(([, node]) => node.member).map(([element]) => [...prefix, element])
-  return [...members, ...sorted.flatMap(([element, node]) => paths(node.below, [...prefix, element]))]
+  return [...members, ...sorted.flatMap(([element, node]) => paths(node.children, [...prefix, element]))]
 }
 
-/** A path as people read it: `.spec.containers[name="a"].image`. */
+/** Formats a path for messages: `.spec.containers[name="a"].image`. */
 export function formatPath(path: readonly string[]): string {
   return path.map((element) => {
     const rest = element.slice(2)
@@ -112,24 +110,24 @@ function formatKeys(keys: JsonObject): string {
   return Object.entries(keys).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')
 }
 
-/** A set in the form of `fieldsV1`. */
+/** Converts a set to `fieldsV1`. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const json: JsonObject = {}
   for (const [element, node] of [...set].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const below = toFieldsV1(node.below)
-    const hasBelow = Object.keys(below).length > 0
-    if (node.member || hasBelow) put(json, element, hasBelow && node.member ? { '.': {}, ...below } : below)
+    const children = toFieldsV1(node.children)
+    const hasChildren = Object.keys(children).length > 0
+    if (node.member || hasChildren) put(json, element, hasChildren && node.member ? { '.': {}, ...children } : children)
   }
   return json
 }
 
-/** The set that `fieldsV1` states. An empty object is a member; otherwise `.` says whether it is. */
+/** Parses `fieldsV1`. An empty object is a member; in any other object `.` marks a member. */
 export function fromFieldsV1(json: JsonObject): FieldSet {
   const set = new Map<string, FieldNode>()
   for (const [element, value] of Object.entries(json)) {
     if (element === '.' || !isObject(value)) continue
     const member = Object.keys(value).length === 0 || Object.hasOwn(value, '.')
-    set.set(element, { member, below: fromFieldsV1(value) })
+    set.set(element, { member, children: fromFieldsV1(value) })
   }
   return set
 }

@@ -1,7 +1,7 @@
-/** `metadata.managedFields`: reading it, writing it, and keeping it through updates and applies. */
+/** Reads and writes `metadata.managedFields`, and updates it after writes. */
 import { type ApiObject, isObject, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { emptyTyped } from '../schema/decode.ts'
+import { zeroValue } from '../schema/decode.ts'
 import { badRequest, type Cause, StatusError } from '../http/status.ts'
 import {
   difference,
@@ -15,7 +15,7 @@ import {
 } from './field_set.ts'
 import { afterApply, afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
 
-/** Who is writing, as managedFields names him. */
+/** The identity of a writer in managedFields. */
 export interface Writer {
   readonly manager: string
   readonly apiVersion: string
@@ -30,7 +30,7 @@ interface Managed {
   readonly times: Map<string, string | undefined>
 }
 
-/** What nobody owns: the server's own fields and what every object has. */
+/** The fields without an owner: those that the server sets and those that every object has. */
 const SERVER_OWNED: FieldSet = (() => {
   const builder = new FieldSetBuilder()
   for (const path of ['f:apiVersion', 'f:kind', 'f:metadata']) builder.insert([path])
@@ -54,7 +54,7 @@ const SERVER_OWNED: FieldSet = (() => {
 
 const MAX_UPDATE_ENTRIES = 10
 
-/** The identity of an entry: an applier is one manager at whatever version, an updater one for each. */
+/** Returns the id of a manager. The id of an apply is equal for all versions, the id of an update is per version. */
 function identify(entry: ManagedFieldsEntry): string {
   const { manager = '', operation = 'Update', apiVersion = '', subresource = '' } = entry
   return JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource])
@@ -116,18 +116,18 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The managers of what is about to be written: the client's word if it has one, else the live object's. */
+/** Returns the managers before a write: those in the written object if present, otherwise those of the live object. */
 function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer): ReturnType<typeof decode> {
-  const stated = after.metadata.managedFields as ManagedFieldsEntry[] | null | undefined
+  const given = after.metadata.managedFields as ManagedFieldsEntry[] | null | undefined
   if (writer.subresource) return decode(live?.metadata.managedFields)
-  // An empty list, or one empty entry, erases; no list at all keeps.
-  if (stated && (stated.length === 0 || (stated.length === 1 && Object.keys(stated[0]!).length === 0))) {
+  // An empty list or a single empty entry clears managedFields; a missing list keeps them.
+  if (given && (given.length === 0 || (given.length === 1 && Object.keys(given[0]!).length === 0))) {
     return decode(undefined)
   }
-  return decode(stated && stated.length > 0 ? stated : live?.metadata.managedFields)
+  return decode(given && given.length > 0 ? given : live?.metadata.managedFields)
 }
 
-/** The managedFields after `writer` has updated `before` to `after`; `live` is undefined on creation. */
+/** Returns the managedFields after `writer` has replaced `before` with `after`; `live` is undefined on creation. */
 export function updateManagedFields(
   typing: Typing,
   live: ApiObject | undefined,
@@ -136,7 +136,7 @@ export function updateManagedFields(
   writer: Writer,
 ): ManagedFieldsEntry[] | undefined {
   const { owners, times, versions } = managedOf(live, after, writer)
-  // An object that nobody manages stays so: whoever erased managedFields meant it.
+  // Without managedFields the object was cleared on purpose: keep it so.
   if (live && owners.size === 0) return undefined
   const id = identify({
     manager: writer.manager,
@@ -145,26 +145,28 @@ export function updateManagedFields(
     subresource: writer.subresource,
   })
   const current = 'current-operation'
-  const next = stripped(afterUpdate(typing, withoutManagedFields(before), withoutManagedFields(after), owners, current))
+  const next = withoutServerFields(
+    afterUpdate(typing, withoutManagedFields(before), withoutManagedFields(after), owners, current),
+  )
   const written = next.get(current)
   if (written) {
     next.delete(current)
     next.set(id, next.has(id) ? union(next.get(id)!, written) : written)
-    // The real server forgets the time of writes to /scale.
+    // The real server does not set the time of writes to /scale.
     times.set(id, writer.subresource === 'scale' ? undefined : writer.now)
     versions.set(id, writer.apiVersion)
   }
-  capUpdaters(next, times, versions)
+  capUpdateEntries(next, times, versions)
   return encode(next, times, versions)
 }
 
 export interface AppliedObject {
-  /** Undefined when the apply changes nothing. */
+  /** Undefined if the apply changes nothing. */
   readonly object: JsonObject | undefined
   readonly managedFields: ManagedFieldsEntry[]
 }
 
-/** The object and its managedFields after an apply. `live` is an empty object on creation. */
+/** Returns the object and its managedFields after an apply. `live` is an empty object on creation. */
 export function applyManagedFields(
   typing: Typing,
   live: JsonObject,
@@ -177,18 +179,11 @@ export function applyManagedFields(
   const id = identify({ manager: writer.manager, operation: 'Apply', subresource: writer.subresource })
   const bare = withoutManagedFields(live)
   if (owners.size === 0 && (live['metadata'] as JsonObject | undefined)?.['uid'] !== undefined) {
-    claimUnmanaged(
-      typing,
-      bare,
-      owners,
-      times,
-      versions,
-      writer,
-    )
+    claimUnmanaged(typing, bare, owners, times, versions, writer)
   }
   try {
     const applied = afterApply(typing, bare, config, owners, id, force)
-    const next = stripped(applied.owners)
+    const next = withoutServerFields(applied.owners)
     if (applied.object !== undefined) times.set(id, writer.now)
     versions.set(id, writer.apiVersion)
     return { object: applied.object, managedFields: encode(next, times, versions) }
@@ -198,7 +193,7 @@ export function applyManagedFields(
   }
 }
 
-/** What was there before anybody applied belongs to a manager of that name, so that it is not lost. */
+/** Assigns the fields of an unmanaged object to `before-first-apply`, so that an apply does not remove them. */
 function claimUnmanaged(
   typing: Typing,
   live: JsonObject,
@@ -208,16 +203,14 @@ function claimUnmanaged(
   writer: Writer,
 ): void {
   const id = identify({ manager: 'before-first-apply', operation: 'Update', apiVersion: writer.apiVersion })
-  for (
-    const [manager, set] of stripped(
-      afterUpdate(typing, typing.isBuiltin ? emptyTyped(typing.schema) : {}, live, new Map(), id),
-    )
-  ) owners.set(manager, set)
+  const before = typing.isBuiltin ? zeroValue(typing.schema) : {}
+  const claimed = withoutServerFields(afterUpdate(typing, before, live, new Map(), id))
+  for (const [manager, set] of claimed) owners.set(manager, set)
   times.set(id, writer.now)
   versions.set(id, writer.apiVersion)
 }
 
-function stripped(owners: Owners): Owners {
+function withoutServerFields(owners: Owners): Owners {
   const result: Owners = new Map()
   for (const [id, set] of owners) {
     const kept = difference(set, SERVER_OWNED)
@@ -233,8 +226,8 @@ function withoutManagedFields(object: JsonObject): JsonObject {
   return { ...object, metadata: rest }
 }
 
-/** Above ten updaters, the oldest become one, version by version. */
-function capUpdaters(owners: Owners, times: Map<string, string | undefined>, versions: Map<string, string>): void {
+/** Merges the oldest update entries above the limit of ten, separately for each version. */
+function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>, versions: Map<string, string>): void {
   const updaters = [...owners.keys()].filter((id) => identityOf(id).operation === 'Update')
     .sort((a, b) => order(times.get(a) ?? '', times.get(b) ?? '') || order(a, b))
   const firstOf = new Map<string, string>()
@@ -260,11 +253,11 @@ function capUpdaters(owners: Owners, times: Map<string, string | undefined>, ver
   }
 }
 
-/** Refuses an applied configuration that says what only the server may say. */
+/** Throws 400 if an applied configuration has the wrong type or contains managedFields. */
 export function checkApplyConfig(config: JsonObject, kind: Kind): void {
-  const { apiVersion, kind: stated } = config
-  if (apiVersion !== apiVersionOf(kind) || stated !== kind.kind) {
-    throw badRequest(`invalid object type: ${String(apiVersion ?? '')}, Kind=${String(stated ?? '')}`)
+  const { apiVersion, kind: given } = config
+  if (apiVersion !== apiVersionOf(kind) || given !== kind.kind) {
+    throw badRequest(`invalid object type: ${String(apiVersion ?? '')}, Kind=${String(given ?? '')}`)
   }
   const metadata = config['metadata']
   if (isObject(metadata) && metadata['managedFields'] != null) throw badRequest('metadata.managedFields must be nil')
@@ -296,6 +289,6 @@ function conflictMessage(conflicts: readonly Conflict[]): string {
 
 function describe(id: string): string {
   const { manager, operation, apiVersion, subresource } = identityOf(id)
-  const who = JSON.stringify(manager) + (subresource && ` with subresource ${JSON.stringify(subresource)}`)
-  return operation === 'Update' ? `${who} using ${apiVersion}` : who
+  const name = JSON.stringify(manager) + (subresource && ` with subresource ${JSON.stringify(subresource)}`)
+  return operation === 'Update' ? `${name} using ${apiVersion}` : name
 }

@@ -1,22 +1,22 @@
-/** Merging an applied configuration into an object, and taking out what is applied no longer. */
+/** Merges an applied configuration into an object, and removes fields. */
 import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type FieldSet, isEmpty } from './field_set.ts'
-import { below, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
+import { childSchema, itemElement, itemsByElement, itemsOf, type Maybe, shapeOf } from './typed.ts'
 
-/** The live value with the configuration laid over it. Neither is changed. */
+/** Returns the live value with the configuration merged in. Changes neither of them. */
 export function merge(schema: Schema, live: Maybe, config: Maybe): Maybe {
   if (config === undefined) return clone(live)
   if (live === undefined || live === null) return clone(config)
   const shape = shapeOf(schema, config ?? live)
-  // Of two that are null or empty the configuration's is taken: it tells the one from the other.
-  if (isHollow(live) && isHollow(config)) return clone(config)
+  // Of two values that are null or empty, take the configuration's: it can replace null with empty and vice versa.
+  if (isNullOrEmpty(live) && isNullOrEmpty(config)) return clone(config)
   if (shape === 'leaf' || (config !== null && shapeOf(schema, live) !== shape)) return clone(config)
   if (shape === 'map') return mergeMaps(schema, live as JsonObject, (config ?? {}) as JsonObject)
   return mergeLists(schema, live as Json[], (config ?? []) as Json[])
 }
 
-function isHollow(value: Json): boolean {
+function isNullOrEmpty(value: Json): boolean {
   return value === null ||
     (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0)
 }
@@ -24,19 +24,19 @@ function isHollow(value: Json): boolean {
 function mergeMaps(schema: Schema, live: JsonObject, config: JsonObject): JsonObject {
   const result: JsonObject = {}
   for (const name of new Set([...Object.keys(live), ...Object.keys(config)])) {
-    const value = merge(below(schema, name), own(live, name), own(config, name))
+    const value = merge(childSchema(schema, name), ownField(live, name), ownField(config, name))
     if (value !== undefined) put(result, name, value)
   }
   return result
 }
 
-function own(object: JsonObject, name: string): Maybe {
+function ownField(object: JsonObject, name: string): Maybe {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
 /**
- * The order of structured-merge-diff: shared items stand in the configuration's order, the others of the live list
- * stay where they were in relation to those.
+ * Merges in the order of structured-merge-diff: shared items have the configuration's order, and the other live items
+ * keep their place relative to them.
  */
 function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json[]): Json[] {
   const elements = live.map((item) => itemElement(schema, item))
@@ -47,7 +47,7 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
   const done = new Set<string>()
   const result: Json[] = []
   const items = itemsOf(schema)
-  const take = (element: string): void => {
+  const append = (element: string): void => {
     done.add(element)
     result.push(merge(items, liveItems.get(element), configItems.get(element))!)
     if (shared[0] === element) shared.shift()
@@ -59,7 +59,7 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
     const right = wanted[r]
     if (left !== undefined && right !== undefined) {
       if (left === right) {
-        take(left)
+        append(left)
         l++
         r++
         continue
@@ -78,14 +78,14 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
       if (done.has(left)) l++
     }
     if (right !== undefined) {
-      take(right)
+      append(right)
       r++
     }
   }
   return result
 }
 
-/** The value without the members of a set. What becomes empty by that goes as well. */
+/** Returns the value without the members of a set. Objects and lists that become empty are removed too. */
 export function removeFields(schema: Schema, value: Maybe, set: FieldSet): Maybe {
   if (isEmpty(set)) return value
   switch (shapeOf(schema, value)) {
@@ -103,7 +103,7 @@ function removeFromMap(schema: Schema, object: JsonObject, set: FieldSet): Maybe
   for (const [name, value] of Object.entries(object)) {
     const node = set.get(`f:${name}`)
     if (node?.member) continue
-    const kept = node ? removeFields(below(schema, name), value, node.below) : value
+    const kept = node ? removeFields(childSchema(schema, name), value, node.children) : value
     if (kept !== undefined) put(result, name, kept)
   }
   return Object.keys(result).length > 0 ? result : undefined
@@ -114,7 +114,7 @@ function removeFromList(schema: Schema, list: readonly Json[], set: FieldSet): M
   for (const item of list) {
     const node = set.get(itemElement(schema, item))
     if (node?.member) continue
-    const kept = node ? removeFields(itemsOf(schema), item, node.below) : item
+    const kept = node ? removeFields(itemsOf(schema), item, node.children) : item
     if (kept !== undefined) result.push(kept)
   }
   return result.length > 0 ? result : undefined

@@ -1,49 +1,47 @@
-/**
- * What a schema says about merging: which values are one field, which are made of fields, and how list items are named.
- */
+/** Derives merge rules from a schema: the shape of values and the names of list items. */
 import { field, isObject, type Json, type JsonObject } from '../json.ts'
 import { formatPath } from './field_set.ts'
 import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
 
-/** A value and its schema. `undefined` is absent, `null` is present. */
+/** A value: `undefined` is absent, `null` is present. */
 export type Maybe = Json | undefined
 
-/** How a value is owned: as one field, field by field, or item by item. */
+/** The unit of ownership of a value: the whole value, each field, or each item. */
 export type Shape = 'leaf' | 'map' | 'list'
 
-/** The shape of a value. What the schema leaves open is decided by the value: objects have fields, lists are one. */
+/** Returns the shape of a value. Without a rule in the schema, objects are maps and lists are leaves. */
 export function shapeOf(schema: Schema, value: Maybe): Shape {
-  const { type, 'x-kubernetes-list-type': listType, ...rest } = merged(schema)
+  const { type, 'x-kubernetes-list-type': listType, ...rest } = withMapType(schema)
   if (Array.isArray(value)) return type === 'array' && (listType === 'map' || listType === 'set') ? 'list' : 'leaf'
   if (isObject(value)) return rest['x-kubernetes-map-type'] === 'atomic' ? 'leaf' : 'map'
   return 'leaf'
 }
 
-/** The topology of a field: said beside a reference, or by what it refers to. */
-function merged(schema: Schema): Schema {
+/** Resolves a schema; a map type beside the reference overrides that of the definition. */
+function withMapType(schema: Schema): Schema {
   const target = resolve(schema)
   const mapType = schema['x-kubernetes-map-type'] ?? target['x-kubernetes-map-type']
   return mapType === undefined ? target : { ...target, 'x-kubernetes-map-type': mapType }
 }
 
-const UNKNOWN: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
+const UNTYPED: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
 
-/** The schema below a field. */
-export function below(schema: Schema, name: string): Schema {
-  return fieldSchema(schema, name) ?? UNKNOWN
+/** Returns the schema of a field. */
+export function childSchema(schema: Schema, name: string): Schema {
+  return fieldSchema(schema, name) ?? UNTYPED
 }
 
 export function itemsOf(schema: Schema): Schema {
-  return resolve(schema).items ?? UNKNOWN
+  return resolve(schema).items ?? UNTYPED
 }
 
-/** Whether a field is named by the schema, and not merely a key of a map. */
+/** Returns whether the schema names a field; false for a key of a map. */
 export function isNamedField(schema: Schema, name: string): boolean {
   const { properties } = resolve(schema)
   return properties !== undefined && Object.hasOwn(properties, name)
 }
 
-/** The path element that names an item of a keyed list or of a set. */
+/** Returns the path element of an item in a keyed list or a set. Throws UntypableError if it has none. */
 export function itemElement(schema: Schema, item: Json): string {
   const target = resolve(schema)
   if (target['x-kubernetes-list-type'] === 'set') {
@@ -56,12 +54,12 @@ export function itemElement(schema: Schema, item: Json): string {
   if (!isObject(item)) throw new UntypableError('associative list with keys may not have non-map elements')
   const named: JsonObject = {}
   for (const key of [...keys].sort()) {
-    named[key] = field(item, key) ?? resolve(below(itemsOf(schema), key)).default ?? null
+    named[key] = field(item, key) ?? resolve(childSchema(itemsOf(schema), key)).default ?? null
   }
   return `k:${JSON.stringify(named)}`
 }
 
-/** The items of a list by their elements. A repeated element keeps its first item. */
+/** Returns the items of a list by path element. Of repeated elements, the first item is kept. */
 export function itemsByElement(schema: Schema, list: readonly Json[]): Map<string, Json> {
   const items = new Map<string, Json>()
   for (const item of list) {
@@ -71,19 +69,19 @@ export function itemsByElement(schema: Schema, list: readonly Json[]): Map<strin
   return items
 }
 
-/** A value that cannot be merged by its schema. */
+/** Thrown for a value that cannot be merged by its schema. */
 export class UntypableError extends Error {
   override readonly name = 'UntypableError'
 }
 
-/** What is wrong with the lists of an applied configuration: items without their keys, items stated twice. */
+/** Returns the problems of the lists in an applied configuration: items without keys, and repeated items. */
 export function listProblems(schema: Schema, value: Maybe, path: readonly string[] = []): string[] {
   switch (shapeOf(schema, value)) {
     case 'leaf':
       return []
     case 'map':
       return Object.entries(value as JsonObject).flatMap(
-        ([name, child]) => listProblems(below(schema, name), child, [...path, `f:${name}`]),
+        ([name, child]) => listProblems(childSchema(schema, name), child, [...path, `f:${name}`]),
       )
     case 'list':
       return itemProblems(schema, value as Json[], path)

@@ -1,6 +1,5 @@
 /**
- * The algorithm of structured-merge-diff: who owns which fields after an update or an apply, and what an apply makes
- * of the object.
+ * Computes field ownership after updates and applies, by the algorithm of structured-merge-diff.
  *
  * @see https://github.com/kubernetes-sigs/structured-merge-diff
  */
@@ -8,19 +7,19 @@ import type { Json, JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Schema } from '../schema/schema.ts'
 import { compare, type Comparison, fieldsOf, withNamedFields } from './compare.ts'
-import { difference, exclude, type FieldSet, intersection, isEmpty, NOTHING, paths, union } from './field_set.ts'
+import { difference, EMPTY_SET, exclude, type FieldSet, intersection, isEmpty, paths, union } from './field_set.ts'
 import { merge, removeFields } from './merge.ts'
 
-/** Field sets by manager, where a manager is an operation of somebody: see managed_fields.ts. */
+/** Field sets by manager id: see `identify` in managed_fields.ts. */
 export type Owners = Map<string, FieldSet>
 
-/** Fields of another manager that an apply would change. */
+/** A field of another manager that an apply would change. */
 export interface Conflict {
   readonly manager: string
   readonly path: readonly string[]
 }
 
-/** Thrown by an apply that is not forced. */
+/** Thrown by an apply without force that would change fields of other managers. */
 export class ConflictsError extends Error {
   override readonly name = 'ConflictsError'
   readonly conflicts: readonly Conflict[]
@@ -31,16 +30,16 @@ export class ConflictsError extends Error {
   }
 }
 
-/** What one version of a kind knows about ownership. */
+/** The schema and field rules of an endpoint. */
 export interface Typing {
   readonly schema: Schema
-  /** Fields that this endpoint does not write, and so nobody comes to own by it. */
+  /** Fields that this endpoint resets; its writers do not own them. */
   readonly ignored: FieldSet
-  /** Whether objects are Go structs, of which some parts are always there. */
+  /** Whether objects are Go structs, in which some fields are always present. */
   readonly isBuiltin: boolean
 }
 
-/** Ownership after `manager` has written `after` over `before`. */
+/** Returns the owners after `manager` has replaced `before` with `after`. */
 export function afterUpdate(
   typing: Typing,
   before: JsonObject,
@@ -48,18 +47,18 @@ export function afterUpdate(
   owners: Owners,
   manager: string,
 ): Owners {
-  const { owners: left, comparison } = settle(typing, before, after, owners, manager, true)
-  const own = left.get(manager) ?? NOTHING
+  const { owners: remaining, comparison } = releaseChanged(typing, before, after, owners, manager, true)
+  const own = remaining.get(manager) ?? EMPTY_SET
   const set = exclude(
     union(difference(own, comparison.removed), union(comparison.modified, comparison.added)),
     typing.ignored,
   )
-  if (isEmpty(set)) left.delete(manager)
-  else left.set(manager, set)
-  return left
+  if (isEmpty(set)) remaining.delete(manager)
+  else remaining.set(manager, set)
+  return remaining
 }
 
-/** The object and its owners after an apply; `object` is undefined when nothing changes. */
+/** The result of an apply; `object` is undefined if nothing changes. */
 export interface Applied {
   readonly object: JsonObject | undefined
   readonly owners: Owners
@@ -77,13 +76,13 @@ export function afterApply(
   const merged = merge(schema, live, config) as JsonObject
   const last = owners.get(manager)
   const next = new Map(owners).set(manager, exclude(fieldsOf(schema, config), typing.ignored))
-  const object = prune(schema, merged, next, last)
-  const { owners: left } = settle(typing, live, object, next, manager, force)
-  return { object: jsonEqual(live, object) ? undefined : object, owners: left }
+  const object = pruneUnowned(schema, merged, next, last)
+  const { owners: remaining } = releaseChanged(typing, live, object, next, manager, force)
+  return { object: jsonEqual(live, object) ? undefined : object, owners: remaining }
 }
 
-/** Takes from the other managers what changes under them; without force that is an error. */
-function settle(
+/** Removes changed fields from the other managers. Throws ConflictsError if there are any and `force` is false. */
+function releaseChanged(
   { schema, ignored }: Typing,
   before: JsonObject,
   after: JsonObject,
@@ -105,22 +104,22 @@ function settle(
   if (!force && conflicts.length > 0) {
     throw new ConflictsError(conflicts.flatMap(([other, set]) => paths(set).map((path) => ({ manager: other, path }))))
   }
-  const left: Owners = new Map()
+  const remaining: Owners = new Map()
   for (const [other, set] of owners) {
     const kept = other === manager ? set : difference(difference(set, written), comparison.removed)
-    if (!isEmpty(kept)) left.set(other, kept)
+    if (!isEmpty(kept)) remaining.set(other, kept)
   }
-  return { owners: left, comparison }
+  return { owners: remaining, comparison }
 }
 
-/** Takes out what this manager applied last time, not this time, and nobody else owns. */
-function prune(schema: Schema, merged: JsonObject, owners: Owners, last: FieldSet | undefined): JsonObject {
+/** Removes the fields that this manager applied last time, does not apply now, and no other manager owns. */
+function pruneUnowned(schema: Schema, merged: JsonObject, owners: Owners, last: FieldSet | undefined): JsonObject {
   if (!last || isEmpty(last)) return merged
   const named = (set: FieldSet): FieldSet => withNamedFields(schema, set)
   const without = (set: FieldSet): JsonObject => (removeFields(schema, merged as Json, set) ?? {}) as JsonObject
   const mergedFields = named(fieldsOf(schema, merged))
   const lastFields = named(last)
-  const owned = [...owners.values()].reduce((all, set) => union(all, set), NOTHING)
+  const owned = [...owners.values()].reduce((all, set) => union(all, set), EMPTY_SET)
   const bare = without(lastFields)
   const withOwned = without(difference(mergedFields, union(named(fieldsOf(schema, bare)), named(owned))))
   return without(intersection(difference(mergedFields, named(fieldsOf(schema, withOwned))), lastFields))

@@ -1,4 +1,4 @@
-/** The rules of the apps group: what runs pods by a template. */
+/** The rules of the apps group. */
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
@@ -6,8 +6,7 @@ import { immutable } from '../storage/objects.ts'
 import { labelFaults } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
 import { selectorFaults, selectorMatches } from './label_selectors.ts'
-import { podSpecDefaults } from './pod_spec.ts'
-import { podSpecFaults } from './pod_validation.ts'
+import { podSpecDefaults, podSpecFaults } from './pod_spec.ts'
 
 export const APPS_RULES: Readonly<Record<string, Partial<Rules>>> = {
   'deployments.apps': {
@@ -94,7 +93,7 @@ export const APPS_RULES: Readonly<Record<string, Partial<Rules>>> = {
   },
 }
 
-/** The spec, with the defaults of its template filled in. */
+/** Returns the spec, after setting the defaults of its template. */
 function specOf(object: ApiObject): JsonObject {
   const spec = (isObject(object['spec']) ? object['spec'] : {}) as JsonObject
   object['spec'] = spec

@@ -5,8 +5,7 @@ import type { Rules } from '../kinds.ts'
 import { immutable } from '../storage/objects.ts'
 import { type Cause, fault } from '../http/status.ts'
 import { jobStatusFaults } from './job_status.ts'
-import { podSpecDefaults } from './pod_spec.ts'
-import { podSpecFaults } from './pod_validation.ts'
+import { podSpecDefaults, podSpecFaults } from './pod_spec.ts'
 
 export const BATCH_RULES: Readonly<Record<string, Partial<Rules>>> = {
   'jobs.batch': {
@@ -15,7 +14,7 @@ export const BATCH_RULES: Readonly<Record<string, Partial<Rules>>> = {
     prepareCreate(job) {
       job['status'] = {}
       const spec = job['spec'] as JsonObject
-      if (spec['manualSelector'] !== true) select(job, spec)
+      if (spec['manualSelector'] !== true) setSelector(job, spec)
     },
     validate: jobFaults,
     validateStatus: jobStatusFaults,
@@ -41,7 +40,7 @@ export const BATCH_RULES: Readonly<Record<string, Partial<Rules>>> = {
 function jobSpecDefaults(job: ApiObject): void {
   const spec = (isObject(job['spec']) ? job['spec'] : {}) as JsonObject
   job['spec'] = spec
-  // With neither number given a job runs one pod; with only a parallelism it is a work queue.
+  // Without both numbers the job runs one pod; with only `parallelism` it is a work queue.
   if (spec['completions'] === undefined && spec['parallelism'] === undefined) {
     spec['completions'] = 1
     spec['parallelism'] = 1
@@ -56,8 +55,8 @@ function jobSpecDefaults(job: ApiObject): void {
   if (isObject(template)) podSpecDefaults(template)
 }
 
-/** A job finds its pods by labels that only it can have. */
-function select(job: ApiObject, spec: JsonObject): void {
+/** Adds labels that are unique to the job, and a selector for them. */
+function setSelector(job: ApiObject, spec: JsonObject): void {
   const { name, uid } = job.metadata
   const template = spec['template'] as JsonObject
   const metadata = (isObject(template['metadata']) ? template['metadata'] : {}) as JsonObject

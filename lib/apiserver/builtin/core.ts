@@ -5,8 +5,7 @@ import { jsonEqual } from '../../core/equal.ts'
 import type { Rules } from '../kinds.ts'
 import { immutable } from '../storage/objects.ts'
 import { type Cause, fault } from '../http/status.ts'
-import { podSpecDefaults, requestDefaults } from './pod_spec.ts'
-import { podSpecFaults } from './pod_validation.ts'
+import { podSpecDefaults, podSpecFaults, requestDefaults } from './pod_spec.ts'
 import { QUOTA_RULES } from './resource_quotas.ts'
 import { SERVICE_RULES } from './services.ts'
 
@@ -28,7 +27,7 @@ export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
       namespace['status'] = { phase: 'Active' }
     },
     prepareUpdate(namespace, old) {
-      // Finalizers of the spec are for /finalize alone.
+      // Only /finalize changes the finalizers of the spec.
       const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
       namespace['spec'] = { ...spec, finalizers: clone(at(old, 'spec', 'finalizers') ?? []) }
     },
@@ -67,7 +66,7 @@ export const CORE_RULES: Readonly<Record<string, Partial<Rules>>> = {
       const faults = podSpecFaults((pod['spec'] ?? {}) as JsonObject, 'spec')
       return old ? [...faults, ...podChangeFaults(pod, old)] : faults
     },
-    // A pod that no node has taken goes at once.
+    // A pod without a node is removed at once.
     gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName')
       ? requested ?? Number(
         at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30,
@@ -132,7 +131,7 @@ function sizeOf(data: Json | undefined): number {
   return Object.values(isObject(data) ? data : {}).reduce<number>((sum, value) => sum + String(value).length, 0)
 }
 
-/** `stringData` is for writing alone. */
+/** Moves `stringData`, which is write-only, into `data`. */
 function mergeStringData(secret: ApiObject): void {
   const texts = secret['stringData']
   if (!isObject(texts)) return
@@ -167,7 +166,7 @@ function qosClass(pod: ApiObject): string {
   return any ? 'Burstable' : 'BestEffort'
 }
 
-/** Of a pod's spec little may change once it is there. */
+/** Returns a fault if an update changes an immutable field of a pod's spec. */
 function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
   const rest = (object: ApiObject): JsonObject => {
     const spec = clone((object['spec'] ?? {}) as JsonObject)

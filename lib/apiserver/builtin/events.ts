@@ -1,9 +1,9 @@
-/** Events, which two groups serve: the same objects under two forms. */
+/** The rules of Events, which two groups serve in two forms. */
 import { type ApiObject, at, isObject, type Json } from '../json.ts'
 import type { Rules } from '../kinds.ts'
 import { type Cause, fault } from '../http/status.ts'
 
-/** The names of a field in the core form and in that of events.k8s.io, where they differ. */
+/** The fields with different names in the core form and in the events.k8s.io form. */
 const NAMES: readonly (readonly [string, string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -23,8 +23,8 @@ export const EVENT_RULES: Readonly<Record<string, Partial<Rules>>> = {
   },
   'events.events.k8s.io': {
     createOnUpdate: true,
-    validate: newFaults,
-    defaults: newDefaults,
+    validate: eventsGroupFaults,
+    defaults: eventsGroupDefaults,
     fields: (event) => eventFields(event, event['regarding'], String(at(event, 'deprecatedSource', 'component') ?? '')),
     toStored: (event) => renamed(event, 'v1', NAMES.map(([core, other]) => [other, core])),
     fromStored: (event) => renamed(event, 'events.k8s.io/v1', NAMES),
@@ -37,7 +37,7 @@ function renamed(event: ApiObject, apiVersion: string, names: readonly (readonly
   return { ...result, apiVersion } as ApiObject
 }
 
-/** Fields that Go writes even when they are empty. */
+/** Sets the fields that Go writes even if they are empty. */
 function coreDefaults(event: ApiObject): void {
   event['source'] ??= {}
   event['involvedObject'] ??= {}
@@ -46,7 +46,7 @@ function coreDefaults(event: ApiObject): void {
   event['reportingInstance'] ??= ''
 }
 
-function newDefaults(event: ApiObject): void {
+function eventsGroupDefaults(event: ApiObject): void {
   event['deprecatedSource'] ??= {}
   event['regarding'] ??= {}
   for (const name of ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'eventTime']) event[name] ??= null
@@ -72,8 +72,9 @@ function eventFields(event: ApiObject, about: Json | undefined, component: strin
 
 function namespaceFaults(event: ApiObject, about: Json | undefined): Cause[] {
   const namespace = isObject(about) ? String(about['namespace'] ?? '') : ''
-  const isHere = namespace === event.metadata.namespace || (namespace === '' && event.metadata.namespace === 'default')
-  return isHere ? [] : [fault.invalid('involvedObject.namespace', namespace, 'does not match event.namespace')]
+  const isSameNamespace = namespace === event.metadata.namespace ||
+    (namespace === '' && event.metadata.namespace === 'default')
+  return isSameNamespace ? [] : [fault.invalid('involvedObject.namespace', namespace, 'does not match event.namespace')]
 }
 
 function coreFaults(event: ApiObject): Cause[] {
@@ -82,8 +83,8 @@ function coreFaults(event: ApiObject): Cause[] {
 
 const REQUIRED: readonly string[] = ['reportingController', 'reportingInstance', 'action', 'reason']
 
-/** The new form demands what the old one only allowed. */
-function newFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
+/** Returns the faults of the events.k8s.io form, which requires fields that are optional in the core form. */
+function eventsGroupFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
   const faults = namespaceFaults(event, event['regarding'])
   if (old) return faults
   if (!event['eventTime']) faults.push(fault.required('eventTime'))

@@ -1,6 +1,5 @@
 /**
- * What the API server holds a Job's status to, whatever controller writes it. Most rules are checked where their fields change,
- * so that a status from before a rule can still be written.
+ * Validates the status of a Job.
  *
  * @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/batch/job/strategy.go getStatusValidationOptions
  */
@@ -8,7 +7,10 @@ import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type JsonObject } from '../json.ts'
 import { type Cause, fault } from '../http/status.ts'
 
-/** The faults of a new status of a Job. */
+/**
+ * Returns the faults of a new status. Most rules apply only if their fields change, so a status that was stored before
+ * a rule existed can still be written.
+ */
 export function jobStatusFaults(job: ApiObject, old: ApiObject): Cause[] {
   const [status, before] = [statusOf(job), statusOf(old)]
   return [
@@ -30,7 +32,7 @@ function countFaults(status: JsonObject): Cause[] {
     .map((name) => fault.invalid(`status.${name}`, status[name], 'must be greater than or equal to 0'))
 }
 
-/** No pod may be counted twice. */
+/** Returns faults for pods that are counted twice. */
 function podFaults(status: JsonObject): Cause[] {
   const seen = new Set<string>()
   return (['succeeded', 'failed'] as const).flatMap((list) =>
@@ -57,13 +59,13 @@ function has(status: JsonObject, type: string, value = 'True'): boolean {
 
 const isFinished = (status: JsonObject): boolean => has(status, 'Complete') || has(status, 'Failed')
 
-/** The server names no value beside the conditions. */
-const conditionFault = (what: string): Cause => ({
+/** Returns a fault of the conditions; the server's message contains no value. */
+const conditionFault = (problem: string): Cause => ({
   ...fault.invalid('status.conditions', '', ''),
-  message: `Invalid value: ${what}`,
+  message: `Invalid value: ${problem}`,
 })
 
-/** What must hold of a status by itself. */
+/** Returns the violations of the rules between the fields of a status. */
 function stateFaults(job: ApiObject, status: JsonObject, before: JsonObject): Cause[] {
   const faults: Cause[] = []
   const changed = (...names: readonly string[]): boolean => names.some((name) => !jsonEqual(status[name], before[name]))
@@ -155,7 +157,7 @@ function stateFaults(job: ApiObject, status: JsonObject, before: JsonObject): Ca
   return faults
 }
 
-/** A suspended job that is to do nothing may end without having started. */
+/** Returns whether a job is suspended with 0 completions: it may finish without a start time. */
 function isSuspendedEmpty(job: ApiObject): boolean {
   return at(job, 'spec', 'suspend') === true && at(job, 'spec', 'completions') === 0
 }
@@ -164,7 +166,7 @@ function isBefore(time: unknown, other: unknown): boolean {
   return typeof time === 'string' && typeof other === 'string' && Date.parse(time) < Date.parse(other)
 }
 
-/** What must not be taken back. */
+/** Returns faults for changes that must not be reverted. */
 function changeFaults(job: ApiObject, status: JsonObject, before: JsonObject): Cause[] {
   const faults: Cause[] = []
   for (const type of ['Failed', 'Complete', 'FailureTarget']) {
@@ -176,7 +178,7 @@ function changeFaults(job: ApiObject, status: JsonObject, before: JsonObject): C
   if (decreases('failed')) {
     faults.push(fault.invalid('status.failed', count(status, 'failed'), 'cannot decrease the failed counter'))
   }
-  if (decreases('succeeded') && !mayShrink(job)) {
+  if (decreases('succeeded') && !canShrink(job)) {
     faults.push(fault.invalid('status.succeeded', count(status, 'succeeded'), 'cannot decrease the succeeded counter'))
   }
   const { completionTime, startTime } = status
@@ -202,8 +204,8 @@ function changeFaults(job: ApiObject, status: JsonObject, before: JsonObject): C
   return faults
 }
 
-/** An indexed job with as many completions as parallel pods can be scaled down, and forgets what succeeded beyond. */
-function mayShrink(job: ApiObject): boolean {
+/** Returns whether `succeeded` may decrease: an indexed job with completions equal to parallelism can scale down. */
+function canShrink(job: ApiObject): boolean {
   return at(job, 'spec', 'completionMode') === 'Indexed' &&
     at(job, 'spec', 'completions') === at(job, 'spec', 'parallelism')
 }

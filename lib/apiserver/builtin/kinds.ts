@@ -1,8 +1,13 @@
-/** The built-in kinds: their names as discovery tells them, and the rules of each. */
-import { BUILTIN_RULES } from './rules.ts'
+/** The built-in kinds: discovery names and rules. */
+import { CRD_RULES } from '../crd/rules.ts'
 import { apiVersionOf, type Kind, type Rules, type ScalePaths } from '../kinds.ts'
 import { definition, fieldSchema } from '../schema/schema.ts'
 import { BUILTIN_COLUMNS } from '../table/columns.ts'
+import { APPS_RULES } from './apps.ts'
+import { BATCH_RULES } from './batch.ts'
+import { CORE_RULES } from './core.ts'
+import { EVENT_RULES } from './events.ts'
+import { OTHER_RULES } from './others.ts'
 
 interface Row {
   readonly group: string
@@ -15,7 +20,7 @@ interface Row {
   readonly categories: readonly string[]
 }
 
-/** group/version, the prefix of its definitions, and its kinds: `Kind plural scope shortNames categories`. */
+/** Entries: group/version, prefix of definition names, and kinds as `Kind plural scope shortNames categories`. */
 const TABLE: readonly (readonly [string, string, readonly string[]])[] = [
   ['v1', 'core.v1', [
     'ConfigMap configmaps N cm',
@@ -70,9 +75,24 @@ const SCALE: ScalePaths = {
   selector: ['spec', 'selector'],
 }
 
-const ORDINARY: Rules = { nameRule: 'subdomain', generation: false, createOnUpdate: false, unconditionalUpdate: true }
+const DEFAULT_RULES: Rules = {
+  nameRule: 'subdomain',
+  generation: false,
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+}
 
-/** All built-in kinds. */
+/** The rules of kinds that differ from {@link DEFAULT_RULES}, by `plural.group`. */
+const RULES: Readonly<Record<string, Partial<Rules>>> = {
+  ...CORE_RULES,
+  ...APPS_RULES,
+  ...BATCH_RULES,
+  ...EVENT_RULES,
+  ...OTHER_RULES,
+  ...CRD_RULES,
+}
+
+/** Returns all built-in kinds. */
 export function builtinKinds(): readonly Kind[] {
   return TABLE.flatMap(([groupVersion, prefix, rows]) => rows.map((row) => kindOf(parseRow(groupVersion, prefix, row))))
 }
@@ -95,7 +115,7 @@ function parseRow(groupVersion: string, prefix: string, text: string): Row {
 function kindOf(row: Row): Kind {
   const schema = definition(row.definition)
   const id = row.group ? `${row.plural}.${row.group}` : row.plural
-  // Events of both groups are the same objects.
+  // Both groups serve the same stored events.
   const storage = row.plural === 'events' ? { id: 'events', apiVersion: 'v1', kind: 'Event' } : {
     id,
     apiVersion: apiVersionOf(row),
@@ -110,7 +130,7 @@ function kindOf(row: Row): Kind {
     status: fieldSchema(schema, 'status') !== undefined,
     scale: SCALABLE.includes(row.plural) ? SCALE : undefined,
     custom: false,
-    rules: { ...ORDINARY, ...BUILTIN_RULES[id] },
+    rules: { ...DEFAULT_RULES, ...RULES[id] },
     columns: BUILTIN_COLUMNS[row.kind],
   }
 }

@@ -1,4 +1,4 @@
-/** LabelSelector objects, as in `spec.selector`. */
+/** Validates, matches and formats LabelSelector objects. */
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { labelFaults } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
@@ -41,12 +41,12 @@ function expressions(selector: JsonObject): JsonObject[] {
 
 function satisfies({ key, operator, values }: JsonObject, labels: JsonObject): boolean {
   const value = labels[String(key)]
-  const among = Array.isArray(values) && value !== undefined && values.includes(value)
+  const isListed = Array.isArray(values) && value !== undefined && values.includes(value)
   switch (operator) {
     case 'In':
-      return among
+      return isListed
     case 'NotIn':
-      return !among
+      return !isListed
     case 'Exists':
       return value !== undefined
     default:
@@ -54,7 +54,7 @@ function satisfies({ key, operator, values }: JsonObject, labels: JsonObject): b
   }
 }
 
-/** A LabelSelector object as selector text. */
+/** Formats a LabelSelector object as selector text. */
 export function selectorText(selector: Json | undefined): string {
   if (!isObject(selector)) return ''
   const labels = isObject(selector['matchLabels']) ? selector['matchLabels'] : {}

@@ -1,11 +1,16 @@
 /** The rules of the smaller groups. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type ApiObject, isObject, type JsonObject } from '../json.ts'
+import { type ApiObject, at, isObject, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
 import { immutable } from '../storage/objects.ts'
 import { type Cause, fault } from '../http/status.ts'
 
 export const OTHER_RULES: Readonly<Record<string, Partial<Rules>>> = {
+  'leases.coordination.k8s.io': {
+    createOnUpdate: true,
+    unconditionalUpdate: false,
+    validate: leaseFaults,
+  },
   'networkpolicies.networking.k8s.io': {
     generation: true,
     defaults(policy) {
@@ -31,6 +36,24 @@ export const OTHER_RULES: Readonly<Record<string, Partial<Rules>>> = {
     defaults: bindingDefaults,
     validate: bindingFaults,
   },
+}
+
+function leaseFaults(lease: ApiObject): Cause[] {
+  const faults: Cause[] = []
+  const spec = (lease['spec'] ?? {}) as JsonObject
+  const { leaseDurationSeconds, leaseTransitions } = spec
+  if (typeof leaseDurationSeconds === 'number' && leaseDurationSeconds <= 0) {
+    faults.push(fault.invalid('spec.leaseDurationSeconds', leaseDurationSeconds, 'must be greater than 0'))
+  }
+  if (typeof leaseTransitions === 'number' && leaseTransitions < 0) {
+    faults.push(fault.invalid('spec.leaseTransitions', leaseTransitions, 'must be greater than or equal to 0'))
+  }
+  if (at(spec, 'preferredHolder') && !at(spec, 'strategy')) {
+    faults.push(
+      fault.forbidden('spec.preferredHolder', 'may not be specified without `spec.strategy`'),
+    )
+  }
+  return faults
 }
 
 function list(value: unknown): JsonObject[] {

@@ -1,4 +1,4 @@
-/** The rules of ResourceQuotas: which resources can be limited, and by what. */
+/** The rules of ResourceQuotas: valid resources and amounts. */
 import { type ApiObject, at, isObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
 import { qualifiedNameProblems } from '../storage/names.ts'
@@ -9,7 +9,7 @@ export const QUOTA_RULES: Partial<Rules> = {
   validateStatus: (quota) => [...amountFaults(quota, 'status', 'hard'), ...amountFaults(quota, 'status', 'used')],
 }
 
-/** Resources that are counted. */
+/** Resources with integer amounts. */
 const COUNTED = [
   'pods',
   'resourcequotas',
@@ -43,7 +43,7 @@ function amountFaults(quota: ApiObject, ...path: readonly [string, string]): Cau
 function nameFaults(name: string, path: string): Cause[] {
   const problems = qualifiedNameProblems(name)
   if (!name.includes('/') && !STANDARD.has(name) && !/^(requests\.)?hugepages-/.test(name)) {
-    // `storage` is a resource, of volumes.
+    // `storage` is a standard resource (of volumes), but not one for quota.
     if (problems.length === 0 && name !== 'storage') {
       problems.push('must be a standard resource type or fully qualified')
     }
@@ -52,7 +52,7 @@ function nameFaults(name: string, path: string): Cause[] {
   return problems.map((problem) => fault.invalid(path, name, problem))
 }
 
-/** An amount in the server's own form. */
+/** Returns the faults of an amount in canonical form. */
 function valueFaults(name: string, amount: string, path: string): Cause[] {
   const faults: Cause[] = []
   if (amount.startsWith('-')) faults.push(fault.invalid(path, amount, 'must be greater than or equal to 0'))
@@ -63,7 +63,7 @@ function valueFaults(name: string, amount: string, path: string): Cause[] {
   return faults
 }
 
-/** Resources of others, as `nvidia.com/gpu`, are whole things. */
+/** Returns whether a resource is an extended one, such as `nvidia.com/gpu`: those have integer amounts. */
 function isExtended(name: string): boolean {
   return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.')
 }

@@ -1,4 +1,4 @@
-/** Services: defaults, and the address that the server gives each. */
+/** The rules of Services, and the addresses and ports that the server assigns. */
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
 import type { PrepareContext, Rules } from '../kinds.ts'
 import { immutable } from '../storage/objects.ts'
@@ -33,7 +33,7 @@ export const SERVICE_RULES: Partial<Rules> = {
     spec['clusterIPs'] ??= [spec['clusterIP']!]
     spec['ipFamilies'] ??= ['IPv4']
     spec['ipFamilyPolicy'] ??= 'SingleStack'
-    giveNodePorts(spec, context)
+    assignNodePorts(spec, context)
   },
   prepareUpdate(service, old) {
     const spec = service['spec'] as JsonObject
@@ -68,10 +68,10 @@ function clusterAddress({ random }: PrepareContext): string {
 const FIRST_NODE_PORT = 30000
 const NODE_PORTS = 2768
 
-function giveNodePorts(spec: JsonObject, { random }: PrepareContext): void {
-  const wants = spec['type'] === 'NodePort' ||
+function assignNodePorts(spec: JsonObject, { random }: PrepareContext): void {
+  const needsNodePorts = spec['type'] === 'NodePort' ||
     (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
-  if (wants) {
+  if (needsNodePorts) {
     for (const port of ports(spec)) {
       port['nodePort'] ??= FIRST_NODE_PORT + Math.floor(random() * NODE_PORTS)
     }

@@ -1,12 +1,12 @@
-/** The columns of a custom kind: its printer columns, or its age. */
+/** The table columns of a custom kind: its printer columns, or its age. */
 import { humanDuration } from '../table/human_duration.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import { ageColumn, type Column, NAME_COLUMN } from '../table/columns.ts'
 
 export function customColumns(version: JsonObject): readonly Column[] {
-  const stated = version['additionalPrinterColumns'] as JsonObject[] | undefined
-  if (!stated || stated.length === 0) return [NAME_COLUMN, ageColumn()]
-  return [NAME_COLUMN, ...stated.map(columnOf)]
+  const given = version['additionalPrinterColumns'] as JsonObject[] | undefined
+  if (!given || given.length === 0) return [NAME_COLUMN, ageColumn()]
+  return [NAME_COLUMN, ...given.map(columnOf)]
 }
 
 function columnOf(column: JsonObject): Column {
@@ -43,8 +43,8 @@ function cell(values: readonly Json[], type: Column['type'], nowMs: number): Jso
 }
 
 function ageText(text: string, nowMs: number): string {
-  const then = Date.parse(text)
-  return Number.isNaN(then) ? '<invalid>' : humanDuration(nowMs - then)
+  const timeMs = Date.parse(text)
+  return Number.isNaN(timeMs) ? '<invalid>' : humanDuration(nowMs - timeMs)
 }
 
 function textOf(value: Json): string {
@@ -53,7 +53,7 @@ function textOf(value: Json): string {
 
 type Step = (values: readonly Json[]) => readonly Json[]
 
-/** A simple JSONPath: fields, indexes, `[*]`, and filters of the form `[?(@.type=="Ready")]`. */
+/** Compiles a simple JSONPath: fields, indexes, `[*]`, and filters of the form `[?(@.type=="Ready")]`. */
 function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
   const steps: Step[] = []
   let rest = path.replace(/^\{|\}$/g, '').replace(/^\$/, '')
@@ -66,7 +66,7 @@ function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
     const [whole, name, filterPath, filterValue, index, quoted] = match
     if (name !== undefined || quoted !== undefined) {
       const key = (name ?? quoted!).replace(/\\(.)/g, '$1')
-      steps.push((values) => values.flatMap((value) => present(at(value, key))))
+      steps.push((values) => values.flatMap((value) => nonNull(at(value, key))))
     } else if (filterPath !== undefined) {
       const keys = filterPath.split('.')
       steps.push(
@@ -79,17 +79,17 @@ function jsonPath(path: string): (object: ApiObject) => readonly Json[] {
       steps.push(
         (values) =>
           values.flatMap(
-            (value) => (Array.isArray(value) ? value : isObject(value) ? Object.values(value).flatMap(present) : []),
+            (value) => (Array.isArray(value) ? value : isObject(value) ? Object.values(value).flatMap(nonNull) : []),
           ),
       )
     } else {
-      steps.push((values) => values.flatMap((value) => (Array.isArray(value) ? present(value.at(Number(index))) : [])))
+      steps.push((values) => values.flatMap((value) => (Array.isArray(value) ? nonNull(value.at(Number(index))) : [])))
     }
     rest = rest.slice(whole.length)
   }
   return (object) => steps.reduce<readonly Json[]>((values, step) => step(values), [object])
 }
 
-function present(value: Json | undefined): Json[] {
+function nonNull(value: Json | undefined): Json[] {
   return value === undefined || value === null ? [] : [value]
 }

@@ -1,4 +1,4 @@
-/** Defaults of custom kinds: filled in where a field is missing, or null and not nullable. */
+/** Applies the defaults of custom kinds to missing fields and to nulls that are not nullable. */
 import { jsonEqual } from '../../core/equal.ts'
 import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -7,8 +7,8 @@ import { prune } from './prune.ts'
 import { validateValue } from './validate.ts'
 
 /**
- * Fills in the defaults that the schema states below `value`, in place. Nulls of fields that are neither nullable nor have a
- * default are removed first, unless they are to be kept.
+ * Sets the schema's defaults below `value`, in place. With `drop`, first removes nulls of fields that are neither
+ * nullable nor have a default.
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
  */
@@ -17,7 +17,7 @@ export function applyDefaults(schema: Schema, value: Json, nulls: 'drop' | 'keep
   fill(schema, value)
 }
 
-/** Items of a list stay, whatever they are: their places count. */
+/** Keeps nulls in lists: dropping them would shift the other items. */
 function dropNulls(schema: Schema, value: Json): void {
   if (Array.isArray(value)) {
     if (schema.items) { for (const item of value) dropNulls(schema.items, item) }
@@ -58,7 +58,7 @@ function fillFields(schema: Schema, value: JsonObject): void {
   }
 }
 
-/** Whether a null means that the default is wanted. */
+/** Returns whether a null is replaced with the default. */
 function isReplaced(value: Json, schema: Schema): boolean {
   return value === null && !schema.nullable && schema.default !== undefined
 }
@@ -68,11 +68,11 @@ function propertyOf({ properties, additionalProperties }: Schema, name: string):
   return isObject(additionalProperties as Json) ? additionalProperties as Schema : undefined
 }
 
-/** What is wrong with the defaults in a structural schema: each must be a value of its own schema, without fields that it does not have. */
+/** Returns the faults of a schema's defaults: each must be valid by its own schema, without unknown fields. */
 export function defaultFaults(schema: Schema, path: string): Cause[] {
-  const { default: stated, items, properties = {} } = schema
+  const { default: given, items, properties = {} } = schema
   return [
-    ...(stated === undefined ? [] : valueFaults(schema, stated, `${path}.default`)),
+    ...(given === undefined ? [] : valueFaults(schema, given, `${path}.default`)),
     ...(items ? defaultFaults(items, `${path}.items`) : []),
     ...Object.entries(properties).flatMap(([name, property]) => defaultFaults(property, `${path}.properties[${name}]`)),
   ]

@@ -1,20 +1,20 @@
-/** From a stored definition to served kinds, and back: what apiextensions' controllers do. */
+/** Serves custom kinds from stored definitions, like the controllers of apiextensions-apiserver. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type Backend, nowIso, present } from '../backend.ts'
+import { type Backend, fromStored, nowIso } from '../backend.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
-import { deleteObject } from '../verbs/delete.ts'
+import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 import { typingOf } from '../verbs/write.ts'
 import { kindsOfDefinition } from './kinds.ts'
 import { CLEANUP_FINALIZER } from './rules.ts'
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
 
-/** Serves what a definition states, or begins its end. Called after each write of one. */
-export function followDefinition(backend: Backend, stored: ApiObject): void {
+/** Serves the kinds of a definition, or starts its deletion. Called after each write of a definition. */
+export function applyDefinition(backend: Backend, stored: ApiObject): void {
   if (stored.metadata.deletionTimestamp) {
-    cleanUp(backend, stored)
+    deleteInstances(backend, stored)
     return
   }
   const status = statusOf(backend, stored)
@@ -32,11 +32,11 @@ export function followDefinition(backend: Backend, stored: ApiObject): void {
     if (managedFields) next.metadata.managedFields = managedFields
     backend.store.put(CRDS, stored.metadata.name!, next)
   }
-  serve(backend, { ...stored, status })
+  serveKinds(backend, { ...stored, status })
 }
 
-/** Takes the kinds of a definition away. Called after it has gone. */
-export function forgetDefinition(backend: Backend, crd: ApiObject): void {
+/** Removes the kinds of a definition. Called after the removal of the definition. */
+export function removeKinds(backend: Backend, crd: ApiObject): void {
   for (const kind of kindsOf(backend, crd)) backend.kinds.delete(kind)
 }
 
@@ -44,18 +44,18 @@ function kindsOf(backend: Backend, crd: ApiObject): readonly Kind[] {
   return backend.kinds.all().filter((kind) => kind.custom && kind.storage.id === crd.metadata.name)
 }
 
-function serve(backend: Backend, crd: ApiObject): void {
-  forgetDefinition(backend, crd)
+function serveKinds(backend: Backend, crd: ApiObject): void {
+  removeKinds(backend, crd)
   const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
     (each) => each['type'] === 'Established' && each['status'] === 'True',
   )
   if (established) { for (const kind of kindsOfDefinition(crd)) backend.kinds.set(kind) }
 }
 
-/** The status that the naming and establishing controllers give. */
+/** Returns the status that the naming and establishing controllers would set. */
 function statusOf(backend: Backend, crd: ApiObject): JsonObject {
   const names = clone(at(crd, 'spec', 'names')) as JsonObject
-  const taken = conflictOf(backend, crd, names)
+  const conflict = nameConflict(backend, crd, names)
   const before = at(crd, 'status', 'conditions')
   const wasEstablished = Array.isArray(before) && before.some(
     (each) => isObject(each) && each['type'] === 'Established' && each['status'] === 'True',
@@ -64,12 +64,12 @@ function statusOf(backend: Backend, crd: ApiObject): JsonObject {
     condition(
       before,
       'NamesAccepted',
-      taken ? 'False' : 'True',
-      taken ? taken.reason : 'NoConflicts',
-      taken ? taken.message : 'no conflicts found',
+      conflict ? 'False' : 'True',
+      conflict ? conflict.reason : 'NoConflicts',
+      conflict ? conflict.message : 'no conflicts found',
       nowIso(backend),
     ),
-    taken && !wasEstablished
+    conflict && !wasEstablished
       ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(backend))
       : condition(
         before,
@@ -85,7 +85,7 @@ function statusOf(backend: Backend, crd: ApiObject): JsonObject {
       (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
     )
     : []
-  const acceptedNames = taken ? at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' } : names
+  const acceptedNames = conflict ? at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' } : names
   return {
     conditions: [...conditions, ...others],
     acceptedNames,
@@ -113,72 +113,58 @@ interface NameConflict {
   readonly message: string
 }
 
-/** A name that another definition of the group has already. */
-function conflictOf(backend: Backend, crd: ApiObject, names: JsonObject): NameConflict | undefined {
+/** Returns a conflict if another definition of the group already uses a name. */
+function nameConflict(backend: Backend, crd: ApiObject, names: JsonObject): NameConflict | undefined {
   const group = at(crd, 'spec', 'group')
   const others = backend.store.list(CRDS, '').filter(
     (other) => other.metadata.name !== crd.metadata.name && at(other, 'spec', 'group') === group,
   )
   for (const other of others) {
-    const theirs = at(other, 'status', 'acceptedNames') as JsonObject | undefined
-    if (!theirs) continue
-    const used = [theirs['plural'], theirs['singular'], ...((theirs['shortNames'] as Json[] | undefined) ?? [])]
-    const words = [
+    const accepted = at(other, 'status', 'acceptedNames') as JsonObject | undefined
+    if (!accepted) continue
+    const used = [accepted['plural'], accepted['singular'], ...((accepted['shortNames'] as Json[] | undefined) ?? [])]
+    const wanted = [
       ['Plural', names['plural']],
       ['Singular', names['singular']],
       ...((names['shortNames'] as Json[] | undefined) ?? []).map((each) => ['ShortNames', each]),
     ]
-    for (const [word, name] of words) {
+    for (const [type, name] of wanted) {
       if (name && used.includes(name as string)) {
-        return {
-          reason: `${String(word)}Conflict`,
-          message: `${JSON.stringify(name)} is already in use`,
-        }
+        return { reason: `${String(type)}Conflict`, message: `${JSON.stringify(name)} is already in use` }
       }
     }
-    const kinds = [theirs['kind'], theirs['listKind']]
+    const kinds = [accepted['kind'], accepted['listKind']]
     if (kinds.includes(names['kind']!)) {
       return { reason: 'KindConflict', message: `${JSON.stringify(names['kind'])} is already in use` }
     }
     if (kinds.includes(names['listKind']!)) {
-      return {
-        reason: 'ListKindConflict',
-        message: `${JSON.stringify(names['listKind'])} is already in use`,
-      }
+      return { reason: 'ListKindConflict', message: `${JSON.stringify(names['listKind'])} is already in use` }
     }
   }
   return undefined
 }
 
-/** Deletes the objects of a definition that is going; the definition goes when the last of them has. */
-function cleanUp(backend: Backend, crd: ApiObject): void {
+/** Deletes the instances of a deleted definition; the definition is removed after the last of them. */
+function deleteInstances(backend: Backend, crd: ApiObject): void {
   if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return
   const id = crd.metadata.name!
   const kind = kindsOf(backend, crd)[0]
   if (kind) {
     for (const stored of backend.store.list(id, '')) {
-      if (!stored.metadata.deletionTimestamp) deleteObject(backend, kind, present(kind, stored), PLAIN_DELETE)
+      if (!stored.metadata.deletionTimestamp) deleteObject(backend, kind, fromStored(kind, stored), PLAIN_DELETE)
     }
   }
-  finishDefinition(backend, id)
+  finalizeDefinition(backend, id)
 }
 
-const PLAIN_DELETE = {
-  uid: undefined,
-  resourceVersion: undefined,
-  policy: undefined,
-  gracePeriodSeconds: undefined,
-  dryRun: false,
-}
-
-/** Lets a definition go that only waited for its objects. Called after an object of a custom kind has gone, too. */
-export function finishDefinition(backend: Backend, id: string): void {
+/** Removes a deleted definition if it has no instances. Called after the removal of any custom object. */
+export function finalizeDefinition(backend: Backend, id: string): void {
   const crd = backend.store.get(CRDS, id)
   if (!crd?.metadata.deletionTimestamp || backend.store.list(id, '').length > 0) return
   const others = (crd.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER)
   if (others.length === (crd.metadata.finalizers ?? []).length) return
   if (others.length === 0) {
-    forgetDefinition(backend, crd)
+    removeKinds(backend, crd)
     backend.store.remove(CRDS, id)
     return
   }

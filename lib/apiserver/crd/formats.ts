@@ -1,4 +1,4 @@
-/** String formats that the API server checks in custom objects; unknown ones are ignored, as there. */
+/** The string formats that the API server checks in custom objects. */
 import { isSubdomain } from '../storage/names.ts'
 
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})?$/
@@ -29,8 +29,8 @@ const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
   'k8s-long-name': (text) => isSubdomain(text),
 }
 
-/** Whether a text breaks a format. */
-export function formatProblem(format: string, text: string): boolean {
+/** Returns whether a text violates a format. Unknown formats are ignored, as on the real server. */
+export function breaksFormat(format: string, text: string): boolean {
   const check = Object.hasOwn(CHECKS, format) ? CHECKS[format] : undefined
   return check !== undefined && !check(text)
 }

@@ -1,4 +1,4 @@
-/** The kinds that a CustomResourceDefinition makes, one for each served version. */
+/** Builds the kinds of a CustomResourceDefinition, one per served version. */
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
@@ -15,7 +15,7 @@ export function kindsOfDefinition(crd: ApiObject): readonly Kind[] {
 }
 
 function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (stored: ApiObject) => ApiObject): Kind {
-  // What was accepted is what is served.
+  // The accepted names are served, which may be older than those of the spec.
   const names = (at(crd, 'status', 'acceptedNames') ?? spec['names']) as JsonObject
   const group = spec['group'] as string
   const kind = names['kind'] as string
@@ -55,8 +55,8 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
 }
 
 /**
- * Reads what was stored by the schema that its version has now, which may be another one than at the write: fields that it does
- * not have are pruned, and defaults filled in. Each stored object is read once, as it never changes.
+ * Returns a function that reads stored objects by the current schema of their version, which may have changed since
+ * the write: prunes unknown fields and applies defaults. Results are cached, because stored objects never change.
  */
 function readerOf(versions: readonly JsonObject[], prefix: string): (stored: ApiObject) => ApiObject {
   const schemas = new Map(versions.map((version) => [`${prefix}${String(version['name'])}`, schemaOf(version)]))
@@ -66,7 +66,7 @@ function readerOf(versions: readonly JsonObject[], prefix: string): (stored: Api
     if (before) return before
     const { apiVersion, kind, metadata, ...rest } = stored
     const schema = schemas.get(apiVersion)
-    if (!schema) return stored // its version was taken out of the definition
+    if (!schema) return stored // the definition no longer has this version
     const object = { apiVersion, kind, metadata, ...prune(schema, rest).object } as ApiObject
     applyDefaults(schema, object)
     const result = jsonEqual(object, stored) ? stored : object
@@ -79,7 +79,7 @@ function schemaOf(version: JsonObject): Schema {
   return rootSchema((at(version, 'schema', 'openAPIV3Schema') ?? {}) as JsonObject)
 }
 
-/** The schema with what every object has. */
+/** Adds the fields that every object has to a schema. */
 function rootSchema(schema: JsonObject): Schema {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   const added = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { $ref: 'meta.v1.ObjectMeta' } }
@@ -96,7 +96,7 @@ function scalePaths(scale: Json | undefined): ScalePaths | undefined {
   }
 }
 
-/** `.spec.replicas` as its parts. */
+/** Splits `.spec.replicas` into its fields. */
 function pathOf(path: Json | undefined): readonly string[] {
   return String(path).split('.').filter(Boolean)
 }

@@ -1,15 +1,15 @@
-/** Pruning: what a structural schema does not mention is not stored. */
+/** Prunes fields that a structural schema does not define. */
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
 import { decodeTyped } from '../schema/decode.ts'
 import type { Schema } from '../schema/schema.ts'
 
 export interface Pruned {
   readonly object: JsonObject
-  /** The paths that were dropped. */
+  /** The paths of the dropped fields. */
   readonly unknown: readonly string[]
 }
 
-/** A copy of `value` (without apiVersion, kind and metadata) with only what the schema knows. */
+/** Returns a copy of `value` (without apiVersion, kind and metadata) with only the fields of the schema. */
 export function prune(schema: Schema, value: JsonObject): Pruned {
   const unknown: string[] = []
   const object = pruneObject(schema, value, '', unknown, false)
@@ -21,7 +21,7 @@ function pruneValue(schema: Schema, value: Json, path: string, unknown: string[]
   if (Array.isArray(value)) {
     const { items } = schema
     if (!items && schema['x-kubernetes-preserve-unknown-fields']) return value
-    // Of items without a schema, as in a list where none is expected, no field is known.
+    // Without a schema for the items, for example if the schema defines no list here, all their fields are unknown.
     return value.map((item, index) => pruneValue(items ?? {}, item, `${path}[${index}]`, unknown))
   }
   return isObject(value) ? pruneObject(schema, value, path, unknown, false) : value
@@ -54,7 +54,7 @@ function pruneObject(
   return result
 }
 
-/** An object of some other kind within this one: its own names and metadata are known without being mentioned. */
+/** Prunes an embedded object; its apiVersion, kind and metadata are known without a schema. */
 function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown: string[]): JsonObject {
   const { apiVersion, kind, metadata } = value
   const meta = isObject(metadata)

@@ -1,5 +1,5 @@
 /**
- * Whether a schema is structural: every value has a type, nothing depends on a branch.
+ * Checks that a schema is structural: each value has a type, independent of logical branches.
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
@@ -127,7 +127,7 @@ function patternFaults(schema: JsonObject, path: string): Cause[] {
     new RegExp(pattern, 'u')
     return []
   } catch {
-    // The message says all that the exception does: which pattern it is.
+    // The exception adds nothing to the message, which contains the pattern.
     return [fault.invalid(`${path}.pattern`, pattern, "must be a valid regular expression, but isn't")]
   }
 }

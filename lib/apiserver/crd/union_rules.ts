@@ -1,7 +1,4 @@
-/**
- * The validation rules that say of unions which fields each alternative has: has() and comparisons of fields with literals, joined
- * by || and &&. Other CEL is not evaluated.
- */
+/** Evaluates the CEL rules of unions: has() and comparisons with literals, joined by || and &&. */
 import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -16,7 +13,10 @@ interface Rule {
 
 type Test = (self: JsonObject) => boolean
 
-/** The rules that an object breaks. After faults that hide its shape none are evaluated, nor for what has not changed, as on the server. */
+/**
+ * Returns the faults of an object by the validation rules of its schema. Ignores rules with any other CEL. As on the
+ * real server, rules are skipped for unchanged values, and after faults that make the structure unreliable.
+ */
 export function ruleFaults(
   schema: Schema,
   value: Json,
@@ -68,7 +68,7 @@ function faultOf(
 
 const tests = new Map<string, Test | undefined>()
 
-/** Undefined for a rule with anything else in it. */
+/** Returns undefined for a rule with unsupported CEL. */
 function testOf(rule: string): Test | undefined {
   if (!tests.has(rule)) tests.set(rule, parse(rule))
   return tests.get(rule)

@@ -1,16 +1,15 @@
-/** Validation of custom objects by the schema of their definition, in the words of the API server. */
+/** Validates custom objects by the schema of their definition, with the API server's messages. */
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type Cause, fault } from '../http/status.ts'
-import { formatProblem } from './formats.ts'
-import { listFaults } from './lists.ts'
+import { breaksFormat } from './formats.ts'
 import { ruleFaults } from './union_rules.ts'
 
 /**
- * The faults of a custom object; none for built-in kinds. A fault that the old object had at the same place, with the
- * same value, is let pass: schemas may become stricter without locking objects out.
+ * Returns the faults of a custom object; empty for built-in kinds. Values that equal those of the old object are not
+ * checked, so a stricter schema does not block updates of existing objects.
  */
 export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | undefined): readonly Cause[] {
   if (!kind.custom) return []
@@ -20,7 +19,7 @@ export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | u
   return [...faults, ...ruleFaults(schema, rest, old as JsonObject | undefined, faults)]
 }
 
-/** The root's own names and metadata are checked elsewhere. */
+/** Drops apiVersion, kind and metadata from the required fields of the root: other code checks them. */
 function withoutIdentity(schema: Schema): Schema {
   const { required } = schema
   return required
@@ -31,7 +30,7 @@ function withoutIdentity(schema: Schema): Schema {
     : schema
 }
 
-/** The faults of a value. An unchanged value is not checked again. */
+/** Returns the faults of a value. Values that equal `old` are not checked. */
 export function validateValue(schema: Schema, value: Json, path: string, old?: Json): Cause[] {
   if (old !== undefined && path !== '' && jsonEqual(value, old)) return []
   if (value === null) return schema.nullable ? [] : typeFaults(schema, value, path)
@@ -123,11 +122,11 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
 function stringFaults(schema: Schema, value: string, path: string, invalid: (detail: string) => void): Cause[] {
   const { minLength, maxLength, pattern } = schema as { minLength?: number; maxLength?: number; pattern?: string }
   const length = [...value].length
-  // The first of these is the only one told.
+  // Only the first failure of these is reported.
   if (maxLength !== undefined && length > maxLength) return [fault.tooLong(path, maxLength)]
   if (minLength !== undefined && length < minLength) invalid(`should be at least ${minLength} chars long`)
   else if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) invalid(`should match '${pattern}'`)
-  if (schema.format === undefined || !formatProblem(schema.format, value)) return []
+  if (schema.format === undefined || !breaksFormat(schema.format, value)) return []
   return [fault.typeInvalid(path, value, `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`)]
 }
 
@@ -180,4 +179,44 @@ function childFaults(schema: Schema, value: Json, path: string, old: Json | unde
     }
   }
   return faults
+}
+
+/** Returns a fault for each repeated item of lists that are sets or maps. */
+function listFaults(schema: Schema, value: Json, path: string): Cause[] {
+  if (Array.isArray(value)) {
+    return [
+      ...repeatedItemFaults(schema, value, path),
+      ...value.flatMap((item, i) => (schema.items ? listFaults(schema.items, item, `${path}[${i}]`) : [])),
+    ]
+  }
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, child]) => {
+    const property = schema.properties?.[name] ?? (isObject(
+        schema.additionalProperties as Json,
+      )
+      ? schema.additionalProperties as Schema
+      : undefined)
+    return property && child !== undefined ? listFaults(property, child, path ? `${path}.${name}` : name) : []
+  })
+}
+
+function repeatedItemFaults(schema: Schema, list: readonly Json[], path: string): Cause[] {
+  const type = schema['x-kubernetes-list-type']
+  if (type !== 'set' && type !== 'map') return []
+  const seen = new Set<string>()
+  const faults: Cause[] = []
+  for (const [index, item] of list.entries()) {
+    const named = type === 'set' ? item : keysOf(schema, item)
+    const id = JSON.stringify(named)
+    if (seen.has(id)) faults.push(fault.duplicate(`${path}[${index}]`, named))
+    seen.add(id)
+  }
+  return faults
+}
+
+function keysOf(schema: Schema, item: Json): Json {
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  return isObject(item)
+    ? Object.fromEntries(keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]!]))
+    : item
 }

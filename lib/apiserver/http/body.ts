@@ -1,7 +1,6 @@
-/** Request bodies: JSON, its media type, and the object in it. */
+/** Reads request bodies: media type, JSON, and duplicate fields. */
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from './status.ts'
-import { duplicateFields } from './strict_json.ts'
 import type { Kind } from '../kinds.ts'
 import type { Call } from './routes.ts'
 
@@ -9,18 +8,18 @@ export const MAX_BODY_BYTES: number = 3 * 1024 * 1024
 
 export interface JsonBody {
   readonly value: Json
-  /** The paths of fields that are stated twice. */
+  /** The paths of fields that occur twice in one object. */
   readonly duplicates: readonly string[]
 }
 
-/** The media type of a request's body, in lower case and without parameters. */
+/** Returns the media type of a request body, in lower case and without parameters. */
 export function mediaType(call: Call): string {
   return (call.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 }
 
 const JSON_TYPES: readonly string[] = ['application/json', '']
 
-/** The body of a create, an update or a delete. Throws 415 for what is not JSON. */
+/** Returns the body of a create, update or delete. Throws 415 if it is not JSON, 400 if it does not parse. */
 export function readJsonBody(call: Call, kind?: Kind): JsonBody {
   const type = mediaType(call)
   if (!JSON_TYPES.includes(type)) {
@@ -38,16 +37,18 @@ export function parseBody(call: Call, kind?: Kind): JsonBody {
     const value = JSON.parse(text) as Json
     return { value, duplicates: duplicateFields(text) }
   } catch (cause) {
-    const why = `couldn't get version/kind; json parse error: ${goParseError(text)}`
+    const reason = `couldn't get version/kind; json parse error: ${goParseError(text)}`
     const error = badRequest(
-      kind ? `the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${text.slice(0, 32)})` : why,
+      kind
+        ? `the object provided is unrecognized (must be of type ${kind.kind}): ${reason} (${text.slice(0, 32)})`
+        : reason,
     )
     error.cause = cause
     throw error
   }
 }
 
-/** The parse error in Go's words, which are the same on every runtime: a text that breaks off, or one that is wrong. */
+/** Returns the parse error in Go's words, equal on every runtime: truncated text, or an invalid character. */
 function goParseError(text: string): string {
   let depth = 0
   let inString = false
@@ -72,9 +73,79 @@ export function bodyText(call: Call): string {
   return typeof body === 'string' ? body : new TextDecoder().decode(body)
 }
 
-/** The options in the body of a delete; empty when there is none. */
+/** Returns the options in the body of a delete; empty if there is no body. */
 export function readOptions(call: Call): JsonObject {
   if (bodyText(call).trim() === '') return {}
   const { value } = readJsonBody(call)
   return isObject(value) ? value : {}
+}
+
+/**
+ * Returns the paths of repeated fields, such as `spec.replicas`, in order of repetition. The text must be valid JSON.
+ * JSON.parse cannot report them: it silently keeps the last value.
+ */
+function duplicateFields(text: string): string[] {
+  const found: string[] = []
+  let at = 0
+  skipSpace()
+  value('')
+  return found
+
+  function value(path: string): void {
+    switch (text[at]) {
+      case '{':
+        return object(path)
+      case '[':
+        return array(path)
+      case '"':
+        string()
+        return
+      default:
+        while (at < text.length && !/[\s,\]}]/.test(text[at]!)) at++
+    }
+  }
+
+  function object(path: string): void {
+    const seen = new Set<string>()
+    at++
+    skipSpace()
+    while (text[at] !== '}') {
+      const key = JSON.parse(string()) as string
+      const childPath = path ? `${path}.${key}` : key
+      if (seen.has(key)) found.push(childPath)
+      seen.add(key)
+      skipSpace()
+      at++
+      skipSpace()
+      value(childPath)
+      skipSeparator()
+    }
+    at++
+  }
+
+  function array(path: string): void {
+    at++
+    skipSpace()
+    for (let index = 0; text[at] !== ']'; index++) {
+      value(`${path}[${index}]`)
+      skipSeparator()
+    }
+    at++
+  }
+
+  function string(): string {
+    const start = at++
+    while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+    return text.slice(start, ++at)
+  }
+
+  function skipSpace(): void {
+    while (text[at] === ' ' || text[at] === '\n' || text[at] === '\t' || text[at] === '\r') at++
+  }
+
+  function skipSeparator(): void {
+    skipSpace()
+    if (text[at] === ',') at++
+    skipSpace()
+  }
 }

@@ -1,4 +1,4 @@
-/** What the server serves, as clients ask for it: group by group, or all at once. */
+/** Builds discovery documents: per group, and aggregated. */
 import type { JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 
@@ -14,7 +14,7 @@ const OBJECT_VERBS: readonly string[] = [
 ]
 const STATUS_VERBS: readonly string[] = ['get', 'patch', 'update']
 
-/** The groups in the order in which kubectl looks a name up: built-in ones first. */
+/** The groups in the order of kubectl's lookup: built-in groups first. */
 const GROUP_ORDER: readonly string[] = [
   '',
   'apps',
@@ -32,7 +32,7 @@ const GROUP_ORDER: readonly string[] = [
 
 interface Group {
   readonly name: string
-  /** The preferred one first. */
+  /** Sorted by priority: the preferred version first. */
   readonly versions: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export function groupsOf(kinds: readonly Kind[]): readonly Group[] {
   }))
 }
 
-/** v2 before v1 before v1beta1 before v1alpha1 before anything else. */
+/** Compares versions by Kubernetes priority: v2, v1, v1beta1, v1alpha1, then all others. */
 export function byPriority(a: string, b: string): number {
   const left = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(a)
   const right = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(b)
@@ -55,7 +55,7 @@ export function byPriority(a: string, b: string): number {
     Number(right[3] ?? 0) - Number(left[3] ?? 0)
 }
 
-/** /api */
+/** Returns the document of /api. */
 export function coreVersions(address: string): JsonObject {
   return {
     kind: 'APIVersions',
@@ -64,7 +64,7 @@ export function coreVersions(address: string): JsonObject {
   }
 }
 
-/** /apis */
+/** Returns the document of /apis. */
 export function groupList(kinds: readonly Kind[]): JsonObject {
   return {
     kind: 'APIGroupList',
@@ -73,7 +73,7 @@ export function groupList(kinds: readonly Kind[]): JsonObject {
   }
 }
 
-/** /apis/GROUP; undefined when there is none. */
+/** Returns the document of /apis/GROUP; undefined if the group is not served. */
 export function apiGroup(kinds: readonly Kind[], name: string): JsonObject | undefined {
   const group = groupsOf(kinds).find((each) => each.name === name && name !== '')
   return group && { kind: 'APIGroup', apiVersion: 'v1', ...groupJson(group) }
@@ -84,7 +84,7 @@ function groupJson({ name, versions }: Group): JsonObject {
   return { name, versions: list, preferredVersion: list[0]! }
 }
 
-/** /api/v1 or /apis/GROUP/VERSION; undefined when there is nothing of it. */
+/** Returns the document of /api/v1 or /apis/GROUP/VERSION; undefined if it is not served. */
 export function resourceList(kinds: readonly Kind[], group: string, version: string): JsonObject | undefined {
   const served = kinds.filter((kind) => kind.group === group && kind.version === version)
   if (served.length === 0) return undefined
@@ -158,7 +158,7 @@ function subresourcesOf(kind: Kind): readonly Subresource[] {
   return kind.custom ? all.reverse() : all
 }
 
-/** Eight bytes that differ between stored forms, in base64 as on the real server. */
+/** Hashes a storage version to eight bytes (FNV-1a) in base64, the form of the real server. */
 function hash(text: string): string {
   let state = 0xcbf29ce484222325n
   for (let i = 0; i < text.length; i++) {
@@ -169,8 +169,8 @@ function hash(text: string): string {
   )
 }
 
-/** /api or /apis in one document: apidiscovery.k8s.io/v2. */
-export function aggregated(kinds: readonly Kind[], core: boolean): JsonObject {
+/** Returns /api or /apis as one aggregated document (apidiscovery.k8s.io/v2). */
+export function aggregatedDiscovery(kinds: readonly Kind[], core: boolean): JsonObject {
   const groups = groupsOf(kinds).filter((group) => (group.name === '') === core)
   return {
     kind: 'APIGroupDiscoveryList',
@@ -215,7 +215,7 @@ function aggregatedResource(kind: Kind): JsonObject {
   }
 }
 
-/** The kinds by the document that describes them: `apis/apps/v1`. */
-export function documentsOf(kinds: readonly Kind[]): readonly string[] {
+/** Returns the names of the OpenAPI documents of the kinds, such as `apis/apps/v1`. */
+export function documentNames(kinds: readonly Kind[]): readonly string[] {
   return [...new Set(kinds.map((kind) => (kind.group === '' ? `api/${kind.version}` : `apis/${apiVersionOf(kind)}`)))]
 }

@@ -1,20 +1,19 @@
-/** Which verb a request is, and how its outcome is written. */
+/** Maps a request to its verb and renders the result. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, present, readObject } from '../backend.ts'
+import { type Backend, fromStored, readObject } from '../backend.ts'
 import type { ApiObject, JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { answerPlain } from './plain.ts'
-import { type Accepted, accepted, answerJson, answerText } from './respond.ts'
+import { type AcceptedForm, answerJson, answerText, parseAccept } from './respond.ts'
 import { type Call, flag, type ResourceRoute, routeOf } from './routes.ts'
 import { badRequest, methodNotAllowed, StatusError } from './status.ts'
-import { isKnownForm, metadataOf, tableOf } from '../table/table.ts'
-import { create } from '../verbs/create.ts'
+import { metadataOf, supportsForm, tableOf } from '../table/table.ts'
 import { remove, removeCollection } from '../verbs/delete.ts'
-import { finalizeNamespace } from '../verbs/finalize.ts'
+import { finalize } from '../storage/namespaces.ts'
 import { list } from '../verbs/list.ts'
 import { patch } from '../verbs/patch.ts'
 import { scale } from '../verbs/scale.ts'
-import { update } from '../verbs/update.ts'
+import { create, update } from '../verbs/update.ts'
 import { type Rendering, watch, type Watches } from '../verbs/watch.ts'
 import type { Written } from '../verbs/write.ts'
 
@@ -26,13 +25,13 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
     if (backend.kinds.of(route.group, route.version).length === 0) return answerText(404, '404 page not found\n')
     throw new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
   }
-  const form = accepted(call.headers['accept'], isKnownForm)
+  const form = parseAccept(call.headers['accept'], supportsForm)
   if (route.subresource) return answerSubresource(backend, kind, route, call, form)
   if (route.name) return answerObject(backend, watches, kind, route, call, form)
   return answerCollection(backend, watches, kind, route, call, form)
 }
 
-/** Whether a path makes sense for a kind: its scope, and the subresources that it has. */
+/** Returns whether the scope and the subresource of a path exist for a kind. */
 function isServed(kind: Kind, { namespace, name, subresource }: ResourceRoute): boolean {
   if (kind.namespaced ? name !== '' && namespace === '' : namespace !== '') return false
   switch (subresource) {
@@ -55,7 +54,7 @@ function answerCollection(
   kind: Kind,
   route: ResourceRoute,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
 ): HttpResponse {
   switch (call.method) {
     case 'GET': {
@@ -87,7 +86,7 @@ function answerObject(
   kind: Kind,
   route: ResourceRoute,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
 ): HttpResponse {
   switch (call.method) {
     case 'GET':
@@ -100,10 +99,12 @@ function answerObject(
     case 'PATCH':
       return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
     case 'DELETE': {
-      const left = remove(backend, kind, route, call)
+      const remaining = remove(backend, kind, route, call)
       return answerJson(
         200,
-        left['kind'] === 'Status' ? JSON.stringify(left) : objectJson(backend, kind, left as ApiObject, call, form),
+        remaining['kind'] === 'Status'
+          ? JSON.stringify(remaining)
+          : objectJson(backend, kind, remaining as ApiObject, call, form),
         call.warnings,
       )
     }
@@ -117,13 +118,13 @@ function answerSubresource(
   kind: Kind,
   route: ResourceRoute,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
 ): HttpResponse {
   if (route.subresource === 'scale') {
     return answerJson(200, JSON.stringify(scale(backend, kind, kind.scale!, route, call)), call.warnings)
   }
   if (route.subresource === 'finalize') {
-    return answerJson(200, JSON.stringify(finalizeNamespace(backend, kind, route, call)), call.warnings)
+    return answerJson(200, JSON.stringify(finalize(backend, kind, route, call)), call.warnings)
   }
   switch (call.method) {
     case 'GET':
@@ -142,25 +143,25 @@ function answerWritten(
   kind: Kind,
   { object, created }: Written,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
 ): HttpResponse {
   return answerJson(created ? 201 : 200, objectJson(backend, kind, object, call, form), call.warnings)
 }
 
-/** An object's JSON is made once, however many watchers are told of it. */
-const written = new WeakMap<ApiObject, string>()
+/** Caches the JSON of each stored object, which all its watchers share. */
+const jsonTexts = new WeakMap<ApiObject, string>()
 
 function plainJson(object: ApiObject): string {
-  let text = written.get(object)
+  let text = jsonTexts.get(object)
   if (text === undefined) {
     const { apiVersion, kind, metadata, ...rest } = object
     text = JSON.stringify({ apiVersion, kind, metadata, ...rest })
-    written.set(object, text)
+    jsonTexts.set(object, text)
   }
   return text
 }
 
-function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call, form: Accepted): string {
+function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call, form: AcceptedForm): string {
   if (form.as === 'Table') {
     return JSON.stringify(
       tableOf(
@@ -181,9 +182,9 @@ function listJson(
   stored: readonly ApiObject[],
   metadata: JsonObject,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
 ): string {
-  const objects = stored.map((object) => present(kind, object))
+  const objects = stored.map((object) => fromStored(kind, object))
   if (form.as === 'Table') {
     return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(backend, call, form, true)))
   }
@@ -196,7 +197,7 @@ function listJson(
       items,
     })
   }
-  // Items of built-in kinds are typed by their list; custom ones carry their names.
+  // Items of built-in kinds have no apiVersion and kind (the list implies them); items of custom kinds have both.
   const items = kind.custom ? objects.map(plainJson) : objects.map(
     ({ apiVersion: _apiVersion, kind: _kind, ...rest }) => JSON.stringify(rest),
   )
@@ -208,7 +209,7 @@ function listJson(
 function tableOptions(
   backend: Backend,
   call: Call,
-  form: Accepted,
+  form: AcceptedForm,
   definitions: boolean,
 ): Parameters<typeof tableOf>[3] {
   const include = call.query.get('includeObject') || 'Metadata'
@@ -218,7 +219,7 @@ function tableOptions(
   return { version: form.version!, include, nowMs: backend.clock.now(), definitions }
 }
 
-function rendering(backend: Backend, kind: Kind, call: Call, form: Accepted): Rendering {
+function rendering(backend: Backend, kind: Kind, call: Call, form: AcceptedForm): Rendering {
   if (form.as === 'Table') {
     return (object, isFirst) =>
       JSON.stringify(

@@ -1,19 +1,19 @@
-/** OpenAPI v3 documents of what is served: enough for `kubectl explain` and server-side validation. */
+/** Builds OpenAPI v3 documents, sufficient for `kubectl explain` and server-side validation. */
 import type { HttpResponse } from '../../core/transport.ts'
 import type { Backend } from '../backend.ts'
-import { documentsOf } from './discovery.ts'
+import { documentNames } from './discovery.ts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { answerJson, answerText } from './respond.ts'
 import type { Call } from './routes.ts'
 import { definition, schemaJson } from '../schema/schema.ts'
 
-/** The answer to a path below /openapi; undefined for any other. */
+/** Answers a path below /openapi; returns undefined for any other path. */
 export function answerOpenApi(backend: Backend, call: Call, path: string): HttpResponse | undefined {
   if (path === '/openapi/v2') return undefined
   if (!path.startsWith('/openapi/v3')) return undefined
   const kinds = backend.kinds.all()
-  const documents = documentsOf(kinds)
+  const documents = documentNames(kinds)
   if (path === '/openapi/v3') {
     const paths = Object.fromEntries(
       documents.map((name) => [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${backend.store.revision}` }]),
@@ -24,7 +24,7 @@ export function answerOpenApi(backend: Backend, call: Call, path: string): HttpR
   if (!documents.includes(name)) return answerText(404, '404 page not found\n')
   return answerJson(
     200,
-    JSON.stringify(documentOf(kinds.filter((kind) => documentsOf([kind])[0] === name))),
+    JSON.stringify(documentOf(kinds.filter((kind) => documentNames([kind])[0] === name))),
     call.warnings,
   )
 }
@@ -47,18 +47,18 @@ function documentOf(kinds: readonly Kind[]): JsonObject {
   }
 }
 
-/** `core.v1.Pod` as the real documents name it. */
+/** Expands a short name, such as `core.v1.Pod`, to the name in the real documents. */
 function longName(short: string): string {
   if (short.startsWith('meta.')) return `io.k8s.apimachinery.pkg.apis.${short}`
   if (short.startsWith('apiextensions.')) return `io.k8s.apiextensions-apiserver.pkg.apis.${short}`
   return /^[a-z]+\.v\d+\.[A-Z]/.test(short) ? `io.k8s.api.${short}` : short
 }
 
-/** A copy with references in the form of OpenAPI, and what they refer to added to the document. */
+/** Returns a copy with OpenAPI references, and adds the referenced definitions to `schemas`. */
 function withRefs(value: Json | undefined, schemas: JsonObject): Json | undefined {
   if (Array.isArray(value)) return value.map((item) => withRefs(item, schemas)!)
   if (!isObject(value)) return value
-  const { $ref, format, keptEmpty: _kept, leftOutZero: _zero, objectAs: _objectAs, ...rest } = value
+  const { $ref, format, keepEmpty: _kept, omitZero: _zero, objectAs: _objectAs, ...rest } = value
   const result: JsonObject = {}
   for (const [name, child] of Object.entries(rest)) result[name] = withRefs(child, schemas)
   if (typeof $ref === 'string') {
@@ -87,7 +87,7 @@ function typeJson(format: Json | undefined): JsonObject {
   }
 }
 
-/** The operations that kubectl looks for: which kinds a path creates and patches, and with what parameters. */
+/** Returns the operations that kubectl reads: the kinds that each path creates and patches, and their parameters. */
 function pathsOf(kinds: readonly Kind[]): JsonObject {
   const paths: JsonObject = {}
   for (const kind of kinds) {

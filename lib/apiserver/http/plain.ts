@@ -1,14 +1,14 @@
-/** Everything that is not a resource: discovery, versions, health, OpenAPI. */
+/** Answers requests that are not for resources: discovery, version, health, OpenAPI. */
 import type { HttpResponse } from '../../core/transport.ts'
 import type { Backend } from '../backend.ts'
-import { aggregated, apiGroup, coreVersions, groupList, resourceList } from './discovery.ts'
+import { aggregatedDiscovery, apiGroup, coreVersions, groupList, resourceList } from './discovery.ts'
 import type { JsonObject } from '../json.ts'
 import { answerOpenApi } from './openapi.ts'
 import { answerJson, answerText } from './respond.ts'
 import type { Call } from './routes.ts'
 import { methodNotAllowed } from './status.ts'
 
-/** What this server says it is: the version whose behaviour it copies. */
+/** The body of /version: the Kubernetes version that this server emulates. */
 const VERSION: JsonObject = {
   major: '1',
   minor: '36',
@@ -48,7 +48,7 @@ export function answerPlain(backend: Backend, call: Call, path: string): HttpRes
   )
   if ((path === '/api' || path === '/apis') && wantsAggregated) {
     const type = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-    return answerJson(200, JSON.stringify(aggregated(kinds, path === '/api')), call.warnings, type)
+    return answerJson(200, JSON.stringify(aggregatedDiscovery(kinds, path === '/api')), call.warnings, type)
   }
   if (path === '/api') return answerJson(200, JSON.stringify(coreVersions(call.headers['host'] ?? 'in.memory')))
   if (path === '/apis') return answerJson(200, JSON.stringify(groupList(kinds)))

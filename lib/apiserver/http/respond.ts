@@ -1,11 +1,11 @@
-/** Answers: bodies in memory, JSON, and what the client says it can read. */
+/** Builds responses, and reads the Accept header. */
 import type { HttpBody, HttpResponse } from '../../core/transport.ts'
 import { notAcceptable, StatusError } from './status.ts'
 
 const encoder = new TextEncoder()
 
-/** A body whose bytes are all there. */
-export function wholeBody(text: string): HttpBody {
+/** Returns a body with its complete text in memory. */
+export function textBody(text: string): HttpBody {
   let isRead = false
   return {
     text() {
@@ -15,7 +15,7 @@ export function wholeBody(text: string): HttpBody {
     cancel() {
       isRead = true
     },
-    // deno-lint-ignore require-await -- a body is asynchronous, even when there is nothing to wait for
+    // deno-lint-ignore require-await -- HttpBody requires an async iterator
     async *[Symbol.asyncIterator]() {
       if (isRead) return
       isRead = true
@@ -30,7 +30,7 @@ export function answerText(
   type = 'text/plain; charset=utf-8',
   headers: Record<string, string> = {},
 ): HttpResponse {
-  return { status, headers: { 'content-type': type, ...headers }, body: wholeBody(text) }
+  return { status, headers: { 'content-type': type, ...headers }, body: textBody(text) }
 }
 
 export function answerJson(
@@ -48,7 +48,7 @@ export function answerError(error: StatusError, warnings: readonly string[] = []
   return answerText(error.code, `${JSON.stringify(error.body())}\n`, 'application/json', headers)
 }
 
-/** RFC 7234 warnings, as kubectl prints them. */
+/** Returns the Warning header (RFC 7234) that kubectl prints. */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   const texts = [...new Set(warnings)].map((text) =>
     `299 - "${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]/g, ' ')}"`
@@ -56,19 +56,19 @@ export function warningHeaders(warnings: readonly string[]): Record<string, stri
   return texts.length > 0 ? { warning: texts.join(', ') } : {}
 }
 
-/** What an Accept header asks for, best first, narrowed to what this server writes. */
-export interface Accepted {
-  /** `Table` or `PartialObjectMetadata` and so on: the `as` parameter. */
+/** The representation that an Accept header selects. */
+export interface AcceptedForm {
+  /** The `as` parameter, such as `Table` or `PartialObjectMetadata`. */
   readonly as: string | undefined
   readonly group: string | undefined
   readonly version: string | undefined
   readonly yaml: boolean
 }
 
-const WRITTEN: readonly string[] = ['application/json', 'application/*', '*/*']
+const JSON_TYPES: readonly string[] = ['application/json', 'application/*', '*/*']
 
-/** Reads an Accept header. Throws 406 when nothing in it is JSON. */
-export function accepted(header: string | undefined, supports: (as: Accepted) => boolean): Accepted {
+/** Returns the preferred supported form of an Accept header. Throws 406 if no clause accepts JSON. */
+export function parseAccept(header: string | undefined, supports: (as: AcceptedForm) => boolean): AcceptedForm {
   const clauses = (header || '*/*').split(',').map((clause) => {
     const [type, ...parameters] = clause.split(';').map((part) => part.trim())
     const values = new Map(
@@ -78,9 +78,9 @@ export function accepted(header: string | undefined, supports: (as: Accepted) =>
     return { type: type!.toLowerCase(), values, quality: Number.isNaN(quality) ? 1 : quality }
   }).sort((a, b) => b.quality - a.quality)
   for (const { type, values } of clauses) {
-    if (!WRITTEN.includes(type)) continue
-    const asked: Accepted = { as: values.get('as'), group: values.get('g'), version: values.get('v'), yaml: false }
-    if (asked.as === undefined || supports(asked)) return asked
+    if (!JSON_TYPES.includes(type)) continue
+    const form: AcceptedForm = { as: values.get('as'), group: values.get('g'), version: values.get('v'), yaml: false }
+    if (form.as === undefined || supports(form)) return form
   }
   throw notAcceptable(['application/json'])
 }

@@ -1,7 +1,7 @@
-/** What a request is about, by its method, path and query. */
+/** Parses the method, path and query of a request. */
 import type { HttpRequest } from '../../core/transport.ts'
 
-/** A request on a resource. */
+/** The route of a resource request. */
 export interface ResourceRoute {
   readonly type: 'resource'
   readonly group: string
@@ -15,7 +15,7 @@ export interface ResourceRoute {
   readonly subresource: string
 }
 
-/** Anything else: discovery, health, OpenAPI. */
+/** The route of any other request: discovery, health, OpenAPI. */
 export interface PlainRoute {
   readonly type: 'plain'
   readonly path: string
@@ -23,7 +23,7 @@ export interface PlainRoute {
 
 export type Route = ResourceRoute | PlainRoute
 
-/** A request as the rest of the server reads it. */
+/** A parsed request. */
 export interface Call {
   readonly method: HttpRequest['method']
   readonly path: string
@@ -31,7 +31,7 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | undefined
   readonly signal: AbortSignal | undefined
-  /** The warnings to answer with, in order. */
+  /** Warnings for the response, in order. */
   readonly warnings: string[]
 }
 
@@ -50,8 +50,8 @@ export function readCall(request: HttpRequest): Call {
   }
 }
 
-/** The subresources of a Namespace; any other third part of its path is a resource within it. */
-const OF_NAMESPACES: readonly string[] = ['status', 'finalize']
+/** The subresources of a Namespace; any other third segment of its path is a resource in the namespace. */
+const NAMESPACE_SUBRESOURCES: readonly string[] = ['status', 'finalize']
 
 export function routeOf(path: string): Route {
   const parts = path.split('/').slice(1).map(decode)
@@ -61,10 +61,10 @@ export function routeOf(path: string): Route {
   if (!isCore && parts[0] !== 'apis') return plain
   const [group, version, ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1)
   if (group === undefined || version === undefined || rest.length === 0) return plain
-  // A watch by path, deprecated since 1.11, is not served.
+  // The path prefix /watch, deprecated since 1.11, is not served.
   if (
     rest[0] === 'namespaces' && rest.length >= 3 &&
-    !(rest.length === 3 && group === '' && OF_NAMESPACES.includes(rest[2]!))
+    !(rest.length === 3 && group === '' && NAMESPACE_SUBRESOURCES.includes(rest[2]!))
   ) {
     const [, namespace, plural, name = '', ...sub] = rest
     return {
@@ -85,12 +85,12 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    // Not an encoding: the text itself, which no name can be, so that it is not found.
+    // Keep the raw text of an invalid encoding: no name can contain it, so the request gets 404.
     return part
   }
 }
 
-/** Whether a boolean query parameter is set, as apimachinery converts them: present and neither `false` nor `0`. */
+/** Returns whether a boolean query parameter is set, by apimachinery's rule: present, and neither `false` nor `0`. */
 export function flag(query: URLSearchParams, name: string): boolean {
   const value = query.get(name)
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'

@@ -1,7 +1,7 @@
-/** The refusals of an API server, worded as kube-apiserver words them. */
+/** API errors with the messages of kube-apiserver. */
 import type { JsonObject } from '../json.ts'
 
-/** One field at fault. */
+/** One invalid field. */
 export interface Cause {
   readonly reason: CauseReason
   readonly message: string
@@ -23,13 +23,13 @@ export type CauseReason =
   | 'ResourceVersionTooLarge'
   | 'InternalError'
 
-/** Thrown anywhere while a request is handled; answered as a Status body. */
+/** Thrown while a request is handled; becomes the Status body of the response. */
 export class StatusError extends Error {
   override readonly name = 'StatusError'
   readonly code: number
   readonly reason: string
   readonly details: JsonObject | undefined
-  /** `metadata` of the Status: a continue token to go on with. */
+  /** `metadata` of the Status: holds the continue token of a 410. */
   readonly metadata: JsonObject
 
   constructor(code: number, reason: string, message: string, details?: JsonObject, metadata: JsonObject = {}) {
@@ -55,7 +55,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What a refusal names: the resource, as `plural` and `group`. */
+/** The resource that an error names. */
 export interface Named {
   readonly group: string
   readonly plural: string
@@ -85,16 +85,17 @@ export function generateNameConflict(of: Named, name: string): StatusError {
   return new StatusError(409, 'AlreadyExists', message, { ...detailsOf(of, name), retryAfterSeconds: 1 })
 }
 
-export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, why: string): StatusError {
+export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, reason: string): StatusError {
   return new StatusError(
     409,
     'Conflict',
-    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`,
+    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${reason}`,
     detailsOf(of, name),
   )
 }
 
-export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
+export const MODIFIED_MESSAGE =
+  'the object has been modified; please apply your changes to the latest version and try again'
 
 export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message)
@@ -103,18 +104,18 @@ export function badRequest(message: string): StatusError {
 export function forbidden(
   of: Pick<Named, 'group' | 'plural'>,
   name: string,
-  why: string,
+  reason: string,
   causes?: readonly Cause[],
 ): StatusError {
   const details: JsonObject = { ...detailsOf(of, name), ...(causes && { causes: causes.map(causeJson) }) }
-  return new StatusError(403, 'Forbidden', `${qualified(of)} "${name}" is forbidden: ${why}`, details)
+  return new StatusError(403, 'Forbidden', `${qualified(of)} "${name}" is forbidden: ${reason}`, details)
 }
 
-/** The object breaks rules; every broken one is a cause. */
+/** Returns the 422 error of an invalid object, with one cause per violated rule. */
 export function invalid(of: Pick<Named, 'group' | 'kind'>, name: string, causes: readonly Cause[]): StatusError {
   const lines = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
-  const what = of.group ? `${of.kind}.${of.group}` : of.kind
-  const message = `${what} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`
+  const type = of.group ? `${of.kind}.${of.group}` : of.kind
+  const message = `${type} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`
   const details: JsonObject = {
     ...(name && { name }),
     ...(of.group && { group: of.group }),
@@ -158,8 +159,8 @@ export function tooLarge(limit: number): StatusError {
   return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
 }
 
-/** An error that the real server lets through without making it a Status of a kind. */
-export function bare(code: number, message: string): StatusError {
+/** Returns an error without a reason, as the real server sends for errors that it does not classify. */
+export function errorWithoutReason(code: number, message: string): StatusError {
   return new StatusError(code, '', message)
 }
 
@@ -168,7 +169,7 @@ export function internal(message: string): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, details)
 }
 
-/** A value in a message, quoted as Go's field errors quote it. */
+/** Quotes a value as Go's field errors do. */
 export function quote(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }

@@ -1,22 +1,22 @@
-/** The body of a watch: lines that are pushed as they happen and wait for the reader. No timers, only promises. */
+/** The response body of a watch: buffers pushed lines for the reader. */
 import type { HttpBody } from '../../core/transport.ts'
 
 const encoder = new TextEncoder()
 
-/** A reader so slow that this many lines wait is cut off, as the real server does; it will list again. */
-const MAX_WAITING = 100_000
-/** Lines in one chunk. */
-const MAX_IN_CHUNK = 1000
+/** Maximum number of buffered lines. A slower reader is disconnected, as on the real server, and lists again. */
+const MAX_BUFFERED_LINES = 100_000
+/** Maximum number of lines per chunk of a long backlog. */
+const MAX_CHUNK_LINES = 1000
 
 export class WatchBody implements HttpBody {
   readonly #lines: string[] = []
   readonly #onEnd: () => void
-  #max = MAX_WAITING
+  #max = MAX_BUFFERED_LINES
   #state: 'open' | 'ended' | 'failed' = 'open'
   #failure: unknown
   #wake: (() => void) | undefined
 
-  /** `onEnd` is called once: when the reader has gone or the writer has ended. */
+  /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
   constructor(onEnd: () => void) {
     this.#onEnd = onEnd
   }
@@ -25,7 +25,7 @@ export class WatchBody implements HttpBody {
     return this.#state === 'open'
   }
 
-  /** A line of what there is when the watch begins: nobody could have read it yet, so it does not count as waiting. */
+  /** Adds a line of the initial state, which does not count against the limit: no reader could have read it yet. */
   pushInitial(line: string): void {
     this.#max++
     this.push(line)
@@ -38,12 +38,12 @@ export class WatchBody implements HttpBody {
     this.#wake?.()
   }
 
-  /** No more lines; those that wait are still read. */
+  /** Ends the body. Buffered lines can still be read. */
   end(): void {
     this.#close('ended')
   }
 
-  /** The reader's signal was aborted: he gets its reason at once. */
+  /** Called when the reader's signal is aborted: drops buffered lines and throws the reason to the reader. */
   fail(reason: unknown): void {
     if (this.#state !== 'open') return
     this.#failure = reason
@@ -66,7 +66,7 @@ export class WatchBody implements HttpBody {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
-        if (this.#lines.length > 0) yield encoder.encode(this.#take())
+        if (this.#lines.length > 0) yield encoder.encode(this.#nextChunk())
         else if (this.#state === 'failed') throw this.#failure
         else if (this.#state === 'ended') return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -76,9 +76,9 @@ export class WatchBody implements HttpBody {
     }
   }
 
-  /** What waits; of very much only a part, so that no chunk becomes as large as all there is. */
-  #take(): string {
-    const count = this.#lines.length > 2 * MAX_IN_CHUNK ? MAX_IN_CHUNK : this.#lines.length
+  /** Returns the buffered lines, or only the first 1000 of a long backlog, which bounds the chunk size. */
+  #nextChunk(): string {
+    const count = this.#lines.length > 2 * MAX_CHUNK_LINES ? MAX_CHUNK_LINES : this.#lines.length
     return this.#lines.splice(0, count).join('')
   }
 

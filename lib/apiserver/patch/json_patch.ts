@@ -1,11 +1,11 @@
-/** JSON Patch, RFC 6902, with the refusals of the API server. */
+/** Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the API server's errors. */
 import { jsonEqual } from '../../core/equal.ts'
-import { clone, isObject, type Json, put } from '../json.ts'
+import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
 import { badRequest, StatusError } from '../http/status.ts'
 
 const MAX_OPERATIONS = 10_000
 
-/** The document after the operations. Throws 400 for what is no patch, 422 for an operation that cannot be done. */
+/** Applies a JSON Patch to a copy of a document. Throws 400 for an invalid patch, 422 for a failed operation. */
 export function jsonPatch(document: Json, patch: Json): Json {
   if (!Array.isArray(patch)) {
     throw badRequest(
@@ -36,8 +36,8 @@ function applyOperation(document: Json, operation: Json): Json {
     case 'replace':
       return replace(document, path, required(value, path))
     case 'move': {
-      const taken = remove(document, source(from))
-      return add(taken.document, path, taken.value)
+      const removed = remove(document, source(from))
+      return add(removed.document, path, removed.value)
     }
     case 'copy':
       return add(document, path, clone(get(document, source(from))))
@@ -62,7 +62,7 @@ function source(from: Json | undefined): string {
 }
 
 function refuse(message: string): StatusError {
-  // The real server keeps the reason to itself; ours is in the cause, for who debugs within the process.
+  // Like the real server, the response hides the reason; the cause has it, for debugging in the same process.
   const error = new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
   error.cause = new Error(message)
   return error
@@ -74,7 +74,7 @@ function tokens(path: string): string[] {
   return path.slice(1).split('/').map((token) => token.replace(/~1/g, '/').replace(/~0/g, '~'))
 }
 
-/** The container that a path ends in, and its last token. */
+/** Returns the container of a path's target, and the last token of the path. */
 function parentOf(
   document: Json,
   path: string,
@@ -82,9 +82,9 @@ function parentOf(
 ): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
   const all = tokens(path)
   const last = all.pop()!
-  let here: Json | undefined = document
-  for (const token of all) here = child(here, token)
-  if (Array.isArray(here) || isObject(here)) return { parent: here, last }
+  let current: Json | undefined = document
+  for (const token of all) current = child(current, token)
+  if (Array.isArray(current) || isObject(current)) return { parent: current, last }
   throw refuse(`${verb} operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
 }
 
@@ -94,9 +94,9 @@ function child(value: Json | undefined, token: string): Json | undefined {
 }
 
 function find(document: Json, path: string): Json | undefined {
-  let here: Json | undefined = document
-  for (const token of tokens(path)) here = child(here, token)
-  return here
+  let current: Json | undefined = document
+  for (const token of tokens(path)) current = child(current, token)
+  return current
 }
 
 function get(document: Json, path: string): Json {
@@ -140,7 +140,7 @@ function replace(document: Json, path: string, value: Json): Json {
 
 function arrayIndex(token: string, limit: number, path: string, verb: string): number {
   const index = /^-?\d+$/.test(token) ? Number(token) : Number.NaN
-  // A negative index counts from the end, an extension of the library that the API server uses.
+  // A negative index counts from the end: an extension of evanphx/json-patch, which the API server uses.
   const place = index < 0 ? index + limit : index
   if (Number.isNaN(index) || place < 0 || place >= limit) {
     throw refuse(
@@ -150,4 +150,24 @@ function arrayIndex(token: string, limit: number, path: string, verb: string): n
     )
   }
   return place
+}
+
+/** Returns the target with a merge patch applied: null removes, objects merge, all other values replace. */
+export function mergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return isObject(target) ? patch : withoutNulls(patch)
+  const result: JsonObject = isObject(target) ? { ...target } : {}
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null || value === undefined) delete result[name]
+    else put(result, name, mergePatch(Object.hasOwn(result, name) ? result[name] : undefined, value))
+  }
+  return result
+}
+
+/**
+ * Removes nulls from objects inside a list, unless the list replaces an object. RFC 7386 does not ask for this; the
+ * server's library does it.
+ */
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  return isObject(value) ? mergePatch(undefined, value) : value
 }

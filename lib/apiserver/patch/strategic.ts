@@ -1,5 +1,5 @@
 /**
- * Strategic merge patch: lists of built-in kinds merge by key, and directives say what is replaced, deleted or ordered.
+ * Strategic merge patch: merges lists of built-in kinds by key, and follows `$patch` directives.
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
  */
@@ -11,7 +11,7 @@ import { badRequest } from '../http/status.ts'
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
 
-/** The object after the patch. */
+/** Returns the object after the patch. */
 export function strategicPatch(schema: Schema, target: JsonObject, patch: JsonObject): JsonObject {
   return (mergeObjects(schema, target, patch) ?? {}) as JsonObject
 }
@@ -103,7 +103,7 @@ function deleteFromList(result: JsonObject, name: string, values: Json | undefin
   else delete result[name]
 }
 
-/** Puts the items that the order names in that order; the others keep their place in relation to those before them. */
+/** Sorts the items that `$setElementOrder` names; the other items keep their place after their predecessors. */
 function orderList(schema: Schema | undefined, result: JsonObject, name: string, order: Json | undefined): void {
   const list = result[name]
   if (!Array.isArray(list) || !Array.isArray(order)) return
@@ -114,7 +114,7 @@ function orderList(schema: Schema | undefined, result: JsonObject, name: string,
   const others = list.map((item, index) => ({ item, index })).filter(({ item }) => rank(item) < 0)
   const merged = [...ordered]
   for (const { item, index } of others) {
-    // After the last item that stood before it in the list as it was.
+    // Insert after the last item that preceded it in the original list.
     const before = list.slice(0, index)
     const last = merged.reduce<number>(
       (found, each, place) => (before.some((other) => jsonEqual(idOf(other), idOf(each))) ? place : found),

@@ -1,35 +1,35 @@
-/**
- * Reading an object as Go reads it into a typed struct: unknown fields are found and dropped, nulls and empty values
- * of optional fields vanish, structs held by value are always there, and a value of the wrong type is an error.
- */
+/** Decodes objects like Go decodes JSON into typed structs. */
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
 import { canonicalQuantity } from './quantity.ts'
 import { isEmbeddedStruct, isEmbeddedTime, resolve, type Schema } from './schema.ts'
 
-/** What could not be placed, by path. */
+/** A decoded object, and the paths of its unknown fields, which are dropped. */
 export interface Decoded {
   readonly object: JsonObject
   readonly unknown: readonly string[]
 }
 
-/** Thrown with Go's words when a value has the wrong type. */
+/** Thrown for a value of the wrong type, with Go's message. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
 
-/** Reads `value` by a built-in schema. */
+/**
+ * Decodes `value` by a built-in schema. Unknown fields are dropped and reported; nulls and empty values of optional
+ * fields are omitted; embedded structs are always present.
+ */
 export function decodeTyped(schema: Schema, value: JsonObject, path = ''): Decoded {
   const unknown: string[] = []
   const object = decodeStruct(schema, value, path, unknown)
   return { object, unknown }
 }
 
-/** A struct as it is before anybody has filled it: what an update on creation is compared with. */
-export function emptyTyped(schema: Schema): JsonObject {
+/** Returns the zero value of a struct: the base that a create is compared with. */
+export function zeroValue(schema: Schema): JsonObject {
   const { properties = {}, required = [] } = resolve(schema)
   const result: JsonObject = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (isEmbeddedStruct(property)) result[name] = emptyTyped(property)
+    if (isEmbeddedStruct(property)) result[name] = zeroValue(property)
     else if (isEmbeddedTime(property)) result[name] = null
     else if (required.includes(name)) result[name] = null
   }
@@ -48,7 +48,7 @@ function decodeStruct(schema: Schema, value: JsonObject, path: string, unknown: 
     if (child === null || child === undefined) continue
     const property = properties[name]!
     const decoded = decodeValue(property, child, childPath, unknown, structName(schema))
-    if (required.includes(name) || !isVanishing(property, decoded)) put(result, name, decoded)
+    if (required.includes(name) || !isOmitted(property, decoded)) put(result, name, decoded)
   }
   for (const [name, property] of Object.entries(properties)) {
     if (result[name] !== undefined) continue
@@ -58,13 +58,13 @@ function decodeStruct(schema: Schema, value: JsonObject, path: string, unknown: 
   return result
 }
 
-/** Whether Go's omitempty leaves a value out. What may be anything is held as raw JSON there: an empty list in it is a value. */
-function isVanishing(property: Schema, value: Json): boolean {
+/** Returns whether Go's omitempty omits a value. Fields of any type hold raw JSON, so an empty list in them is kept. */
+function isOmitted(property: Schema, value: Json): boolean {
   if (property['x-kubernetes-preserve-unknown-fields']) return false
   if (Array.isArray(value)) return value.length === 0
   if (isObject(value)) return Object.keys(value).length === 0 && resolve(property).additionalProperties !== undefined
-  if (property.leftOutZero) return value === 0 || value === false
-  return value === '' && resolve(property).type === 'string' && !property.keptEmpty
+  if (property.omitZero) return value === 0 || value === false
+  return value === '' && resolve(property).type === 'string' && !property.keepEmpty
 }
 
 function decodeValue(schema: Schema, value: Json, path: string, unknown: string[], struct: string): Json {
@@ -104,7 +104,7 @@ function decodeValue(schema: Schema, value: Json, path: string, unknown: string[
 
 function decodeItem(schema: Schema, item: Json, path: string, unknown: string[], struct: string): Json {
   if (item !== null) return decodeValue(schema, item, path, unknown, struct)
-  // A null in a list is the zero value.
+  // A null in a list becomes the zero value.
   const target = resolve(schema)
   return target.properties ? decodeStruct(schema, {}, path, unknown) : target.type === 'string' ? '' : null
 }
@@ -145,8 +145,8 @@ function decodeString(target: Schema, value: Json, refuse: (type: string) => nev
     target.format === 'byte' &&
     !/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''))
   ) {
-    const good = /^(?:[A-Za-z0-9+/]{4})*/.exec(value)![0].length
-    throw new DecodeError(`illegal base64 data at input byte ${good}`)
+    const validLength = /^(?:[A-Za-z0-9+/]{4})*/.exec(value)![0].length
+    throw new DecodeError(`illegal base64 data at input byte ${validLength}`)
   }
   return value
 }
@@ -198,7 +198,7 @@ function jsonType(value: Json): string {
   return typeof value
 }
 
-/** The Go name of a struct: the last part of its definition's. */
+/** Returns the Go name of a struct: the last part of its definition name. */
 function structName(schema: Schema): string {
   return schema.$ref?.split('.').pop() ?? ''
 }

@@ -1,4 +1,4 @@
-/** From a request's JSON to an object of a kind: type checks, unknown fields, pruning and defaults. */
+/** Decodes request JSON to objects: type checks, unknown fields, pruning and defaults. */
 import type { Backend, FieldValidation } from '../backend.ts'
 import { DecodeError, decodeTyped } from './decode.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
@@ -9,18 +9,18 @@ import { applyDefaults } from '../crd/defaults.ts'
 import { prune } from '../crd/prune.ts'
 import type { Schema } from './schema.ts'
 
-/** The `fieldValidation` of a request. */
+/** Returns the `fieldValidation` mode of a request. Throws 422 for an unknown mode. */
 export function fieldValidationOf(backend: Backend, call: Call): FieldValidation {
-  const stated = call.query.get('fieldValidation')
-  if (!stated) return backend.fieldValidation
-  if (stated === 'Ignore' || stated === 'Warn' || stated === 'Strict') return stated
+  const given = call.query.get('fieldValidation')
+  if (!given) return backend.fieldValidation
+  if (given === 'Ignore' || given === 'Warn' || given === 'Strict') return given
   const kind = call.method === 'POST' ? 'CreateOptions' : call.method === 'PUT' ? 'UpdateOptions' : 'PatchOptions'
   throw invalid({ group: 'meta.k8s.io', kind }, '', [
-    fault.notSupported('fieldValidation', stated, ['', 'Ignore', 'Strict', 'Warn']),
+    fault.notSupported('fieldValidation', given, ['', 'Ignore', 'Strict', 'Warn']),
   ])
 }
 
-/** What a strict reading found, in the words of apimachinery. */
+/** Returns the messages of strict decoding, in apimachinery's words. */
 export function strictFaults(unknown: readonly string[], duplicates: readonly string[]): string[] {
   return [
     ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
@@ -28,8 +28,8 @@ export function strictFaults(unknown: readonly string[], duplicates: readonly st
   ]
 }
 
-/** Answers strict faults as the request asks: not at all, as warnings, or with 400. */
-export function report(
+/** Reports strict faults by the validation mode: ignores them, adds warnings, or throws 400. */
+export function reportStrictFaults(
   faults: readonly string[],
   validation: FieldValidation,
   call: Call,
@@ -40,8 +40,8 @@ export function report(
   call.warnings.push(...faults)
 }
 
-/** An object read from a body, in the form of `kind`, with defaults. */
-export function readObjectOf(
+/** Decodes the object of a request body, with defaults. */
+export function decodeBody(
   backend: Backend,
   kind: Kind,
   value: Json,
@@ -50,19 +50,19 @@ export function readObjectOf(
 ): ApiObject {
   checkIdentity(kind, value)
   const validation = fieldValidationOf(backend, call)
-  const { object, unknown } = place(kind, value as JsonObject)
-  report(strictFaults(unknown, duplicates), validation, call, (list) => unhandled(kind, list))
-  fillIn(kind, object)
+  const { object, unknown } = decodeObject(kind, value as JsonObject)
+  reportStrictFaults(strictFaults(unknown, duplicates), validation, call, (list) => cannotHandle(kind, list))
+  setDefaults(kind, object)
   return object
 }
 
-function unhandled(kind: Kind, why: string): StatusError {
+function cannotHandle(kind: Kind, reason: string): StatusError {
   return badRequest(
-    `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${why}`,
+    `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${reason}`,
   )
 }
 
-/** Refuses a body that is of another kind than the URL. A built-in kind may leave its names out. */
+/** Throws if the body is of a different kind than the URL. Built-in kinds may omit apiVersion and kind. */
 function checkIdentity(kind: Kind, value: Json): void {
   if (!isObject(value)) {
     const type = Array.isArray(value) ? 'array' : typeof value
@@ -70,10 +70,10 @@ function checkIdentity(kind: Kind, value: Json): void {
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct`,
     )
   }
-  const { apiVersion, kind: stated } = value
+  const { apiVersion, kind: given } = value
   const expected = apiVersionOf(kind)
   if (kind.custom) {
-    const missing = stated ? (apiVersion ? '' : 'apiVersion') : 'Kind'
+    const missing = given ? (apiVersion ? '' : 'apiVersion') : 'Kind'
     const text = JSON.stringify(value)
     if (missing) {
       throw badRequest(
@@ -87,41 +87,44 @@ function checkIdentity(kind: Kind, value: Json): void {
         `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
       )
     }
-    throw unregistered(kind, String(stated ?? kind.kind), String(apiVersion))
+    throw unregistered(kind, String(given ?? kind.kind), String(apiVersion))
   }
-  if (stated && stated !== kind.kind) {
+  if (given && given !== kind.kind) {
     if (kind.custom) {
       throw invalid(
-        { group: kind.group, kind: String(stated) },
-        nameIn(value),
-        [fault.invalid('kind', stated, `must be ${kind.kind}`)],
+        { group: kind.group, kind: String(given) },
+        nameOf(value),
+        [fault.invalid('kind', given, `must be ${kind.kind}`)],
       )
     }
-    throw unregistered(kind, String(stated), expected)
+    throw unregistered(kind, String(given), expected)
   }
 }
 
-function nameIn(value: JsonObject): string {
+function nameOf(value: JsonObject): string {
   return String(at(value, 'metadata', 'name') ?? '')
 }
 
-function unregistered(kind: Kind, stated: string, apiVersion: string): StatusError {
-  const why = `no kind "${stated}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
+function unregistered(kind: Kind, given: string, apiVersion: string): StatusError {
+  const reason = `no kind "${given}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
   return badRequest(
-    `${stated} in version ${JSON.stringify(apiVersion.split('/').pop())} cannot be handled as a ${kind.kind}: ${why}`,
+    `${given} in version ${JSON.stringify(apiVersion.split('/').pop())} cannot be handled as a ${kind.kind}: ${reason}`,
   )
 }
 
 const OBJECT_META: Schema = { $ref: 'meta.v1.ObjectMeta' }
 
-/** The fields of a body in their places: those that the kind has. */
-export function place(kind: Kind, value: JsonObject): { object: ApiObject; unknown: readonly string[] } {
+/** Decodes a body by the schema of the kind. Returns the object and the paths of unknown fields. */
+export function decodeObject(kind: Kind, value: JsonObject): { object: ApiObject; unknown: readonly string[] } {
   const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = value
   const identity = { apiVersion: apiVersionOf(kind), kind: kind.kind }
   try {
     if (!kind.custom) {
       const { object, unknown } = decodeTyped(kind.schema, { ...rest, metadata })
-      return { object: withReset({ ...identity, metadata: {}, ...object } as ApiObject, metadata), unknown }
+      return {
+        object: keepEmptyManagedFields({ ...identity, metadata: {}, ...object } as ApiObject, metadata),
+        unknown,
+      }
     }
     if (metadata !== null && !isObject(metadata)) {
       throw new DecodeError(
@@ -133,20 +136,20 @@ export function place(kind: Kind, value: JsonObject): { object: ApiObject; unkno
     const object = { ...identity, metadata: meta.object, ...pruned.object } as ApiObject
     return { object, unknown: [...pruned.unknown, ...meta.unknown] }
   } catch (error) {
-    if (error instanceof DecodeError) throw kind.custom ? badRequest(error.message) : unhandled(kind, error.message)
+    if (error instanceof DecodeError) throw kind.custom ? badRequest(error.message) : cannotHandle(kind, error.message)
     throw error
   }
 }
 
-/** In a built-in kind an empty list of managedFields is a wish, to have them erased: it must not vanish as others do. */
-function withReset(object: ApiObject, metadata: Json | undefined): ApiObject {
-  const stated = isObject(metadata) ? metadata['managedFields'] : undefined
-  if (Array.isArray(stated) && stated.length === 0) object.metadata.managedFields = []
+/** Keeps an empty managedFields list of a built-in kind: it requests to clear them. */
+function keepEmptyManagedFields(object: ApiObject, metadata: Json | undefined): ApiObject {
+  const given = isObject(metadata) ? metadata['managedFields'] : undefined
+  if (Array.isArray(given) && given.length === 0) object.metadata.managedFields = []
   return object
 }
 
-/** Fills in the defaults of a kind, in place. Nulls that mean nothing are dropped, but not those that were applied. */
-export function fillIn(kind: Kind, object: ApiObject, nulls: 'drop' | 'keep' = 'drop'): void {
+/** Sets the defaults of a kind, in place. `drop` removes nulls that are not valid values; an apply keeps them. */
+export function setDefaults(kind: Kind, object: ApiObject, nulls: 'drop' | 'keep' = 'drop'): void {
   if (kind.custom) applyDefaults(kind.schema, object, nulls)
   else kind.rules.defaults?.(object)
 }

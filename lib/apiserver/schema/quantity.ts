@@ -1,4 +1,4 @@
-/** Quantities (`100m`, `1.5Gi`, `2e3`) in the form in which the API server writes them. */
+/** Formats quantities (`100m`, `1.5Gi`, `2e3`) in the API server's canonical form. */
 
 const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
 
@@ -16,7 +16,7 @@ const DECIMAL: readonly (readonly [string, number])[] = [
 ]
 const BINARY: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
-/** The canonical form; undefined for what is no quantity. */
+/** Returns the canonical form; undefined for an invalid quantity. */
 export function canonicalQuantity(text: string): string | undefined {
   const match = QUANTITY.exec(text)
   if (!match) return undefined
@@ -31,7 +31,7 @@ export function canonicalQuantity(text: string): string | undefined {
   return canonicalDecimal(sign!, whole + fraction, power - fraction.length, exponent !== undefined)
 }
 
-/** `digits * 10^power` with the largest suffix that leaves a whole number; nano is the smallest, rounded up. */
+/** Formats `digits * 10^power` with the largest suffix that gives a whole number; rounds up to nano, the smallest. */
 function canonicalDecimal(sign: string, digits: string, power: number, isExponent: boolean): string {
   let value = BigInt(digits)
   let at = power
@@ -46,10 +46,10 @@ function canonicalDecimal(sign: string, digits: string, power: number, isExponen
   }
   const minus = sign === '-' ? '-' : ''
   const scale = Math.floor(at / 3) * 3
-  const top = isExponent ? scale : Math.min(scale, 18)
-  const number = value * 10n ** BigInt(at - top)
-  if (isExponent) return `${minus}${number}${top === 0 ? '' : `e${top}`}`
-  return `${minus}${number}${DECIMAL.find(([, exponent]) => exponent === top)![0]}`
+  const suffixPower = isExponent ? scale : Math.min(scale, 18)
+  const number = value * 10n ** BigInt(at - suffixPower)
+  if (isExponent) return `${minus}${number}${suffixPower === 0 ? '' : `e${suffixPower}`}`
+  return `${minus}${number}${DECIMAL.find(([, exponent]) => exponent === suffixPower)![0]}`
 }
 
 function canonicalBinary(sign: string, whole: string, fraction: string, index: number): string | undefined {
@@ -66,7 +66,7 @@ function canonicalBinary(sign: string, whole: string, fraction: string, index: n
   return `${sign === '-' ? '-' : ''}${value}${BINARY[at]}`
 }
 
-/** A binary quantity that is no whole number of bytes: written in thousandths, as Go does. */
+/** Converts a binary quantity with a fraction of a byte to thousandths, as Go writes it. */
 function binaryAsDecimal(sign: string, whole: string, fraction: string, suffix: string): string {
   const value = BigInt(whole + fraction) * 1024n ** BigInt(BINARY.indexOf(suffix)) * 1000n
   const denominator = 10n ** BigInt(fraction.length)

@@ -1,7 +1,4 @@
-/**
- * One form for the schemas of built-in and custom kinds: structural OpenAPI v3 with Kubernetes' extensions.
- * Built-in ones refer to each other by name; {@link resolve} follows.
- */
+/** The schema type of built-in and custom kinds, and the parser of built-in definitions. */
 import { BUILTIN_SCHEMAS } from '../builtin/schemas.ts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
 
@@ -24,13 +21,13 @@ export interface Schema {
   readonly 'x-kubernetes-int-or-string'?: boolean
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
   readonly 'x-kubernetes-embedded-resource'?: boolean
-  /** A string for which empty is a value. */
-  readonly keptEmpty?: boolean
-  /** A number or a flag that is left out when it is zero. */
-  readonly leftOutZero?: boolean
-  /** The definition that an object in a field without a type is read by. */
+  /** Whether an empty string is a value and not omitted. */
+  readonly keepEmpty?: boolean
+  /** Whether a zero number or a false boolean is omitted. */
+  readonly omitZero?: boolean
+  /** The definition that decodes an object in a field without a type. */
   readonly objectAs?: string
-  /** Validation keywords of custom kinds; crd/validate.ts knows them. */
+  /** Validation keywords of custom kinds, read by crd/validate.ts. */
   readonly [keyword: string]: unknown
 }
 
@@ -59,12 +56,12 @@ const LINES: ReadonlyMap<string, string> = new Map(
 
 const parsed = new Map<string, Schema>()
 
-/** A built-in definition, such as `apps.v1.Deployment`. */
+/** Returns a built-in definition, such as `apps.v1.Deployment`. */
 export function definition(name: string): Schema {
   let schema = parsed.get(name)
   if (!schema) {
     const line = LINES.get(name)
-    if (line === undefined) throw new TypeError(`Cannot find schema "${name}": it is not in builtin_schemas.ts`)
+    if (line === undefined) throw new TypeError(`Cannot find schema "${name}": builtin/schemas.ts does not define it`)
     schema = name === SCHEMA_PROPS ? withNestedSchemas(parseDefinition(line)) : parseDefinition(line)
     parsed.set(name, schema)
   }
@@ -73,7 +70,10 @@ export function definition(name: string): Schema {
 
 const SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'
 
-/** OpenAPI has no type for a schema or a boolean, or for a schema or a list of them: the server reads a schema where it finds an object. */
+/**
+ * Lets these fields hold a schema: their type in OpenAPI is empty, because they hold a schema, a boolean or a list of
+ * schemas. The server decodes any object in them as a schema.
+ */
 function withNestedSchemas(schema: Schema): Schema {
   const nested: Schema = { ...ANYTHING, objectAs: SCHEMA_PROPS }
   return {
@@ -82,12 +82,12 @@ function withNestedSchemas(schema: Schema): Schema {
   }
 }
 
-/** The schema itself, or what it refers to. A default or topology beside the reference stays with the reference. */
+/** Returns the schema, or the definition that it references. Does not merge the keywords beside the reference. */
 export function resolve(schema: Schema): Schema {
   return schema.$ref === undefined ? schema : definition(schema.$ref)
 }
 
-/** The schema of a field of an object; undefined when the object has no such field. */
+/** Returns the schema of an object's field; undefined if the object has no such field. */
 export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   const { properties, additionalProperties } = resolve(schema)
   if (properties && Object.hasOwn(properties, name)) return properties[name]
@@ -95,20 +95,20 @@ export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   return additionalProperties === true ? ANYTHING : undefined
 }
 
-/** Whether a built-in field holds a time by value: null when it is not set. */
+/** Returns whether a built-in field holds a time by value, which is null if unset. */
 export function isEmbeddedTime(schema: Schema): boolean {
   return schema.default === null
 }
 
-/** Whether a built-in field holds a Go struct by value: it is always there in what the server writes. */
+/** Returns whether a built-in field holds a Go struct by value, which is always written. */
 export function isEmbeddedStruct(schema: Schema): boolean {
   return schema.$ref !== undefined && isObject(schema.default) && Object.keys(schema.default).length === 0
 }
 
-/** The defaults of required scalars, which Go writes even when nobody said them. */
+/** The defaults of required scalars, which Go always writes. */
 const ZERO: Readonly<Record<string, Json>> = { string: '', int32: 0, int64: 0, bool: false }
 
-/** A field in a line of builtin_schemas.ts. */
+/** The format of a field in builtin/schemas.ts. */
 const FIELD =
   /^([^!:]+)(!?):([^%~|=*-]+?)([*-]?)(?:%(\w+)(?:\(([^)]*)\))?)?(?:~([\w,]+)\((\w*)\))?((?:\|[^|=]*)*)(?:=(.*))?$/
 
@@ -122,13 +122,13 @@ function parseDefinition(line: string): Schema {
       continue
     }
     const match = FIELD.exec(text)
-    if (!match) throw new TypeError(`Cannot read schema field "${text}"`)
-    const [, name, mark, type, held, topology, keys, strategy, mergeKey, values, fallback] = match
+    if (!match) throw new TypeError(`Cannot parse schema field "${text}": regenerate builtin/schemas.ts`)
+    const [, name, mark, type, zeroMark, topology, keys, strategy, mergeKey, values, defaultJson] = match
     if (mark) required.push(name!)
     properties[name!] = {
       ...parseType(type!),
-      ...(held === '*' && { keptEmpty: true }),
-      ...(held === '-' && { leftOutZero: true }),
+      ...(zeroMark === '*' && { keepEmpty: true }),
+      ...(zeroMark === '-' && { omitZero: true }),
       ...(mark && ZERO[type!] !== undefined && { default: ZERO[type!]! }),
       ...(topology === 'map' && { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys!.split(',') }),
       ...(topology === 'set' && { 'x-kubernetes-list-type': 'set' }),
@@ -136,7 +136,7 @@ function parseDefinition(line: string): Schema {
       ...(strategy && { 'x-kubernetes-patch-strategy': strategy }),
       ...(mergeKey && { 'x-kubernetes-patch-merge-key': mergeKey }),
       ...(values && { enum: values.slice(1).split('|') }),
-      ...(fallback && { default: JSON.parse(fallback) as Json }),
+      ...(defaultJson && { default: JSON.parse(defaultJson) as Json }),
     }
   }
   return {
@@ -153,13 +153,13 @@ function parseType(text: string): Schema {
   if (text.startsWith('@')) {
     return text.endsWith('+') ? { $ref: text.slice(1, -1), default: {} } : { $ref: text.slice(1) }
   }
-  // A time by value is there even when it is zero.
+  // A time by value is written even if it is zero.
   const atom = text.endsWith('+') ? { ...ATOMS[text.slice(0, -1)]!, default: null } : ATOMS[text]
-  if (!atom) throw new TypeError(`Cannot read schema type "${text}"`)
+  if (!atom) throw new TypeError(`Cannot parse schema type "${text}": regenerate builtin/schemas.ts`)
   return atom
 }
 
-/** A schema as plain JSON. */
+/** Returns a schema as plain JSON. */
 export function schemaJson(schema: Schema): JsonObject {
   return schema as unknown as JsonObject
 }

@@ -1,4 +1,4 @@
-/** Field selectors: `path=value` and `path!=value` over the few fields of a kind that may be selected by. */
+/** Field selectors: `path=value` and `path!=value` on the selectable fields of a kind. */
 import type { ApiObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import { badRequest } from '../http/status.ts'
@@ -9,7 +9,7 @@ interface Term {
   readonly equal: boolean
 }
 
-/** A predicate on objects. Throws 400 for text that is no selector, or a field that the kind cannot be selected by. */
+/** Returns a predicate on objects. Throws 400 for an invalid selector or a field that the kind does not support. */
 export function fieldSelector(text: string, kind: Kind): (object: ApiObject) => boolean {
   const terms = split(text).map((part) => parseTerm(part, text))
   const known = selectableFields(kind, EMPTY)
@@ -22,7 +22,7 @@ export function fieldSelector(text: string, kind: Kind): (object: ApiObject) => 
   }
 }
 
-/** The name that a field selector asks for, when that is all it can match. */
+/** Returns the name that a field selector requires; undefined if it allows several names. */
 export function selectedName(text: string): string | undefined {
   for (const part of split(text)) {
     const match = /^metadata\.name==?(?!=)(.*)$/.exec(part)

@@ -1,4 +1,4 @@
-/** Label selectors: the whole grammar of apimachinery's parser, with its refusals. */
+/** Label selectors: the full grammar of apimachinery's parser, with its errors. */
 import { labelValueProblems, qualifiedNameProblems } from '../storage/names.ts'
 import { badRequest } from '../http/status.ts'
 
@@ -17,7 +17,7 @@ interface Token {
 
 const SPECIAL = /^(?:==|!=|[=!(),<>])/
 
-/** A predicate on labels. Throws 400 for text that is no selector. */
+/** Returns a predicate on labels. Throws 400 for an invalid selector. */
 export function labelSelector(text: string): (labels: Labels) => boolean {
   const requirements = new Parser(text).parse()
   return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
@@ -86,7 +86,7 @@ class Parser {
     }
   }
 
-  /** An exact value; none at all is the empty one. */
+  /** Parses an exact value; a missing value is the empty string. */
   #value(): string {
     const { type } = this.#peek()
     if (type === 'end' || type === ',') return ''
@@ -157,8 +157,8 @@ function checked(requirement: Requirement): Requirement {
   return requirement
 }
 
-function refuse(what: string): Error {
-  return badRequest(`unable to parse requirement: ${what}`)
+function refuse(problem: string): Error {
+  return badRequest(`unable to parse requirement: ${problem}`)
 }
 
 function satisfies({ key, operator, values }: Requirement, labels: Labels): boolean {

@@ -1,4 +1,4 @@
-/** Which names, labels and annotations are allowed, with apimachinery's messages. */
+/** Validates names, labels and annotations, with the messages of apimachinery. */
 import type { Meta } from '../json.ts'
 import { type Cause, fault } from '../http/status.ts'
 
@@ -30,7 +30,7 @@ const LABEL_VALUE_MESSAGE =
 
 const TOTAL_ANNOTATION_BYTES = 256 * 1024
 
-/** What is wrong with a name, as messages; empty when nothing is. */
+/** Returns the problems of a name as messages; empty if it is valid. */
 export function nameProblems(name: string, rule: NameRule): string[] {
   switch (rule) {
     case 'subdomain':
@@ -57,7 +57,7 @@ export function isSubdomain(text: string): boolean {
   return text.length <= 253 && SUBDOMAIN.test(text)
 }
 
-/** What is wrong with a label key, a finalizer or any other qualified name. */
+/** Returns the problems of a label key, a finalizer or another qualified name. */
 export function qualifiedNameProblems(text: string): string[] {
   const parts = text.split('/')
   if (parts.length > 2) {
@@ -87,7 +87,7 @@ export function labelValueProblems(value: string): string[] {
   ]
 }
 
-/** The faults of a label map at a path. */
+/** Returns the faults of a label map at a path. */
 export function labelFaults(labels: Readonly<Record<string, unknown>> | undefined, path: string): Cause[] {
   return Object.entries(labels ?? {}).flatMap(([key, value]) => [
     ...qualifiedNameProblems(key).map((message) => fault.invalid(path, key, message)),
@@ -106,7 +106,7 @@ function annotationFaults(annotations: Readonly<Record<string, string>> | undefi
   return faults
 }
 
-/** The faults of an object's metadata, apart from what an update may not change. */
+/** Returns the faults of an object's metadata, without the rules for updates. */
 export function metaFaults(meta: Meta, rule: NameRule, namespaced: boolean): Cause[] {
   const faults: Cause[] = []
   if (meta.generateName) {

@@ -1,22 +1,22 @@
-/** The life of an object's metadata: what the server fills in on creation, keeps through updates, and counts. */
+/** Manages object metadata through creation and updates. */
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, type JsonObject, type Meta } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import { metaFaults } from './names.ts'
-import { badRequest, type Cause, conflict, fault, MODIFIED, quote } from '../http/status.ts'
+import { badRequest, type Cause, conflict, fault, MODIFIED_MESSAGE, quote } from '../http/status.ts'
 
-/** What the server decides with. */
-export interface Surroundings {
+/** The inputs for new metadata. */
+export interface CreateContext {
   nowMs(): number
   random(): number
 }
 
-/** An instant as `metav1.Time` has it: whole seconds. */
+/** Formats a time as `metav1.Time`: whole seconds. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-/** A random UUID, version 4. */
+/** Returns a random UUID, version 4. */
 export function newUid(random: () => number): string {
   const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16))
   hex[12] = '4'
@@ -26,16 +26,16 @@ export function newUid(random: () => number): string {
 }
 
 const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
-const LONGEST_GENERATED = 63
+const MAX_GENERATED_LENGTH = 63
 
-/** `base` with five random letters, cut so that it stays a label. */
+/** Returns `base` with five random letters, truncated to the length of a label. */
 export function generateName(base: string, random: () => number): string {
   const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
-  return base.slice(0, LONGEST_GENERATED - 5) + suffix
+  return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
 }
 
-/** Checks the namespace that the body states against that of the URL, and fills it in. In place. */
-export function settleNamespace(meta: Meta, kind: Kind, namespace: string): void {
+/** Sets the namespace of the URL, in place. Throws 400 if the body has a different one. */
+export function ensureNamespace(meta: Meta, kind: Kind, namespace: string): void {
   if (!kind.namespaced) return
   if (meta.namespace && meta.namespace !== namespace) {
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`)
@@ -43,23 +43,23 @@ export function settleNamespace(meta: Meta, kind: Kind, namespace: string): void
   meta.namespace = namespace
 }
 
-/** Makes the metadata of a new object. In place. */
-export function beginLife(object: ApiObject, kind: Kind, surroundings: Surroundings): void {
+/** Sets the metadata of a new object, in place. */
+export function initMetadata(object: ApiObject, kind: Kind, context: CreateContext): void {
   const { metadata } = object
   if (!metadata.name && metadata.generateName) {
-    metadata.name = generateName(metadata.generateName, () => surroundings.random())
+    metadata.name = generateName(metadata.generateName, () => context.random())
   }
   for (const name of ['resourceVersion', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) {
     delete metadata[name]
   }
-  metadata.uid = newUid(() => surroundings.random())
-  metadata.creationTimestamp = instant(surroundings.nowMs())
+  metadata.uid = newUid(() => context.random())
+  metadata.creationTimestamp = instant(context.nowMs())
   if (kind.rules.generation) metadata.generation = 1
   else delete metadata.generation
 }
 
-/** Keeps what an update may not change, refuses what it must not try. In place. */
-export function continueLife(object: ApiObject, old: ApiObject, kind: Kind): Cause[] {
+/** Restores the fields that an update cannot change, in place. Returns faults for forbidden changes. */
+export function preserveMetadata(object: ApiObject, old: ApiObject, kind: Kind): Cause[] {
   const { metadata } = object
   const before = old.metadata
   checkPreconditions(metadata, before, kind)
@@ -95,18 +95,18 @@ function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
   if (
     metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion
   ) {
-    throw conflict(kind, before.name!, MODIFIED)
+    throw conflict(kind, before.name!, MODIFIED_MESSAGE)
   }
 }
 
-/** How the real server's storage words a precondition that does not hold. */
-export function storageError(kind: Kind, meta: Meta, what: string): string {
+/** Returns the message of the real server's storage for a failed precondition. */
+export function storageError(kind: Kind, meta: Meta, problem: string): string {
   const place = kind.custom ? `${kind.group}/${kind.plural}` : kind.plural
   const key = `/registry/${place}/${meta.namespace ? `${meta.namespace}/` : ''}${meta.name}`
-  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${what}`
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${problem}`
 }
 
-/** Once an object is being deleted, nobody may hold it up anew. */
+/** Returns a fault if an update adds finalizers to an object that is being deleted. */
 function deletionFaults(metadata: Meta, before: Meta): Cause[] {
   if (!before.deletionTimestamp) return []
   const added = (metadata.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer))
@@ -124,23 +124,23 @@ export function immutable(path: string, value: unknown): Cause {
   return { reason: 'FieldValueInvalid', field: path, message: `Invalid value: ${quote(value)}: field is immutable` }
 }
 
-/** Counts a change of anything but metadata and status. In place. */
-export function countGeneration(object: ApiObject, old: ApiObject, kind: Kind): void {
+/** Increments the generation if anything except metadata and status has changed, in place. */
+export function updateGeneration(object: ApiObject, old: ApiObject, kind: Kind): void {
   if (!kind.rules.generation) return
-  const changed = !jsonEqual(counted(object, kind), counted(old, kind))
+  const changed = !jsonEqual(generationFields(object, kind), generationFields(old, kind))
   const generation = old.metadata.generation ?? 0
   object.metadata.generation = changed ? generation + 1 : generation
   if (object.metadata.generation === 0) delete object.metadata.generation
 }
 
-function counted(object: ApiObject, kind: Kind): JsonObject {
+function generationFields(object: ApiObject, kind: Kind): JsonObject {
   const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object as JsonObject
-  // A custom kind without a status subresource has a status like any other field.
+  // A custom kind without a status subresource treats status like any other field.
   if (kind.status) delete rest['status']
   return rest
 }
 
-/** The faults of an object's metadata by itself. */
+/** Returns the faults of an object's metadata, without the rules for updates. */
 export function metadataFaults(object: ApiObject, kind: Kind): Cause[] {
   return metaFaults(object.metadata, kind.rules.nameRule, kind.namespaced)
 }

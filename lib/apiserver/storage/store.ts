@@ -1,25 +1,19 @@
-/**
- * The objects, their revisions, and what happened lately.
- *
- * One counter gives every write its resourceVersion, as etcd does. Objects are never changed in place: a write
- * replaces, so that readers, watchers and the history share them. Of the past the store keeps a bounded window, from
- * which it can go back to an earlier revision and tell a watcher what it has missed.
- */
+/** Stores objects, their revisions and a bounded history of changes. */
 import { type ApiObject, type JsonObject } from '../json.ts'
 import { gone } from '../http/status.ts'
 
-/** One write, in order. */
+/** One write. */
 export interface Change {
   readonly revision: number
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly storage: string
   readonly key: string
-  /** After the write; for a deletion, the last state, at the revision of its deletion. */
+  /** The state after the write; for a deletion, the last state, at the revision of the deletion. */
   readonly object: ApiObject
   readonly before: ApiObject | undefined
 }
 
-/** The store as JSON. */
+/** The content of a store as JSON. */
 export interface SavedStore {
   readonly revision: number
   readonly objects: Readonly<Record<string, readonly ApiObject[]>>
@@ -27,19 +21,26 @@ export interface SavedStore {
 
 interface Bucket {
   readonly objects: Map<string, ApiObject>
-  /** The keys in order; undefined after one came or went. */
+  /** The sorted keys; undefined after a key was added or removed. */
   sorted: string[] | undefined
   history: Change[]
-  /** The revision before the first of `history`: what lies before it is forgotten. */
-  forgotten: number
+  /** The revision before the first entry of `history`; older changes are dropped. */
+  trimmed: number
   readonly listeners: Set<(change: Change) => void>
 }
 
 const HISTORY_LENGTH = 4096
 
+/**
+ * The objects in memory.
+ *
+ * One counter gives each write its resourceVersion, as in etcd. A write replaces the object and never changes it in
+ * place, so readers, watchers and the history share objects. The bounded history serves lists at earlier revisions
+ * and watches from earlier revisions.
+ */
 export class Store {
   #revision = 1
-  /** What {@link compact} was called at: nothing can be read as it was before. */
+  /** The revision of the last {@link compact}: older states cannot be read. */
   #compacted = 0
   readonly #buckets = new Map<string, Bucket>()
 
@@ -51,7 +52,7 @@ export class Store {
     return this.#bucket(storage).objects.get(key)
   }
 
-  /** All objects whose key begins with `prefix`, in the order of their keys. */
+  /** Returns all objects whose key starts with `prefix`, in key order. */
   list(storage: string, prefix: string): readonly ApiObject[] {
     const bucket = this.#bucket(storage)
     bucket.sorted ??= [...bucket.objects.keys()].sort(byBytes)
@@ -59,7 +60,7 @@ export class Store {
     return keys.map((key) => bucket.objects.get(key)!)
   }
 
-  /** The same as it was at a revision. Throws 410 when that is forgotten. */
+  /** Like {@link list}, at an earlier revision. Throws 410 if that revision is dropped. */
   listAt(storage: string, prefix: string, revision: number): readonly ApiObject[] {
     if (revision >= this.#revision) return this.list(storage, prefix)
     const bucket = this.#bucket(storage)
@@ -73,7 +74,7 @@ export class Store {
     return [...objects.keys()].filter((key) => key.startsWith(prefix)).sort(byBytes).map((key) => objects.get(key)!)
   }
 
-  /** The changes after a revision. Throws 410 when some of them are forgotten. */
+  /** Returns the changes after a revision. Throws 410 if some of them are dropped. */
   since(storage: string, revision: number): readonly Change[] {
     const bucket = this.#bucket(storage)
     const oldest = this.#oldest(bucket)
@@ -81,14 +82,14 @@ export class Store {
     return bucket.history.filter((change) => change.revision > revision)
   }
 
-  /** Puts an object in under its key, at the next revision, and tells the watchers. Returns it as stored. */
+  /** Stores an object at the next revision and notifies the listeners. Returns the stored object. */
   put(storage: string, key: string, object: ApiObject): ApiObject {
     const bucket = this.#bucket(storage)
     const before = bucket.objects.get(key)
     const stored = this.#stamp(object)
     bucket.objects.set(key, stored)
     if (!before) bucket.sorted = undefined
-    this.#announce(bucket, {
+    this.#publish(bucket, {
       revision: this.#revision,
       type: before ? 'MODIFIED' : 'ADDED',
       storage,
@@ -99,25 +100,25 @@ export class Store {
     return stored
   }
 
-  /** Takes an object out. Returns its last state (`last`, or as it was stored) at the revision of the deletion. */
+  /** Removes an object. Returns its last state (default: the stored one) at the revision of the deletion. */
   remove(storage: string, key: string, last?: ApiObject): ApiObject {
     const bucket = this.#bucket(storage)
     const before = bucket.objects.get(key)!
     bucket.objects.delete(key)
     bucket.sorted = undefined
     const object = this.#stamp(last ?? before)
-    this.#announce(bucket, { revision: this.#revision, type: 'DELETED', storage, key, object, before })
+    this.#publish(bucket, { revision: this.#revision, type: 'DELETED', storage, key, object, before })
     return object
   }
 
-  /** Calls `listener` at once for each change of a storage; returns how to end that. */
+  /** Calls `listener` synchronously for each change of a storage. Returns a function that removes the listener. */
   listen(storage: string, listener: (change: Change) => void): () => void {
     const { listeners } = this.#bucket(storage)
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
 
-  /** Forgets the past: reads and watches from before now get 410. */
+  /** Drops the history: reads and watches at older revisions get 410. */
   compact(): void {
     this.#compacted = this.#revision
     for (const bucket of this.#buckets.values()) bucket.history = []
@@ -131,7 +132,7 @@ export class Store {
     return { revision: this.#revision, objects }
   }
 
-  /** Takes a saved state over. What was before it is forgotten, so that old watchers list again. */
+  /** Replaces the state with a saved one. Older history is dropped, so clients with old watches list again. */
   restore(saved: SavedStore): void {
     this.#revision = saved.revision
     this.#compacted = saved.revision
@@ -143,14 +144,14 @@ export class Store {
   #bucket(storage: string): Bucket {
     let bucket = this.#buckets.get(storage)
     if (!bucket) {
-      bucket = { objects: new Map(), sorted: undefined, history: [], forgotten: 0, listeners: new Set() }
+      bucket = { objects: new Map(), sorted: undefined, history: [], trimmed: 0, listeners: new Set() }
       this.#buckets.set(storage, bucket)
     }
     return bucket
   }
 
   #oldest(bucket: Bucket): number {
-    return Math.max(bucket.forgotten, this.#compacted)
+    return Math.max(bucket.trimmed, this.#compacted)
   }
 
   #stamp(object: ApiObject): ApiObject {
@@ -158,22 +159,22 @@ export class Store {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } }
   }
 
-  #announce(bucket: Bucket, change: Change): void {
+  #publish(bucket: Bucket, change: Change): void {
     bucket.history.push(change)
     if (bucket.history.length > 2 * HISTORY_LENGTH) {
       const dropped = bucket.history.splice(0, bucket.history.length - HISTORY_LENGTH)
-      bucket.forgotten = dropped[dropped.length - 1]!.revision
+      bucket.trimmed = dropped[dropped.length - 1]!.revision
     }
     for (const listener of [...bucket.listeners]) listener(change)
   }
 }
 
-/** The key of an object: `namespace/name`, or `name`. */
+/** Returns the key of an object: `namespace/name`, or `name`. */
 export function keyOf(meta: JsonObject): string {
   return meta['namespace'] ? `${String(meta['namespace'])}/${String(meta['name'])}` : String(meta['name'])
 }
 
-/** The order of etcd's keys. Names are ASCII, so that code units are bytes. */
+/** Compares keys in etcd's order. Names are ASCII, so code units are bytes. */
 function byBytes(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -1,4 +1,4 @@
-/** The columns of `kubectl get`, by kind. */
+/** The columns of `kubectl get` for built-in kinds. */
 import { humanDuration } from './human_duration.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 
@@ -7,7 +7,7 @@ export interface Column {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
   readonly format?: string
   readonly description?: string
-  /** 0 is always shown; more only with -o wide. */
+  /** 0 is always shown; higher values only with `-o wide`. */
   readonly priority?: number
   readonly value: (object: ApiObject, nowMs: number) => Json
 }
@@ -24,7 +24,7 @@ export const NAME_COLUMN: Column = {
   value: (object) => object.metadata.name!,
 }
 
-/** The age, as text where the server writes it so, as an instant where kubectl counts. */
+/** Returns the Age column of custom kinds, of type `date`; in built-in kinds it is of type `string`. */
 export function ageColumn(): Column {
   return {
     name: 'Age',
@@ -181,7 +181,7 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   Deployment: [
     NAME_COLUMN,
     text('Ready', (object) => `${num(object, 'status', 'readyReplicas')}/${num(object, 'spec', 'replicas')}`),
-    // Numbers in columns that say string: so it is on the real server.
+    // Numbers in string columns, as on the real server.
     text('Up-to-date', (object) => num(object, 'status', 'updatedReplicas')),
     text(
       'Available',
@@ -308,7 +308,7 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
 }
 
-/** The columns of a kind that has none of its own. */
+/** The columns of kinds without an entry in {@link BUILTIN_COLUMNS}. */
 export const PLAIN_COLUMNS: readonly Column[] = [
   NAME_COLUMN,
   { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },

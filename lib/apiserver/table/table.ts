@@ -1,26 +1,26 @@
-/** Tables and bare metadata: the forms in which kubectl and metadata clients ask for objects. */
+/** Renders objects as Table and PartialObjectMetadata, for kubectl and metadata clients. */
 import type { ApiObject, JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import type { Accepted } from '../http/respond.ts'
+import type { AcceptedForm } from '../http/respond.ts'
 import { type Column, PLAIN_COLUMNS } from './columns.ts'
 
 const META_GROUP = 'meta.k8s.io'
 
-/** Whether this server writes the form that a clause of an Accept header asks for. */
-export function isKnownForm({ as, group, version }: Accepted): boolean {
+/** Returns whether the server can render the form that an Accept clause requests. */
+export function supportsForm({ as, group, version }: AcceptedForm): boolean {
   if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return false
   return group === META_GROUP && (version === 'v1' || version === 'v1beta1')
 }
 
 export interface TableOptions {
   readonly version: string
-  /** What each row has of its object: `None`, `Metadata` or `Object`. */
+  /** The content of each row's `object`: `None`, `Metadata` or `Object`. */
   readonly include: string
   readonly nowMs: number
   readonly definitions: boolean
 }
 
-/** A table of objects. Definitions may be left out where they were sent before. */
+/** Renders objects as a Table. `definitions: false` omits the column definitions, as in later events of a watch. */
 export function tableOf(
   kind: Kind,
   objects: readonly ApiObject[],

@@ -1,5 +1,5 @@
-/** DELETE: of one object or of a collection; with finalizers it is only the beginning of an end. */
-import { type Backend, commit, present, readObject, uncommit } from '../backend.ts'
+/** Handles DELETE of one object or a collection; finalizers delay the removal. */
+import { type Backend, fromStored, putObject, readObject, removeObject } from '../backend.ts'
 import { readOptions } from '../http/body.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
@@ -19,12 +19,21 @@ interface DeleteOptions {
 
 type Policy = 'Orphan' | 'Background' | 'Foreground'
 
-/** What is answered: the object that still exists, or a Status. */
+/** A delete without options. */
+export const PLAIN_DELETE: DeleteOptions = {
+  uid: undefined,
+  resourceVersion: undefined,
+  policy: undefined,
+  gracePeriodSeconds: undefined,
+  dryRun: false,
+}
+
+/** Deletes one object. Returns the object if it still exists, otherwise a Status. */
 export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   const options = deleteOptions(call)
   const object = readObject(backend, kind, route)
-  const left = deleteObject(backend, kind, object, options)
-  return left ?? {
+  const remaining = deleteObject(backend, kind, object, options)
+  return remaining ?? {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
@@ -38,15 +47,15 @@ export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call:
   }
 }
 
-/** Deletes what the selectors match; answers with the list of it. */
+/** Deletes the objects that match the selectors. Returns them as they were before. */
 export function removeCollection(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
   const options = deleteOptions(call)
   const objects = selectObjects(backend, kind, route, call)
-  for (const stored of objects) deleteObject(backend, kind, present(kind, stored), options)
-  return objects.map((stored) => present(kind, stored))
+  for (const stored of objects) deleteObject(backend, kind, fromStored(kind, stored), options)
+  return objects.map((stored) => fromStored(kind, stored))
 }
 
-/** Deletes one object or begins to. Returns the object if it stays for now. */
+/** Deletes an object, or starts its deletion. Returns the object if it still exists. */
 export function deleteObject(
   backend: Backend,
   kind: Kind,
@@ -57,14 +66,14 @@ export function deleteObject(
   const next = clone(object)
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
     kind.rules.beginDelete(next, instant(backend.clock.now()))
-    return options.dryRun ? next : commit(backend, kind, next)
+    return options.dryRun ? next : putObject(backend, kind, next)
   }
   const finalizers = finalizersAfter(object.metadata.finalizers ?? [], options.policy)
   if (finalizers.length > 0) next.metadata.finalizers = finalizers
   else delete next.metadata.finalizers
   const grace = kind.rules.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   if (finalizers.length === 0 && grace === 0) {
-    if (!options.dryRun) uncommit(backend, kind, object)
+    if (!options.dryRun) removeObject(backend, kind, object)
     return undefined
   }
   const isNew = !object.metadata.deletionTimestamp
@@ -75,10 +84,10 @@ export function deleteObject(
     if (isNew && next.metadata.generation) next.metadata.generation++
   }
   const isSame = !isNew && !isShorter && finalizers.length === (object.metadata.finalizers ?? []).length
-  return isSame || options.dryRun ? next : commit(backend, kind, next)
+  return isSame || options.dryRun ? next : putObject(backend, kind, next)
 }
 
-/** The finalizers with which the garbage collector is asked for one of its policies. */
+/** Returns the finalizers that request a propagation policy from the garbage collector. */
 function finalizersAfter(finalizers: readonly string[], policy: Policy | undefined): string[] {
   if (!policy) return [...finalizers]
   const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
@@ -87,7 +96,7 @@ function finalizersAfter(finalizers: readonly string[], policy: Policy | undefin
 }
 
 function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resourceVersion }: DeleteOptions): void {
-  // These refusals name the kind where others name the resource.
+  // Unlike other errors, these name the kind instead of the resource.
   const named = { group: kind.group, plural: kind.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
@@ -107,7 +116,7 @@ function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resource
   }
 }
 
-/** The options of a delete, from its body or its query. */
+/** Parses the options of a delete from its body or its query. */
 export function deleteOptions(call: Call): DeleteOptions {
   const body = readOptions(call)
   const query = call.query

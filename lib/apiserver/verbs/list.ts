@@ -1,5 +1,5 @@
-/** GET of a collection: selectors, pages, and which past is meant. */
-import { type Backend, present } from '../backend.ts'
+/** Handles GET of a collection: selectors, pages and resource versions. */
+import { type Backend, fromStored } from '../backend.ts'
 import { fieldSelector } from '../selectors/field_selector.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
@@ -8,7 +8,7 @@ import type { Call, ResourceRoute } from '../http/routes.ts'
 import { badRequest, fault, gone, invalid, StatusError } from '../http/status.ts'
 import { keyOf } from '../storage/store.ts'
 
-/** One page of a collection, as stored. */
+/** One page of a collection; the objects are in their stored version. */
 export interface Page {
   readonly objects: readonly ApiObject[]
   readonly metadata: JsonObject
@@ -23,35 +23,35 @@ export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: C
       [fault.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list')],
     )
   }
-  const limit = numberOf(query, 'limit')
+  const limit = intParam(query, 'limit')
   const token = query.get('continue') ?? ''
   const matches = selectorOf(kind, query)
   const prefix = prefixOf(route)
-  const place = token ? readToken(backend, token, query) : undefined
-  const revision = place?.revision ?? revisionOf(backend, query)
-  const all = readAt(backend, kind, prefix, revision, place, query).filter(matches)
-  const from = place ? all.findIndex((object) => keyOf(object.metadata) > place.after) : 0
+  const position = token ? readToken(backend, token, query) : undefined
+  const revision = position?.revision ?? revisionOf(backend, query)
+  const all = listAt(backend, kind, prefix, revision, position, query).filter(matches)
+  const from = position ? all.findIndex((object) => keyOf(object.metadata) > position.after) : 0
   const rest = from < 0 ? [] : all.slice(from)
   const objects = limit > 0 ? rest.slice(0, limit) : rest
-  const left = rest.length - objects.length
+  const remaining = rest.length - objects.length
   const isSelective = query.get('labelSelector') || query.get('fieldSelector')
-  const next = left > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
+  const next = remaining > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
   return {
     objects,
     metadata: {
       resourceVersion: String(revision),
       ...(next && { continue: next }),
-      ...(left > 0 && !isSelective && { remainingItemCount: left }),
+      ...(remaining > 0 && !isSelective && { remainingItemCount: remaining }),
     },
   }
 }
 
-/** The objects that a request's selectors match, as stored. */
+/** Returns the stored objects that match the selectors of a request. */
 export function selectObjects(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
   return backend.store.list(kind.storage.id, prefixOf(route)).filter(selectorOf(kind, call.query))
 }
 
-/** The predicate of `labelSelector` and `fieldSelector` on stored objects. */
+/** Returns a predicate on stored objects for `labelSelector` and `fieldSelector`. */
 export function selectorOf(kind: Kind, query: URLSearchParams): (stored: ApiObject) => boolean {
   const labels = query.get('labelSelector')
   const fields = query.get('fieldSelector')
@@ -59,21 +59,21 @@ export function selectorOf(kind: Kind, query: URLSearchParams): (stored: ApiObje
   const matchesLabels = labels ? labelSelector(labels) : undefined
   const matchesFields = fields ? fieldSelector(fields, kind) : undefined
   return (stored) =>
-    (matchesLabels?.(stored.metadata.labels) ?? true) && (matchesFields?.(present(kind, stored)) ?? true)
+    (matchesLabels?.(stored.metadata.labels) ?? true) && (matchesFields?.(fromStored(kind, stored)) ?? true)
 }
 
 export function prefixOf({ namespace }: ResourceRoute): string {
   return namespace ? `${namespace}/` : ''
 }
 
-function numberOf(query: URLSearchParams, name: string): number {
+function intParam(query: URLSearchParams, name: string): number {
   const text = query.get(name)
   if (!text) return 0
   if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
   return Number(text)
 }
 
-/** The revision that a list is to be of. Throws for versions that are none, or that are still to come. */
+/** Returns the revision to list at. Throws 400 for an invalid version, 504 for a future one. */
 function revisionOf(backend: Backend, query: URLSearchParams): number {
   const version = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
@@ -82,7 +82,7 @@ function revisionOf(backend: Backend, query: URLSearchParams): number {
   if (version === '' || version === '0') return current
   const revision = parseVersion(version)
   if (revision > current) throw tooLargeVersion(revision, current)
-  const isExact = match === 'Exact' || (!match && numberOf(query, 'limit') > 0)
+  const isExact = match === 'Exact' || (!match && intParam(query, 'limit') > 0)
   return isExact ? revision : current
 }
 
@@ -110,8 +110,8 @@ function checkMatch(version: string, match: string): void {
 
 export function parseVersion(version: string): number {
   if (!/^\d+$/.test(version)) {
-    const why = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`
-    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${why}`)
+    const reason = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${reason}`)
   }
   return Number(version)
 }
@@ -124,7 +124,7 @@ export function tooLargeVersion(revision: number, current: number): StatusError 
   })
 }
 
-interface Place {
+interface Position {
   readonly revision: number
   readonly after: string
 }
@@ -135,7 +135,7 @@ function writeToken(revision: number, after: string): string {
   ).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
 }
 
-function readToken(backend: Backend, token: string, query: URLSearchParams): Place {
+function readToken(backend: Backend, token: string, query: URLSearchParams): Position {
   if (query.get('resourceVersion') && query.get('resourceVersion') !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue')
   }
@@ -150,25 +150,25 @@ function readToken(backend: Backend, token: string, query: URLSearchParams): Pla
       'invalid continue token: continue key is not valid',
     )
   }
-  // -1 is a token for the newest state, given out with a 410.
+  // -1 is the "newest state" token that a 410 response contains.
   return {
     revision: value['rv'] < 0 ? backend.store.revision : value['rv'],
     after: value['start'].replace(/\u0000$/, ''),
   }
 }
 
-function readAt(
+function listAt(
   backend: Backend,
   kind: Kind,
   prefix: string,
   revision: number,
-  place: Place | undefined,
+  position: Position | undefined,
   query: URLSearchParams,
 ): readonly ApiObject[] {
   try {
     return backend.store.listAt(kind.storage.id, prefix, revision)
   } catch (error) {
-    if (!(error instanceof StatusError) || !place) throw error
+    if (!(error instanceof StatusError) || !position) throw error
     if (query.get('continue') === null) throw error
     throw gone(
       'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
@@ -177,7 +177,7 @@ function readAt(
         'token results in an ' +
         'inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned ' +
         'and now may show up in the list.',
-      { continue: writeToken(-1, place.after) },
+      { continue: writeToken(-1, position.after) },
     )
   }
 }

@@ -1,22 +1,20 @@
-/** PATCH: the four kinds of patches, told apart by their media type. */
+/** Handles PATCH: selects one of four patch types by media type. */
 import type { Backend } from '../backend.ts'
 import { applyManagedFields, checkApplyConfig } from '../apply/managed_fields.ts'
 import { listProblems } from '../apply/typed.ts'
 import { mediaType, parseBody } from '../http/body.ts'
-import { DecodeError } from '../schema/decode.ts'
-import { emptyTyped } from '../schema/decode.ts'
-import { fieldValidationOf, fillIn, place, report, strictFaults } from '../schema/incoming.ts'
+import { DecodeError, zeroValue } from '../schema/decode.ts'
+import { decodeObject, fieldValidationOf, reportStrictFaults, setDefaults, strictFaults } from '../schema/incoming.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { settleNamespace } from '../storage/objects.ts'
-import { jsonPatch } from '../patch/json_patch.ts'
-import { mergePatch } from '../patch/merge_patch.ts'
+import { ensureNamespace } from '../storage/objects.ts'
+import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
 import {
   badRequest,
-  bare,
   conflict,
+  errorWithoutReason,
   fault,
   invalid,
   notFound,
@@ -43,7 +41,7 @@ export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: 
   const type = mediaType(call)
   const supported = [JSON_PATCH, MERGE, ...(kind.custom ? [] : [STRATEGIC]), APPLY]
   if (!supported.includes(type)) {
-    // A custom kind without strategic merge words it otherwise than what nobody patches with.
+    // For strategic merge on a custom kind the message differs from that for unknown media types.
     if (kind.custom && type === STRATEGIC) {
       throw new StatusError(
         415,
@@ -68,15 +66,15 @@ function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   const old = liveObject(backend, kind, route)
   if (!old) throw notFound(kind, route.name)
   const patched = patchedJson(kind, old, value, type)
-  if (!isObject(patched)) throw badRequest('the patch leaves no object')
-  const { object, unknown } = place(kind, patched)
-  report(
+  if (!isObject(patched)) throw badRequest('the patched document is not an object')
+  const { object, unknown } = decodeObject(kind, patched)
+  reportStrictFaults(
     strictFaults(unknown, duplicates),
     fieldValidationOf(backend, call),
     call,
     (list) => invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(patched), list)]),
   )
-  fillIn(kind, object)
+  setDefaults(kind, object)
   checkIdentity(patched, object, kind, route)
   return updateObject(
     backend,
@@ -108,9 +106,9 @@ function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Jso
   return type === MERGE ? mergePatch(old, value) : strategicPatch(kind.schema, old, value)
 }
 
-/** A patch cannot make an object another one. */
+/** Throws if a patch changes the identity of the object. */
 function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route: ResourceRoute): void {
-  const { apiVersion, kind: stated } = patched
+  const { apiVersion, kind: given } = patched
   if (apiVersion !== undefined && apiVersion !== apiVersionOf(kind)) {
     throw badRequest(
       `the API version in the data (${String(apiVersion)}) does not match the expected API version (${
@@ -118,9 +116,9 @@ function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route
       })`,
     )
   }
-  if (stated !== undefined && stated !== kind.kind) {
+  if (given !== undefined && given !== kind.kind) {
     throw badRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(stated)} does not match`,
+      `the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(given)} does not match`,
     )
   }
   const { metadata } = object
@@ -128,10 +126,10 @@ function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${route.name})`)
   }
   if (metadata.name === undefined) throw badRequest('name must be provided')
-  settleNamespace(metadata, kind, route.namespace)
+  ensureNamespace(metadata, kind, route.namespace)
 }
 
-/** Server-side apply. */
+/** Performs a server-side apply. */
 function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
   if (!call.query.get('fieldManager')) {
     throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
@@ -157,19 +155,19 @@ function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): 
         `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
       )
     }
-    const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : emptyTyped(kind.schema)
+    const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : zeroValue(kind.schema)
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
-    const object = finished(kind, route, applied.object ?? live)
+    const object = decodeMerged(kind, route, applied.object ?? live)
     checkNamespace(backend, kind, object)
     return createObject(backend, kind, object, writer, dryRun, applied.managedFields)
   }
   const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
-  const object = finished(kind, route, applied.object ?? old)
+  const object = decodeMerged(kind, route, applied.object ?? old)
   object.metadata.resourceVersion ??= old.metadata.resourceVersion!
   return updateObject(backend, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
 }
 
-/** The configuration with what the URL says; its unknown fields are errors whatever the validation asked for. */
+/** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
 function checkedConfig(
   backend: Backend,
   kind: Kind,
@@ -179,18 +177,18 @@ function checkedConfig(
   duplicates: readonly string[],
 ): JsonObject {
   const validation = fieldValidationOf(backend, call)
-  const { unknown } = place(kind, value)
+  const { unknown } = decodeObject(kind, value)
   if (unknown.length > 0) {
-    throw untyped(
+    throw typedPatchError(
       kind,
       value,
       unknown.map((path) => `.${path}: field not declared in schema`).join('\n'),
     )
   }
-  report(strictFaults([], duplicates), validation, call, (list) => badRequest(list))
+  reportStrictFaults(strictFaults([], duplicates), validation, call, (list) => badRequest(list))
   const problems = listProblems(kind.schema, value)
   if (problems.length > 0) {
-    throw untyped(
+    throw typedPatchError(
       kind,
       value,
       problems.length === 1 ? problems[0]! : `errors:\n${problems.map((each) => `  ${each}`).join('\n')}`,
@@ -205,23 +203,23 @@ function checkedConfig(
     )
   }
   metadata['name'] = route.name
-  settleNamespace(metadata, kind, route.namespace)
+  ensureNamespace(metadata, kind, route.namespace)
   return config
 }
 
-function untyped(kind: Kind, config: JsonObject, why: string): StatusError {
+function typedPatchError(kind: Kind, config: JsonObject, reason: string): StatusError {
   const metadata = isObject(config['metadata']) ? config['metadata'] : {}
-  const who = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${
+  const target = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${
     apiVersionOf(kind)
   }, Kind=${kind.kind}`
-  return bare(500, `failed to create typed patch object (${who}): ${why}`)
+  return errorWithoutReason(500, `failed to create typed patch object (${target}): ${reason}`)
 }
 
-/** A merged object as it would be read from a body: typed, with defaults. */
-function finished(kind: Kind, route: ResourceRoute, merged: JsonObject): ApiObject {
+/** Decodes a merged object like a request body: typed, with defaults. */
+function decodeMerged(kind: Kind, route: ResourceRoute, merged: JsonObject): ApiObject {
   try {
-    const { object } = place(kind, merged)
-    fillIn(kind, object, 'keep')
+    const { object } = decodeObject(kind, merged)
+    setDefaults(kind, object, 'keep')
     object.metadata.name ??= route.name
     if (kind.namespaced) object.metadata.namespace ??= route.namespace
     return object

@@ -1,11 +1,10 @@
-/** /scale: how many replicas, for whoever need not know the kind. */
+/** Handles /scale: reads and sets the replicas of any scalable kind. */
 import { type Backend, readObject } from '../backend.ts'
 import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
 import { selectorText } from '../builtin/label_selectors.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
-import { jsonPatch } from '../patch/json_patch.ts'
-import { mergePatch } from '../patch/merge_patch.ts'
+import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
 import {
   badRequest,
@@ -13,7 +12,7 @@ import {
   fault,
   invalid,
   methodNotAllowed,
-  MODIFIED,
+  MODIFIED_MESSAGE,
   unsupportedMediaType,
 } from '../http/status.ts'
 import { isDryRun, updateObject, writerOf } from './write.ts'
@@ -26,7 +25,7 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
   const wanted = call.method === 'PUT' ? readJsonBody(call).value : patched(now, call)
   if (!isObject(wanted)) throw badRequest('the body of the request must be a Scale')
   const version = at(wanted, 'metadata', 'resourceVersion')
-  if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED)
+  if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
   if (replicas < 0) {

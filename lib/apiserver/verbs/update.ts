@@ -1,18 +1,31 @@
-/** PUT: the whole object, or its status. */
+/** Handles POST and PUT: creates an object, or replaces it or its status. */
 import type { Backend } from '../backend.ts'
 import { readJsonBody } from '../http/body.ts'
-import { readObjectOf } from '../schema/incoming.ts'
+import { decodeBody } from '../schema/incoming.ts'
 import type { ApiObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { settleNamespace } from '../storage/objects.ts'
+import { ensureNamespace } from '../storage/objects.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
 import { badRequest, notFound } from '../http/status.ts'
 import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
 
+export function create(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  const { value, duplicates } = readJsonBody(call, kind)
+  const object = decodeBody(backend, kind, value, duplicates, call)
+  ensureNamespace(object.metadata, kind, route.namespace)
+  return createObject(
+    backend,
+    kind,
+    object,
+    writerOf(backend, kind, route, call),
+    isDryRun(call.query.getAll('dryRun')),
+  )
+}
+
 export function update(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
   const { value, duplicates } = readJsonBody(call, kind)
-  const object = readObjectOf(backend, kind, value, duplicates, call)
-  settleIdentity(object, kind, route)
+  const object = decodeBody(backend, kind, value, duplicates, call)
+  checkIdentity(object, kind, route)
   const writer = writerOf(backend, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const old = liveObject(backend, kind, route)
@@ -23,8 +36,8 @@ export function update(backend: Backend, kind: Kind, route: ResourceRoute, call:
   return createObject(backend, kind, object, writer, dryRun)
 }
 
-/** The name and namespace of a body, against those of the URL. In place. */
-export function settleIdentity(object: ApiObject, kind: Kind, route: ResourceRoute): void {
+/** Checks that name and namespace match the URL, and fills in the namespace, in place. */
+function checkIdentity(object: ApiObject, kind: Kind, route: ResourceRoute): void {
   const { name } = object.metadata
   if (name && name !== route.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${route.name})`)
@@ -32,5 +45,5 @@ export function settleIdentity(object: ApiObject, kind: Kind, route: ResourceRou
   if (!name) {
     throw badRequest(`the name of the object (${route.name} based on URL) was undeterminable: name must be provided`)
   }
-  settleNamespace(object.metadata, kind, route.namespace)
+  ensureNamespace(object.metadata, kind, route.namespace)
 }

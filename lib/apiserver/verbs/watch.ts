@@ -1,6 +1,6 @@
-/** GET with `watch`: the state, if it is asked for, then each change as it happens. */
+/** Handles GET with `watch`: sends the initial state if requested, then each change. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, present } from '../backend.ts'
+import { type Backend, fromStored } from '../backend.ts'
 import { selectedName } from '../selectors/field_selector.ts'
 import { type ApiObject, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
@@ -11,14 +11,14 @@ import type { Change } from '../storage/store.ts'
 import { WatchBody } from '../http/watch_body.ts'
 import { parseVersion, prefixOf, selectorOf, tooLargeVersion } from './list.ts'
 
-/** How an object is written: as itself, as a table, as its metadata. */
+/** Renders an object: in full, as a table, or as metadata only. */
 export type Rendering = (object: ApiObject, isFirst: boolean) => string
 
 const BOOKMARK_EVERY_MS = 60_000
-/** The real server ends a watch that says nothing of a timeout after 30 to 60 minutes. */
+/** Minimum timeout without `timeoutSeconds`: the real server ends such a watch after 30 to 60 minutes. */
 const MIN_TIMEOUT_MS = 30 * 60_000
 
-/** The watches that are open, so that they end with the server. */
+/** The open watches, so that the server can end them. */
 export class Watches {
   readonly #open = new Set<WatchBody>()
 
@@ -34,7 +34,7 @@ export class Watches {
     return this.#open.size
   }
 
-  /** Ends all: their readers see the end of the stream, as when a real server restarts. */
+  /** Ends all watches: their readers see the end of the stream, as when a real server restarts. */
   endAll(): void {
     for (const body of [...this.#open]) body.end()
   }
@@ -50,10 +50,10 @@ export function watch(
 ): HttpResponse {
   const plan = planOf(backend, call)
   const matches = selectorOf(kind, call.query)
-  const within = scopeOf(kind, route, call)
-  const undo: (() => void)[] = []
+  const scope = scopeOf(kind, route, call)
+  const cleanups: (() => void)[] = []
   const body = new WatchBody(() => {
-    for (const each of undo.splice(0)) each()
+    for (const each of cleanups.splice(0)) each()
     watches.delete(body)
   })
   let isFirst = true
@@ -73,38 +73,38 @@ export function watch(
     )
   }
   const sendChange = (change: Change): void => {
-    if (change.revision <= plan.after || !change.key.startsWith(within.prefix)) return
-    const event = seenThrough(change, (object) => within.isNamed(object) && matches(object))
-    // The definition of a custom kind may have changed since.
+    if (change.revision <= plan.after || !change.key.startsWith(scope.prefix)) return
+    const event = eventFor(change, (object) => scope.isNamed(object) && matches(object))
+    // The definition of a custom kind may have changed since the watch started.
     const current = backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
-    if (event) body.push(lineOf(event.type, present(current, event.object)))
+    if (event) body.push(lineOf(event.type, fromStored(current, event.object)))
   }
 
   try {
-    const missed = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
+    const changes = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
     if (plan.from === 'state') {
-      for (const object of backend.store.list(kind.storage.id, within.prefix)) {
-        if (within.isNamed(object) && matches(object)) body.pushInitial(lineOf('ADDED', present(kind, object)))
+      for (const object of backend.store.list(kind.storage.id, scope.prefix)) {
+        if (scope.isNamed(object) && matches(object)) body.pushInitial(lineOf('ADDED', fromStored(kind, object)))
       }
-      if (plan.marksEnd) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
+      if (plan.endBookmark) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
     }
-    missed.forEach(sendChange)
+    changes.forEach(sendChange)
   } catch (error) {
-    // A watch from a forgotten version begins, and says so: clients look for this event.
+    // A watch from an expired version returns 200 with an ERROR event: clients expect this event.
     if (!(error instanceof StatusError)) throw error
     body.push(`{"type":"ERROR","object":${JSON.stringify(error.body())}}\n`)
     body.end()
     return answer(body, call)
   }
   watches.add(body)
-  undo.push(backend.store.listen(kind.storage.id, sendChange))
-  undo.push(backend.clock.after(plan.timeoutMs, () => body.end()))
-  if (plan.bookmarks) undo.push(repeat(backend, () => sendBookmark()))
+  cleanups.push(backend.store.listen(kind.storage.id, sendChange))
+  cleanups.push(backend.clock.after(plan.timeoutMs, () => body.end()))
+  if (plan.bookmarks) cleanups.push(repeat(backend, () => sendBookmark()))
   const { signal } = call
   if (signal) {
     const onAbort = (): void => body.fail(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    undo.push(() => signal.removeEventListener('abort', onAbort))
+    cleanups.push(() => signal.removeEventListener('abort', onAbort))
   }
   return answer(body, call)
 }
@@ -123,11 +123,11 @@ function repeat(backend: Backend, fn: () => void): () => void {
 }
 
 interface Plan {
-  /** What comes first: everything there is, what was missed since a version, or nothing. */
+  /** What the watch sends first: the current state, the changes since a version, or nothing. */
   readonly from: 'state' | 'version' | 'now'
-  /** Changes up to this revision are not told. */
+  /** Changes up to this revision are not sent. */
   readonly after: number
-  readonly marksEnd: boolean
+  readonly endBookmark: boolean
   readonly bookmarks: boolean
   readonly timeoutMs: number
 }
@@ -141,7 +141,7 @@ function planOf(backend: Backend, call: Call): Plan {
   const current = backend.store.revision
   const initial = query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined
   checkOptions(query, initial)
-  const base = { bookmarks, timeoutMs, marksEnd: initial === true && bookmarks }
+  const base = { bookmarks, timeoutMs, endBookmark: initial === true && bookmarks }
   const revision = version === '' || version === '0' ? 0 : parseVersion(version)
   if (initial === true) {
     if (revision > current) throw tooLargeVersion(revision, current)
@@ -180,7 +180,7 @@ function checkOptions(query: URLSearchParams, initial: boolean | undefined): voi
   }
 }
 
-/** Which objects a watch is about, apart from its selectors. */
+/** Returns the key prefix and the name filter of a watch. */
 function scopeOf(
   kind: Kind,
   route: ResourceRoute,
@@ -192,17 +192,17 @@ function scopeOf(
   return { prefix, isNamed: (object) => !name || object.metadata.name === name }
 }
 
-/** A change as a watcher with a selector sees it: what enters is added, what leaves is deleted. */
-function seenThrough(
+/** Converts a change to a watch event: objects that enter the selector are ADDED, objects that leave are DELETED. */
+function eventFor(
   change: Change,
   matches: (object: ApiObject) => boolean,
 ): { type: string; object: ApiObject } | undefined {
-  const wasThere = change.before !== undefined && matches(change.before)
-  if (change.type === 'DELETED') return wasThere ? { type: 'DELETED', object: change.object } : undefined
-  const isThere = matches(change.object)
-  if (isThere) return { type: wasThere ? 'MODIFIED' : 'ADDED', object: change.object }
-  if (!wasThere) return undefined
-  // The last state that matched, at the revision at which it ceased to.
+  const matchedBefore = change.before !== undefined && matches(change.before)
+  if (change.type === 'DELETED') return matchedBefore ? { type: 'DELETED', object: change.object } : undefined
+  const matchesNow = matches(change.object)
+  if (matchesNow) return { type: matchedBefore ? 'MODIFIED' : 'ADDED', object: change.object }
+  if (!matchedBefore) return undefined
+  // Send the last matching state, at the revision of the change.
   const { resourceVersion } = change.object.metadata
   return {
     type: 'DELETED',
