@@ -29,15 +29,20 @@ export type {
   Ref,
 } from './lib/core/objects.ts'
 
+/** The conditions of a status: reading them, and setting one. */
 export * as conditions from './lib/core/conditions.ts'
+/** Label selectors: parsing them, matching labels, and writing them as text. */
 export * as selectors from './lib/core/selectors.ts'
 
 // The client
 export type { Client } from './lib/client/client.ts'
+/** Clients made of another client: of one namespace, for dry runs, with hooks around calls. */
 export * as clients from './lib/client/wrappers.ts'
 export { retryOnConflict, type RetryOnConflictOptions } from './lib/client/retry_on_conflict.ts'
 export type { KindName } from './lib/client/rest_mapper.ts'
+/** Owner references: setting, reading and removing them. */
 export * as owners from './lib/core/owner_references.ts'
+/** Finalizers: adding, finding and removing them. */
 export * as finalizers from './lib/core/finalizers.ts'
 
 // Errors
@@ -51,6 +56,7 @@ export { RunnableGroup } from './lib/manager/runnable_group.ts'
 export type { Runnable } from './lib/core/runnable.ts'
 export { LeaderElector, type LeaderElectorOptions } from './lib/leader/leader_elector.ts'
 export { type AddOptions, WorkQueue, type WorkQueueOptions } from './lib/queue/work_queue.ts'
+/** Rate limiters of a {@link WorkQueue}. */
 export * as limiters from './lib/queue/rate_limiter.ts'
 export type { RateLimiter } from './lib/queue/rate_limiter.ts'
 export { Cache, type CacheDependencies } from './lib/cache/cache.ts'
@@ -62,6 +68,7 @@ export type { Sink, SinkOptions, Source } from './lib/controller/source.ts'
 export { KindSource, type KindSourceOptions } from './lib/controller/kind_source.ts'
 export { StreamSource, type StreamSourceOptions } from './lib/controller/stream_source.ts'
 export { TickerSource, type TickerSourceOptions } from './lib/controller/ticker_source.ts'
+/** Handlers: which keys a change of an object adds to the queue. */
 export * as handlers from './lib/controller/handlers.ts'
 export type { KeyMapper, ObjectKeyMapper } from './lib/controller/handlers.ts'
 export type { Call } from './lib/controller/bounded_call.ts'
@@ -83,6 +90,7 @@ export type {
 } from './lib/operator/context.ts'
 export type { ClusterParts, Parts } from './lib/operator/parts.ts'
 export { type Result, RetryError } from './lib/controller/result.ts'
+/** Predicates: which changes of an object are reconciled. */
 export * as predicates from './lib/controller/predicates.ts'
 export type { Predicate } from './lib/controller/predicates.ts'
 export { EventChannel } from './lib/async/event_channel.ts'
@@ -144,7 +152,7 @@ export type {
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'
 export type { RestMapper } from './lib/client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
-export type { PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
+export type { DeleteQuery, PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
 export type {
   Scale,
   SubresourceAnswer,

@@ -1,11 +1,13 @@
 /**
- * All checks: `npm test`. Types and build first, then the same test files under Node, Bun and Deno, each file in
+ * All checks: `npm test`. The checks of the sources and the build first, then the same test files under Node, Bun and Deno, each file in
  * a process of its own. The last line is `N passed, N failed`; the exit code is 0 only when nothing failed.
  *
  *   node tests/run.js [--only node,bun,deno] [--jobs N] [--timeout SECONDS] [--tests] [PATH…]
+ *   node tests/run.js --check [NAME…]
  *
- * PATHs are test files or the beginnings of their paths; with one, or with --tests, the types are not checked, and
- * the package is built only for the tests that look at it.
+ * PATHs are test files or the beginnings of their paths; with one, or with --tests, the sources are not checked, and
+ * the package is built only for the tests that look at it. `--check` runs the checks of the sources alone, or those
+ * whose names begin with a NAME: types, format, lint, unused, doc.
  * Plain JavaScript without dependencies: it runs on Node 20 to say what is wrong with an installation.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -13,6 +15,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checksOf } from './tools/checks.js'
 import { readReport } from './tools/junit.js'
 import { skipReason } from './tools/skip_reason.js'
 
@@ -26,6 +29,7 @@ const { values: options, positionals: filters } = parseArgs({
     jobs: { type: 'string', default: String(Math.min(availableParallelism(), 4)) },
     timeout: { type: 'string', default: '120' },
     tests: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
   },
 })
 
@@ -76,6 +80,19 @@ process.on('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 
+// Once for all: what looks at the built package must not build it three times over itself.
+let builds = false
+
+if (options.check) {
+  const checks = checksOf(ROOT, BIN, 'typescript7').filter(({ name }) =>
+    filters.length === 0 || filters.some((filter) => name.startsWith(filter))
+  )
+  if (checks.length === 0) fail('--check', `no check has a name that begins with ${filters.join(' or ')}`)
+  await runChecks(checks)
+  summary()
+  process.exit(total.failed > 0 ? 1 : 0)
+}
+
 const runtimes = options.only.split(',').map((name) => name.trim()).filter(Boolean)
 const unknown = runtimes.filter((name) => !(name in RUNTIMES))
 if (unknown.length > 0) {
@@ -87,16 +104,13 @@ const files = testFiles().filter((file) =>
   filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, '')))
 )
 const whole = filters.length === 0 && !options.tests
-// Once for all: what looks at the built package must not build it three times over itself.
-const builds = whole || files.some((file) => file.startsWith('tests/build/'))
+builds = whole || files.some((file) => file.startsWith('tests/build/'))
 const node = join(BIN, 'node')
-if (whole && usable.includes('node')) {
-  await Promise.all([
-    step('types of all', node, ['node_modules/typescript/bin/tsc', '-p', '.']),
-    step('types of mod.ts and lib, declared', node, ['node_modules/typescript/bin/tsc', '-p', 'lib']),
-  ])
+if (whole && usable.includes('node')) await runChecks(checksOf(ROOT, BIN, 'typescript'))
+if (builds) {
+  await step('build', node, ['tests/tools/build.ts'])
+  await step('package', node, ['tests/tools/check_package.ts'])
 }
-if (builds) await step('build', node, ['tests/tools/build.ts'])
 
 if (files.length === 0) fail('tests', `no test file begins with ${filters.join(' or ')}`)
 const results = await runAll(usable.flatMap((runtime) => files.map((file) => ({ runtime, file }))))
@@ -129,6 +143,10 @@ function isInstalled(name) {
   }
   console.log(`${name} ${found[0]}`)
   return true
+}
+
+async function runChecks(checks) {
+  await Promise.all(checks.map(({ name, command, args }) => step(name, command, args)))
 }
 
 /** A check that is one command; its output is shown when it fails. */

@@ -20,6 +20,7 @@ export interface Backend {
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
 }
 
+/** What happens to unknown and duplicate fields. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export function nowIso(backend: Backend): string {

@@ -1,7 +1,9 @@
 /** JSON values and API objects, which are copied before any change. */
 import { cloneJson, setField } from '../core/clone.ts'
 
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject
+/** A JSON object. */
 export type JsonObject = { [field: string]: Json | undefined }
 
 /** Object metadata. Names only the fields that the server reads. */

@@ -32,7 +32,7 @@ export interface Kind {
 }
 
 /** Where the objects of a kind are stored, for all its served versions. */
-export interface Storage {
+interface Storage {
   /** `plural.group`, or `plural`. */
   readonly id: string
   readonly apiVersion: string

@@ -21,6 +21,7 @@ export interface SavedState {
   readonly store: SavedStore
 }
 
+/** Options of {@link ApiServer}. */
 export interface ApiServerOptions {
   /** Default: the real clock. */
   readonly clock?: Clock

@@ -1,6 +1,7 @@
 /** Time as a parameter: what waits takes a Clock, and a test advances one. */
 import { abortScope, rejectOnAbort } from './abort.ts'
 
+/** The time, as a parameter: tests advance a fake one. */
 export interface Clock {
   /** Wall-clock milliseconds since 1970. It can jump; use it for what is written down. */
   now(): number

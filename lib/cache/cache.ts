@@ -35,6 +35,7 @@ interface Declared {
   readonly informers: readonly Informer[]
 }
 
+/** @internal A kind that is read as T. */
 // deno-lint-ignore no-explicit-any -- reading does not depend on what is written
 type Of<T extends KubeObject> = Resource<T, any>
 

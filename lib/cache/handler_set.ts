@@ -11,6 +11,7 @@ import type { Delta, StoreReader } from './store.ts'
 /** What a handler is told. It should not throw; what it throws or rejects with is logged, and the event is lost to it alone. */
 export type Handler<T extends KubeObject = KubeObject> = (delta: Delta<T>) => void
 
+/** Options of an informer's handler. */
 export interface HandlerOptions {
   /**
    * Tells the handler of every object again and again, as an update of itself, from the store: the server is not asked.

@@ -25,6 +25,7 @@ import { WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
 import type { WatchEvent } from './watch_line.ts'
 
+/** Options of {@link Informer}. */
 export interface InformerOptions extends SelectOptions {
   readonly api: Api
   /** One made by `metadataOf` is fetched and kept without its spec and status. */
@@ -62,6 +63,7 @@ export interface HandlerRegistration {
   remove(): void
 }
 
+/** Lists and watches the objects of one kind, stores them, and notifies handlers of their changes. */
 export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly role = 'cache'
   readonly resource: AnyResource

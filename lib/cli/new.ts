@@ -132,7 +132,7 @@ async function findAbove(from: string, names: readonly string[]): Promise<string
 }
 
 /** The project files of a runtime, by their names: what it resolves imports by, and checks types by. */
-export function projectFiles(runtime: RuntimeName, version: string): Readonly<Record<string, object>> {
+function projectFiles(runtime: RuntimeName, version: string): Readonly<Record<string, object>> {
   const zod = '^4.1.13'
   if (runtime === 'deno') {
     const imports = {

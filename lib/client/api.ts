@@ -10,6 +10,7 @@ import { abortScope } from '../async/abort.ts'
 import { type BeforeParse, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
 import {
   createRequest,
+  type DeleteQuery,
   deleteRequest,
   getRequest,
   listRequest,
@@ -28,6 +29,7 @@ import type { WriteObserver } from './write_observer.ts'
 /** As client-go's default: small enough for the server, large enough to be few. */
 export const PAGE_SIZE = 500
 
+/** Options of {@link Api}. */
 export interface ApiOptions {
   readonly transport: Transport
   /** Ends every call of this Api. */
@@ -55,6 +57,7 @@ export interface Written {
   readonly created: boolean
 }
 
+/** Sends the requests of a client, and reads their answers. */
 export class Api {
   readonly #options: ApiOptions
   /** Whose signal ends every call, in the place of that of the options. */
@@ -186,7 +189,7 @@ export class Api {
   }
 
   /** The answer is the object while finalizers keep it, else a Status. */
-  async delete(target: Target, options: Parameters<typeof deleteRequest>[1], signal?: AbortSignal): Promise<unknown> {
+  async delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
     const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
     try {
       const answer = await this.#json(deleteRequest(target, options), `delete ${this.describe(target)}`, signal)
@@ -200,7 +203,7 @@ export class Api {
   /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
   async deleteAll(
     target: Target,
-    options: Parameters<typeof deleteRequest>[1],
+    options: DeleteQuery,
     signal?: AbortSignal,
   ): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }

@@ -22,6 +22,7 @@ export interface AppliedObject {
   remember(desired: object, answer: KubeObject): void
 }
 
+/** Remembers what was applied and answered, so that the same apply is not sent again. */
 export class ApplyCache {
   /** By the hash of a field manager and an object's name: the hashes of its uid, of what was desired, and of the answer. */
   readonly #answers = new Map<string, string>()

@@ -75,6 +75,7 @@ export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O,
   [undefined, string] ? { readonly metadata: { readonly namespace: string } }
   : unknown
 
+/** Options of {@link Client.patch}. */
 export interface PatchOptions extends WriteOptions {
   /** What the patch is for, such as `status`. Answers that are not objects of the kind are for {@link Client.subresource}. */
   subresource?: string
@@ -93,6 +94,7 @@ export interface DeletionOptions {
   signal?: AbortSignal
 }
 
+/** Options of {@link Client.delete}. */
 export interface DeleteOptions extends DeletionOptions {
   /** Delete only the object with this uid; a Conflict otherwise. */
   uid?: string
@@ -114,6 +116,7 @@ export type Editable<D> =
   & { metadata: Draft<MetaOf<D>> }
   & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Draft<D[K]> }
 
+/** @internal The metadata that is written of an object. */
 type MetaOf<D> = D extends { readonly metadata: infer M } ? M : DesiredMeta
 
 /** A part of an object that has verbs of its own. */
@@ -130,6 +133,7 @@ export interface Subresource<Body, Answer> {
 /** A change in one of the API's patch formats. */
 export type Patch = { readonly merge: object } | { readonly json: readonly object[] } | { readonly strategic: object }
 
+/** @internal A kind that is read as T. */
 // deno-lint-ignore no-explicit-any -- a bound on D would be inferred from, and refuse kinds that can be read
 type Of<T extends KubeObject> = Resource<T, any>
 
@@ -148,6 +152,7 @@ export interface CachingReader extends Reader {
   watches(resource: AnyResource): boolean
 }
 
+/** Reads and writes objects of every kind. */
 export interface Client extends Reader {
   /**
    * The objects page by page, from the server. The pages are of one moment. When reading takes longer than the server keeps

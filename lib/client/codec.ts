@@ -11,6 +11,7 @@ export interface ListBody {
   readonly items: KubeObject[]
 }
 
+/** Called with the length of a body, in characters, before it is parsed; a promise delays the parsing. */
 export type BeforeParse = (characters: number) => Promise<void> | undefined
 
 export type Parse = (text: string) => unknown

@@ -52,9 +52,11 @@ import { statusError, statusPatch } from './status_patch.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_changes.ts'
 
+/** @internal A kind that is read as T. */
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>
 
+/** Options of {@link KubeClient}. */
 export interface KubeClientOptions {
   readonly api: Api
   /** Where reads come from, given the reads that go to the server: those end with the client. Default: the server. */
@@ -71,6 +73,7 @@ export interface KubeClientOptions {
   readonly kinds?: RestMapper
 }
 
+/** The client: reads by its reader, writes by its Api. */
 export class KubeClient implements Client {
   readonly #options: KubeClientOptions
   readonly #api: Api

@@ -108,6 +108,7 @@ export function updateRequest(
   return { method: 'PUT', path, headers: sending('application/json'), body: stringifyExact(object, action) }
 }
 
+/** The kinds of patches that a server takes. */
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
 /** YAML is the media type of server-side apply; JSON is YAML. */
@@ -130,15 +131,18 @@ export function patchRequest(
   return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body }
 }
 
+/** What a deletion says besides its target. */
+export interface DeleteQuery extends SelectOptions {
+  propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
+  uid?: string | undefined
+  resourceVersion?: string | undefined
+  gracePeriodSeconds?: number | undefined
+  dryRun?: boolean | undefined
+}
+
 export function deleteRequest(
   target: Target,
-  options: {
-    propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
-    uid?: string | undefined
-    resourceVersion?: string | undefined
-    gracePeriodSeconds?: number | undefined
-    dryRun?: boolean | undefined
-  } & SelectOptions,
+  options: DeleteQuery,
 ): HttpRequest {
   const { uid, resourceVersion } = options
   const body = {

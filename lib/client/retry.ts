@@ -38,7 +38,7 @@ export function retryDelayMs(
 }
 
 /** A Retry-After in milliseconds: seconds, or a date. Undefined when it is neither. */
-export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+function retryAfterMs(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000
   // An HTTP date begins with its weekday; Date.parse would take "-1" for one, too.

@@ -2,6 +2,7 @@
 import { type Clock, sleep, systemClock } from '../async/clock.ts'
 import { isReason } from '../core/errors.ts'
 
+/** Options of {@link retryOnConflict}. */
 export interface RetryOnConflictOptions {
   /** Ends the wait between two tries, with its reason. Default: none. */
   readonly signal?: AbortSignal | undefined

@@ -17,6 +17,7 @@ export interface TokenRequest {
   readonly status: { readonly token: string; readonly expirationTimestamp: string }
 }
 
+/** @internal */
 interface TokenRequestSpec {
   /** Who shall accept the token. Default: the API server. */
   readonly audiences?: readonly string[]
@@ -31,7 +32,7 @@ interface TokenRequestSpec {
   }
 }
 
-/** What is known of these. All others take an object and answer with the object that they are a part of. */
+/** @internal What is known of these. All others take an object and answer with the object that they are a part of. */
 interface Known {
   scale: { body: { readonly spec: { readonly replicas: number } }; answer: Scale }
   eviction: { body: { readonly deleteOptions?: EvictionOptions }; answer: Status }
@@ -47,15 +48,19 @@ interface EvictionOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
 }
 
+/** The name of a subresource: a known one, or any other. */
+// deno-lint-ignore ban-types -- `string & {}` keeps the names above in the editor's completions
 export type SubresourceName = keyof Known | (string & {})
+/** What is sent to a subresource. */
 export type SubresourceBody<N extends SubresourceName, T = unknown> = N extends keyof Known ? Known[N]['body']
   : N extends 'status' ? { readonly status: Part<StatusOf<T>>; readonly [field: string]: unknown }
   : object
+/** What a subresource answers with. */
 export type SubresourceAnswer<N extends SubresourceName, T = unknown> = N extends keyof Known ? Known[N]['answer']
   : N extends 'status' ? T
   : { readonly [field: string]: unknown }
 
-/** Some of the fields, at any depth; lists are taken whole. */
+/** @internal Some of the fields, at any depth; lists are taken whole. */
 type Part<T> = T extends readonly unknown[] ? T
   : T extends object ? { readonly [K in keyof T]?: Part<T[K]> | undefined }
   : T

@@ -1,6 +1,7 @@
 /** Hears of writes around their requests: how a cache learns of a change before its watch brings it. */
 import type { Target } from './requests.ts'
 
+/** Notified of writes, before they are sent and when they end. */
 export interface WriteObserver {
   /** Called before a write that is to last, of a kind's own objects. `undefined`: nobody wants to know how it ends. */
   begin(target: Target): WriteInFlight | undefined

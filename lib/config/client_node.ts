@@ -21,7 +21,7 @@ export interface KubeConfigLike {
   applyToHTTPSOptions(options: HttpsOptions): Promise<void>
 }
 
-/** The options of node:https that it sets. */
+/** @internal The options of node:https that it sets. */
 interface HttpsOptions {
   ca?: unknown
   cert?: unknown

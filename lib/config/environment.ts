@@ -5,6 +5,7 @@ import { env, optionalEnv } from '../runtime/os/env.ts'
 import type { ExecOptions, ExecResult } from '../runtime/os/exec.ts'
 import { hasTerminal, homeDir, readText } from '../runtime/os/files.ts'
 
+/** What the configuration is read from: variables, files, programs and the clock of a machine. */
 export interface Environment {
   readonly clock: Clock
   /** Returns a variable, or undefined if it is unset. Throws if Deno does not permit to read it. */

@@ -11,7 +11,7 @@ import { checkCertificate, checkKey } from './pem.ts'
 
 export const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const
 
-export type ExecVersion = (typeof EXEC_VERSIONS)[number]
+type ExecVersion = (typeof EXEC_VERSIONS)[number]
 
 /** A plugin's entry in a kubeconfig. */
 export interface ExecPlugin {

@@ -17,6 +17,7 @@ import type { KubeconfigText } from './from_kubeconfig.ts'
 import { inCluster } from './in_cluster.ts'
 import { readFailure } from './rotating_file.ts'
 
+/** Options of {@link loadConfig}. */
 export interface LoadOptions {
   /** A kubeconfig file. Default: search for one. */
   readonly kubeconfig?: string | undefined
@@ -34,6 +35,7 @@ export interface LoadedCluster {
   readonly source: ConfigSource
 }
 
+/** Where a configuration was found. */
 export type ConfigSource =
   | { readonly kind: 'kubeconfig'; readonly files: readonly string[]; readonly context: string }
   | { readonly kind: 'in-cluster' }

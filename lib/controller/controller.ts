@@ -23,6 +23,7 @@ import { SourceSet } from './source_set.ts'
 
 export type { ReconcileReport } from './reconciler.ts'
 
+/** What a {@link Controller} is made of. */
 export interface ControllerDependencies {
   /** In logs and metrics. */
   readonly name: string

@@ -6,7 +6,7 @@ import { isDomainName, isLabelText } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 
 /** An operation of a JSON Patch (RFC 6902). */
-export type PatchOperation =
+type PatchOperation =
   | { readonly op: 'test' | 'add'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
 

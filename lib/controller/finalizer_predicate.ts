@@ -31,9 +31,11 @@ function isAddition(now: KubeObject, before: KubeObject, finalizer: string): boo
 
 /** What remains besides the finalizer and what every write changes. */
 function without(object: KubeObject, finalizer: string): object {
-  const { resourceVersion, managedFields, ...metadata } = object.metadata as KubeObject['metadata'] & {
-    readonly managedFields?: unknown
-  }
+  const { resourceVersion: _version, managedFields: _fields, ...metadata } = object.metadata as
+    & KubeObject['metadata']
+    & {
+      readonly managedFields?: unknown
+    }
   return {
     ...object,
     metadata: { ...metadata, finalizers: (metadata.finalizers ?? []).filter((each) => each !== finalizer) },

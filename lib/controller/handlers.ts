@@ -26,7 +26,7 @@ export type KeyMapper = (
 export type ObjectKeyMapper = (object: KubeObject, call?: Call) => readonly ObjectKey[]
 
 /** Returns the object's own key. */
-export const ownKey: ObjectKeyMapper = (object) => [keyOf(object)]
+export const ownKey: ObjectKeyMapper = (object): readonly ObjectKey[] => [keyOf(object)]
 
 /** Returns a mapper to the key of the object's controller, if that is of this kind, in whatever version. */
 export function controllerKey(owner: AnyResource): ObjectKeyMapper {

@@ -25,7 +25,7 @@ export interface HotKeys {
   ended(id: string, run: HotRun): string | undefined
 }
 
-export interface HotRun {
+interface HotRun {
   readonly kind: string
   readonly key: string
   readonly causes?: readonly string[]

@@ -13,6 +13,7 @@ import type { Predicate } from './predicates.ts'
 import { guarded } from './predicate_guard.ts'
 import type { Sink, Source } from './source.ts'
 
+/** Options of {@link KindSource}. */
 export interface KindSourceOptions {
   /** Those of one kind: one for each namespace that is watched. They are started and stopped by others. */
   readonly informers: readonly Informer[]

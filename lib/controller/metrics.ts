@@ -13,6 +13,7 @@ export interface ControllerMeter extends QueueMeter {
   controller(controller: string, concurrency: number): ControllerMetrics
 }
 
+/** The metrics of one controller. */
 export interface ControllerMetrics {
   /** A worker has begun a run. */
   begin(): void

@@ -17,22 +17,22 @@ type Comparison = <T extends KubeObject>(now: T, before: T | undefined) => boole
  * Only changes of the spec (of `metadata.generation`), not those of status, labels or annotations.
  * Kinds without a generation always pass, and so does a deletion that begins.
  */
-export const generationChanged: Comparison = (now, before) =>
+export const generationChanged: Comparison = (now, before): boolean =>
   before === undefined ||
   now.metadata.generation === undefined ||
   now.metadata.generation !== before.metadata.generation ||
   now.metadata.deletionTimestamp !== before.metadata.deletionTimestamp
 
 /** Of updates, only those of a label. */
-export const labelsChanged: Comparison = (now, before) =>
+export const labelsChanged: Comparison = (now, before): boolean =>
   before === undefined || !jsonEqual(now.metadata.labels ?? {}, before.metadata.labels ?? {})
 
 /** Of updates, only those of an annotation. */
-export const annotationsChanged: Comparison = (now, before) =>
+export const annotationsChanged: Comparison = (now, before): boolean =>
   before === undefined || !jsonEqual(now.metadata.annotations ?? {}, before.metadata.annotations ?? {})
 
 /** Of updates, only those that changed something at all. Objects without a version, as servers of metrics give them, pass. */
-export const resourceVersionChanged: Comparison = (now, before) =>
+export const resourceVersionChanged: Comparison = (now, before): boolean =>
   before === undefined || !now.metadata.resourceVersion ||
   now.metadata.resourceVersion !== before.metadata.resourceVersion
 

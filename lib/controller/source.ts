@@ -5,6 +5,7 @@ import type { Delta } from '../cache/store.ts'
 /** What is no news, such as first lists, waits behind what is: the priority that controller-runtime gives it. */
 export const LOW_PRIORITY = -100
 
+/** How keys are added to the queue. */
 export interface SinkOptions {
   /** Keys of a higher one are worked on first. Default: 0. */
   readonly priority?: number | undefined

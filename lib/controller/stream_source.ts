@@ -10,6 +10,7 @@ import { nextTurn } from '../runtime/os/turn.ts'
 import type { Sink, Source } from './source.ts'
 import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
+/** Options of {@link StreamSource}. */
 export interface StreamSourceOptions {
   readonly name: string
   /** Called at the start, and again after a back-off when what it gave has thrown. The signal is aborted when it is read no more. */

@@ -9,6 +9,7 @@ import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
 import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
+/** Options of {@link TickerSource}. */
 export interface TickerSourceOptions {
   readonly name: string
   readonly everyMs: number

@@ -21,9 +21,13 @@ export interface Condition {
 /** Patterns and lengths of meta/v1 Condition, which built-in kinds and kubebuilder use. */
 export const TYPE: RegExp =
   /^([a-z\d]([-a-z\d]*[a-z\d])?(\.[a-z\d]([-a-z\d]*[a-z\d])?)*\/)?(([A-Za-z\d][-\w.]*)?[A-Za-z\d])$/
+/** What the reason of a condition must match. */
 export const REASON: RegExp = /^[A-Za-z]([\w,:]*\w)?$/
+/** The longest type of a condition, in characters. */
 export const MAX_TYPE = 316
+/** The longest reason of a condition, in characters. */
 export const MAX_REASON = 1024
+/** The longest message of a condition, in characters. */
 export const MAX_MESSAGE = 32_768
 
 /**

@@ -9,6 +9,7 @@ export type DurationLike<Example extends string> =
   | Example
   | (`${bigint | `${bigint}.${'' | 0}${bigint}`}${'ms' | 's' | 'm' | 'h'}` & `${Digit}${string}`)
 
+/** @internal */
 type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }

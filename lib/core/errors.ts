@@ -82,6 +82,7 @@ export type Reason =
   | 'TooManyRequests'
   | 'Unauthorized'
   | 'UnsupportedMediaType'
+  // deno-lint-ignore ban-types -- `string & {}` keeps the names above in the editor's completions
   | (string & {})
 
 /** The reason that a bare HTTP code stands for, where a proxy or an extension answered. A bare 409 is a Conflict. */

@@ -2,6 +2,7 @@
 
 import { copyMarks } from './partial.ts'
 
+/** @internal */
 type Atom = string | number | boolean | bigint | symbol | null | undefined | ((...args: never[]) => unknown)
 
 /** `T` with every field readonly, at any depth. Objects of the cache are shared and must not be changed. */

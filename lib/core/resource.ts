@@ -19,6 +19,7 @@ export interface Resource<T extends KubeObject = KubeObject, D = unknown> {
   readonly types?: { readonly read: T; readonly write: D }
 }
 
+/** A resource of any kind. */
 // deno-lint-ignore no-explicit-any -- any resource; a bound would refuse every D
 export type AnyResource = Resource<any, any>
 
@@ -50,6 +51,7 @@ export interface CustomResourceDefinition {
   }
 }
 
+/** One version of a CustomResourceDefinition. */
 export interface CustomResourceVersion {
   readonly name: string
   readonly served: boolean

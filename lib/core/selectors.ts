@@ -22,6 +22,7 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelExpression[] | undefined
 }
 
+/** One of the `matchExpressions` of a label selector. */
 export interface LabelExpression {
   readonly key: string
   /** `In`, `NotIn`, `Exists` or `DoesNotExist`. */

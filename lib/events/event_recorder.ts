@@ -14,6 +14,7 @@ import type { EventOptions, EventType, Recorder, Regarding } from './recorder.ts
 import type { Moment } from './series.ts'
 import { writeOutcome } from './write_outcome.ts'
 
+/** Options of {@link EventRecorder}. */
 export interface EventRecorderOptions {
   /** Neither bound to a run nor fenced: what happened is told also when the lease is lost. It needs the rights create and patch. */
   readonly api: Api

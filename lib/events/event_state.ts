@@ -24,6 +24,7 @@ import {
   writeOf,
 } from './series.ts'
 
+/** The limits within which Events are counted, kept and sent. */
 export interface EventLimits {
   /** How many Events are remembered to count their repetitions. Default: 4096, as in client-go. */
   readonly series: number
@@ -41,9 +42,17 @@ export const DEFAULT_LIMITS: EventLimits = { series: 4096, queue: 1000, burst: 2
  * Why occurrences were dropped: too many different ones about an object, too many waiting to be created, too many to remember,
  * refused as they were, forbidden, tried in vain, or still there when the recorder's time was over.
  */
-export type DropCause = (typeof DROP_CAUSES)[number]
+export type DropCause = 'rate' | 'queue' | 'memory' | 'refused' | 'forbidden' | 'failed' | 'stopped'
 
-export const DROP_CAUSES = ['rate', 'queue', 'memory', 'refused', 'forbidden', 'failed', 'stopped'] as const
+export const DROP_CAUSES: readonly DropCause[] = [
+  'rate',
+  'queue',
+  'memory',
+  'refused',
+  'forbidden',
+  'failed',
+  'stopped',
+]
 
 /** What became of an occurrence. `exhausted`: the first one that the allowance of its object turned away. */
 export type Recorded = 'new' | 'repeated' | 'exhausted' | 'dropped'

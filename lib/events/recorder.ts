@@ -14,6 +14,7 @@ export interface Regarding {
   }
 }
 
+/** What an Event says besides its type, reason and message. */
 export interface EventOptions {
   /** What was done or tried, at most 128 bytes. Default: the reason; the API demands something. */
   readonly action?: string | undefined

@@ -11,6 +11,7 @@ import type * as models from './models.ts'
 // Also so that the declarations of others can name what a client answers with (TS4023).
 export type * from './models.ts'
 
+/** Binding of the core API, v1; namespaced. */
 export const Binding: Resource<
   models.V1Binding,
   models.DesiredV1Binding
@@ -19,6 +20,7 @@ export const Binding: Resource<
   plural: 'bindings', scope: 'Namespaced',
 }
 
+/** ConfigMap of the core API, v1; namespaced. */
 export const ConfigMap: Resource<
   models.V1ConfigMap,
   models.DesiredV1ConfigMap
@@ -27,6 +29,7 @@ export const ConfigMap: Resource<
   plural: 'configmaps', scope: 'Namespaced',
 }
 
+/** Endpoints of the core API, v1; namespaced. */
 export const Endpoints: Resource<
   models.V1Endpoints,
   models.DesiredV1Endpoints
@@ -35,6 +38,7 @@ export const Endpoints: Resource<
   plural: 'endpoints', scope: 'Namespaced',
 }
 
+/** Event of the core API, v1; namespaced. */
 export const Event: Resource<
   models.CoreV1Event,
   models.DesiredCoreV1Event
@@ -43,6 +47,7 @@ export const Event: Resource<
   plural: 'events', scope: 'Namespaced',
 }
 
+/** LimitRange of the core API, v1; namespaced. */
 export const LimitRange: Resource<
   models.V1LimitRange,
   models.DesiredV1LimitRange
@@ -51,6 +56,7 @@ export const LimitRange: Resource<
   plural: 'limitranges', scope: 'Namespaced',
 }
 
+/** Namespace of the core API, v1; cluster-scoped. */
 export const Namespace: Resource<
   models.V1Namespace,
   models.DesiredV1Namespace
@@ -59,6 +65,7 @@ export const Namespace: Resource<
   plural: 'namespaces', scope: 'Cluster',
 }
 
+/** Node of the core API, v1; cluster-scoped. */
 export const Node: Resource<
   models.V1Node,
   models.DesiredV1Node
@@ -67,6 +74,7 @@ export const Node: Resource<
   plural: 'nodes', scope: 'Cluster',
 }
 
+/** PersistentVolume of the core API, v1; cluster-scoped. */
 export const PersistentVolume: Resource<
   models.V1PersistentVolume,
   models.DesiredV1PersistentVolume
@@ -75,6 +83,7 @@ export const PersistentVolume: Resource<
   plural: 'persistentvolumes', scope: 'Cluster',
 }
 
+/** PersistentVolumeClaim of the core API, v1; namespaced. */
 export const PersistentVolumeClaim: Resource<
   models.V1PersistentVolumeClaim,
   models.DesiredV1PersistentVolumeClaim
@@ -83,6 +92,7 @@ export const PersistentVolumeClaim: Resource<
   plural: 'persistentvolumeclaims', scope: 'Namespaced',
 }
 
+/** Pod of the core API, v1; namespaced. */
 export const Pod: Resource<
   models.V1Pod,
   models.DesiredV1Pod
@@ -91,6 +101,7 @@ export const Pod: Resource<
   plural: 'pods', scope: 'Namespaced',
 }
 
+/** PodTemplate of the core API, v1; namespaced. */
 export const PodTemplate: Resource<
   models.V1PodTemplate,
   models.DesiredV1PodTemplate
@@ -99,6 +110,7 @@ export const PodTemplate: Resource<
   plural: 'podtemplates', scope: 'Namespaced',
 }
 
+/** ReplicationController of the core API, v1; namespaced. */
 export const ReplicationController: Resource<
   models.V1ReplicationController,
   models.DesiredV1ReplicationController
@@ -107,6 +119,7 @@ export const ReplicationController: Resource<
   plural: 'replicationcontrollers', scope: 'Namespaced',
 }
 
+/** ResourceQuota of the core API, v1; namespaced. */
 export const ResourceQuota: Resource<
   models.V1ResourceQuota,
   models.DesiredV1ResourceQuota
@@ -115,6 +128,7 @@ export const ResourceQuota: Resource<
   plural: 'resourcequotas', scope: 'Namespaced',
 }
 
+/** Secret of the core API, v1; namespaced. */
 export const Secret: Resource<
   models.V1Secret,
   models.DesiredV1Secret
@@ -123,6 +137,7 @@ export const Secret: Resource<
   plural: 'secrets', scope: 'Namespaced',
 }
 
+/** Service of the core API, v1; namespaced. */
 export const Service: Resource<
   models.V1Service,
   models.DesiredV1Service
@@ -131,6 +146,7 @@ export const Service: Resource<
   plural: 'services', scope: 'Namespaced',
 }
 
+/** ServiceAccount of the core API, v1; namespaced. */
 export const ServiceAccount: Resource<
   models.V1ServiceAccount,
   models.DesiredV1ServiceAccount
@@ -139,6 +155,7 @@ export const ServiceAccount: Resource<
   plural: 'serviceaccounts', scope: 'Namespaced',
 }
 
+/** MutatingAdmissionPolicy of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const MutatingAdmissionPolicy: Resource<
   models.V1MutatingAdmissionPolicy,
   models.DesiredV1MutatingAdmissionPolicy
@@ -147,6 +164,7 @@ export const MutatingAdmissionPolicy: Resource<
   plural: 'mutatingadmissionpolicies', scope: 'Cluster',
 }
 
+/** MutatingAdmissionPolicyBinding of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const MutatingAdmissionPolicyBinding: Resource<
   models.V1MutatingAdmissionPolicyBinding,
   models.DesiredV1MutatingAdmissionPolicyBinding
@@ -155,6 +173,7 @@ export const MutatingAdmissionPolicyBinding: Resource<
   plural: 'mutatingadmissionpolicybindings', scope: 'Cluster',
 }
 
+/** MutatingWebhookConfiguration of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const MutatingWebhookConfiguration: Resource<
   models.V1MutatingWebhookConfiguration,
   models.DesiredV1MutatingWebhookConfiguration
@@ -163,6 +182,7 @@ export const MutatingWebhookConfiguration: Resource<
   plural: 'mutatingwebhookconfigurations', scope: 'Cluster',
 }
 
+/** ValidatingAdmissionPolicy of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const ValidatingAdmissionPolicy: Resource<
   models.V1ValidatingAdmissionPolicy,
   models.DesiredV1ValidatingAdmissionPolicy
@@ -171,6 +191,7 @@ export const ValidatingAdmissionPolicy: Resource<
   plural: 'validatingadmissionpolicies', scope: 'Cluster',
 }
 
+/** ValidatingAdmissionPolicyBinding of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const ValidatingAdmissionPolicyBinding: Resource<
   models.V1ValidatingAdmissionPolicyBinding,
   models.DesiredV1ValidatingAdmissionPolicyBinding
@@ -179,6 +200,7 @@ export const ValidatingAdmissionPolicyBinding: Resource<
   plural: 'validatingadmissionpolicybindings', scope: 'Cluster',
 }
 
+/** ValidatingWebhookConfiguration of admissionregistration.k8s.io, v1; cluster-scoped. */
 export const ValidatingWebhookConfiguration: Resource<
   models.V1ValidatingWebhookConfiguration,
   models.DesiredV1ValidatingWebhookConfiguration
@@ -187,6 +209,7 @@ export const ValidatingWebhookConfiguration: Resource<
   plural: 'validatingwebhookconfigurations', scope: 'Cluster',
 }
 
+/** CustomResourceDefinition of apiextensions.k8s.io, v1; cluster-scoped. */
 export const CustomResourceDefinition: Resource<
   models.V1CustomResourceDefinition,
   models.DesiredV1CustomResourceDefinition
@@ -195,6 +218,7 @@ export const CustomResourceDefinition: Resource<
   plural: 'customresourcedefinitions', scope: 'Cluster',
 }
 
+/** APIService of apiregistration.k8s.io, v1; cluster-scoped. */
 export const APIService: Resource<
   models.V1APIService,
   models.DesiredV1APIService
@@ -203,6 +227,7 @@ export const APIService: Resource<
   plural: 'apiservices', scope: 'Cluster',
 }
 
+/** ControllerRevision of apps, v1; namespaced. */
 export const ControllerRevision: Resource<
   models.V1ControllerRevision,
   models.DesiredV1ControllerRevision
@@ -211,6 +236,7 @@ export const ControllerRevision: Resource<
   plural: 'controllerrevisions', scope: 'Namespaced',
 }
 
+/** DaemonSet of apps, v1; namespaced. */
 export const DaemonSet: Resource<
   models.V1DaemonSet,
   models.DesiredV1DaemonSet
@@ -219,6 +245,7 @@ export const DaemonSet: Resource<
   plural: 'daemonsets', scope: 'Namespaced',
 }
 
+/** Deployment of apps, v1; namespaced. */
 export const Deployment: Resource<
   models.V1Deployment,
   models.DesiredV1Deployment
@@ -227,6 +254,7 @@ export const Deployment: Resource<
   plural: 'deployments', scope: 'Namespaced',
 }
 
+/** ReplicaSet of apps, v1; namespaced. */
 export const ReplicaSet: Resource<
   models.V1ReplicaSet,
   models.DesiredV1ReplicaSet
@@ -235,6 +263,7 @@ export const ReplicaSet: Resource<
   plural: 'replicasets', scope: 'Namespaced',
 }
 
+/** StatefulSet of apps, v1; namespaced. */
 export const StatefulSet: Resource<
   models.V1StatefulSet,
   models.DesiredV1StatefulSet
@@ -243,6 +272,7 @@ export const StatefulSet: Resource<
   plural: 'statefulsets', scope: 'Namespaced',
 }
 
+/** SelfSubjectReview of authentication.k8s.io, v1; cluster-scoped. */
 export const SelfSubjectReview: Resource<
   models.V1SelfSubjectReview,
   models.DesiredV1SelfSubjectReview
@@ -251,6 +281,7 @@ export const SelfSubjectReview: Resource<
   plural: 'selfsubjectreviews', scope: 'Cluster',
 }
 
+/** TokenReview of authentication.k8s.io, v1; cluster-scoped. */
 export const TokenReview: Resource<
   models.V1TokenReview,
   models.DesiredV1TokenReview
@@ -259,6 +290,7 @@ export const TokenReview: Resource<
   plural: 'tokenreviews', scope: 'Cluster',
 }
 
+/** LocalSubjectAccessReview of authorization.k8s.io, v1; namespaced. */
 export const LocalSubjectAccessReview: Resource<
   models.V1LocalSubjectAccessReview,
   models.DesiredV1LocalSubjectAccessReview
@@ -267,6 +299,7 @@ export const LocalSubjectAccessReview: Resource<
   plural: 'localsubjectaccessreviews', scope: 'Namespaced',
 }
 
+/** SelfSubjectAccessReview of authorization.k8s.io, v1; cluster-scoped. */
 export const SelfSubjectAccessReview: Resource<
   models.V1SelfSubjectAccessReview,
   models.DesiredV1SelfSubjectAccessReview
@@ -275,6 +308,7 @@ export const SelfSubjectAccessReview: Resource<
   plural: 'selfsubjectaccessreviews', scope: 'Cluster',
 }
 
+/** SelfSubjectRulesReview of authorization.k8s.io, v1; cluster-scoped. */
 export const SelfSubjectRulesReview: Resource<
   models.V1SelfSubjectRulesReview,
   models.DesiredV1SelfSubjectRulesReview
@@ -283,6 +317,7 @@ export const SelfSubjectRulesReview: Resource<
   plural: 'selfsubjectrulesreviews', scope: 'Cluster',
 }
 
+/** SubjectAccessReview of authorization.k8s.io, v1; cluster-scoped. */
 export const SubjectAccessReview: Resource<
   models.V1SubjectAccessReview,
   models.DesiredV1SubjectAccessReview
@@ -291,6 +326,7 @@ export const SubjectAccessReview: Resource<
   plural: 'subjectaccessreviews', scope: 'Cluster',
 }
 
+/** HorizontalPodAutoscaler of autoscaling, v2; namespaced. */
 export const HorizontalPodAutoscaler: Resource<
   models.V2HorizontalPodAutoscaler,
   models.DesiredV2HorizontalPodAutoscaler
@@ -299,6 +335,7 @@ export const HorizontalPodAutoscaler: Resource<
   plural: 'horizontalpodautoscalers', scope: 'Namespaced',
 }
 
+/** CronJob of batch, v1; namespaced. */
 export const CronJob: Resource<
   models.V1CronJob,
   models.DesiredV1CronJob
@@ -307,6 +344,7 @@ export const CronJob: Resource<
   plural: 'cronjobs', scope: 'Namespaced',
 }
 
+/** Job of batch, v1; namespaced. */
 export const Job: Resource<
   models.V1Job,
   models.DesiredV1Job
@@ -315,6 +353,7 @@ export const Job: Resource<
   plural: 'jobs', scope: 'Namespaced',
 }
 
+/** CertificateSigningRequest of certificates.k8s.io, v1; cluster-scoped. */
 export const CertificateSigningRequest: Resource<
   models.V1CertificateSigningRequest,
   models.DesiredV1CertificateSigningRequest
@@ -323,6 +362,7 @@ export const CertificateSigningRequest: Resource<
   plural: 'certificatesigningrequests', scope: 'Cluster',
 }
 
+/** Lease of coordination.k8s.io, v1; namespaced. */
 export const Lease: Resource<
   models.V1Lease,
   models.DesiredV1Lease
@@ -331,6 +371,7 @@ export const Lease: Resource<
   plural: 'leases', scope: 'Namespaced',
 }
 
+/** EndpointSlice of discovery.k8s.io, v1; namespaced. */
 export const EndpointSlice: Resource<
   models.V1EndpointSlice,
   models.DesiredV1EndpointSlice
@@ -339,6 +380,7 @@ export const EndpointSlice: Resource<
   plural: 'endpointslices', scope: 'Namespaced',
 }
 
+/** Event of events.k8s.io, v1; namespaced. */
 export const EventsV1Event: Resource<
   models.EventsV1Event,
   models.DesiredEventsV1Event
@@ -346,8 +388,10 @@ export const EventsV1Event: Resource<
   group: 'events.k8s.io', version: 'v1', kind: 'Event',
   plural: 'events', scope: 'Namespaced',
 }
+/** What is read of the kind. */
 export type EventsV1Event = models.EventsV1Event
 
+/** FlowSchema of flowcontrol.apiserver.k8s.io, v1; cluster-scoped. */
 export const FlowSchema: Resource<
   models.V1FlowSchema,
   models.DesiredV1FlowSchema
@@ -356,6 +400,7 @@ export const FlowSchema: Resource<
   plural: 'flowschemas', scope: 'Cluster',
 }
 
+/** PriorityLevelConfiguration of flowcontrol.apiserver.k8s.io, v1; cluster-scoped. */
 export const PriorityLevelConfiguration: Resource<
   models.V1PriorityLevelConfiguration,
   models.DesiredV1PriorityLevelConfiguration
@@ -364,6 +409,7 @@ export const PriorityLevelConfiguration: Resource<
   plural: 'prioritylevelconfigurations', scope: 'Cluster',
 }
 
+/** IPAddress of networking.k8s.io, v1; cluster-scoped. */
 export const IPAddress: Resource<
   models.V1IPAddress,
   models.DesiredV1IPAddress
@@ -372,6 +418,7 @@ export const IPAddress: Resource<
   plural: 'ipaddresses', scope: 'Cluster',
 }
 
+/** Ingress of networking.k8s.io, v1; namespaced. */
 export const Ingress: Resource<
   models.V1Ingress,
   models.DesiredV1Ingress
@@ -380,6 +427,7 @@ export const Ingress: Resource<
   plural: 'ingresses', scope: 'Namespaced',
 }
 
+/** IngressClass of networking.k8s.io, v1; cluster-scoped. */
 export const IngressClass: Resource<
   models.V1IngressClass,
   models.DesiredV1IngressClass
@@ -388,6 +436,7 @@ export const IngressClass: Resource<
   plural: 'ingressclasses', scope: 'Cluster',
 }
 
+/** NetworkPolicy of networking.k8s.io, v1; namespaced. */
 export const NetworkPolicy: Resource<
   models.V1NetworkPolicy,
   models.DesiredV1NetworkPolicy
@@ -396,6 +445,7 @@ export const NetworkPolicy: Resource<
   plural: 'networkpolicies', scope: 'Namespaced',
 }
 
+/** ServiceCIDR of networking.k8s.io, v1; cluster-scoped. */
 export const ServiceCIDR: Resource<
   models.V1ServiceCIDR,
   models.DesiredV1ServiceCIDR
@@ -404,6 +454,7 @@ export const ServiceCIDR: Resource<
   plural: 'servicecidrs', scope: 'Cluster',
 }
 
+/** RuntimeClass of node.k8s.io, v1; cluster-scoped. */
 export const RuntimeClass: Resource<
   models.V1RuntimeClass,
   models.DesiredV1RuntimeClass
@@ -412,6 +463,7 @@ export const RuntimeClass: Resource<
   plural: 'runtimeclasses', scope: 'Cluster',
 }
 
+/** PodDisruptionBudget of policy, v1; namespaced. */
 export const PodDisruptionBudget: Resource<
   models.V1PodDisruptionBudget,
   models.DesiredV1PodDisruptionBudget
@@ -420,6 +472,7 @@ export const PodDisruptionBudget: Resource<
   plural: 'poddisruptionbudgets', scope: 'Namespaced',
 }
 
+/** ClusterRole of rbac.authorization.k8s.io, v1; cluster-scoped. */
 export const ClusterRole: Resource<
   models.V1ClusterRole,
   models.DesiredV1ClusterRole
@@ -428,6 +481,7 @@ export const ClusterRole: Resource<
   plural: 'clusterroles', scope: 'Cluster',
 }
 
+/** ClusterRoleBinding of rbac.authorization.k8s.io, v1; cluster-scoped. */
 export const ClusterRoleBinding: Resource<
   models.V1ClusterRoleBinding,
   models.DesiredV1ClusterRoleBinding
@@ -436,6 +490,7 @@ export const ClusterRoleBinding: Resource<
   plural: 'clusterrolebindings', scope: 'Cluster',
 }
 
+/** Role of rbac.authorization.k8s.io, v1; namespaced. */
 export const Role: Resource<
   models.V1Role,
   models.DesiredV1Role
@@ -444,6 +499,7 @@ export const Role: Resource<
   plural: 'roles', scope: 'Namespaced',
 }
 
+/** RoleBinding of rbac.authorization.k8s.io, v1; namespaced. */
 export const RoleBinding: Resource<
   models.V1RoleBinding,
   models.DesiredV1RoleBinding
@@ -452,6 +508,7 @@ export const RoleBinding: Resource<
   plural: 'rolebindings', scope: 'Namespaced',
 }
 
+/** DeviceClass of resource.k8s.io, v1; cluster-scoped. */
 export const DeviceClass: Resource<
   models.V1DeviceClass,
   models.DesiredV1DeviceClass
@@ -460,6 +517,7 @@ export const DeviceClass: Resource<
   plural: 'deviceclasses', scope: 'Cluster',
 }
 
+/** ResourceClaim of resource.k8s.io, v1; namespaced. */
 export const ResourceClaim: Resource<
   models.ResourceV1ResourceClaim,
   models.DesiredResourceV1ResourceClaim
@@ -468,6 +526,7 @@ export const ResourceClaim: Resource<
   plural: 'resourceclaims', scope: 'Namespaced',
 }
 
+/** ResourceClaimTemplate of resource.k8s.io, v1; namespaced. */
 export const ResourceClaimTemplate: Resource<
   models.V1ResourceClaimTemplate,
   models.DesiredV1ResourceClaimTemplate
@@ -476,6 +535,7 @@ export const ResourceClaimTemplate: Resource<
   plural: 'resourceclaimtemplates', scope: 'Namespaced',
 }
 
+/** ResourceSlice of resource.k8s.io, v1; cluster-scoped. */
 export const ResourceSlice: Resource<
   models.V1ResourceSlice,
   models.DesiredV1ResourceSlice
@@ -484,6 +544,7 @@ export const ResourceSlice: Resource<
   plural: 'resourceslices', scope: 'Cluster',
 }
 
+/** PriorityClass of scheduling.k8s.io, v1; cluster-scoped. */
 export const PriorityClass: Resource<
   models.V1PriorityClass,
   models.DesiredV1PriorityClass
@@ -492,6 +553,7 @@ export const PriorityClass: Resource<
   plural: 'priorityclasses', scope: 'Cluster',
 }
 
+/** CSIDriver of storage.k8s.io, v1; cluster-scoped. */
 export const CSIDriver: Resource<
   models.V1CSIDriver,
   models.DesiredV1CSIDriver
@@ -500,6 +562,7 @@ export const CSIDriver: Resource<
   plural: 'csidrivers', scope: 'Cluster',
 }
 
+/** CSINode of storage.k8s.io, v1; cluster-scoped. */
 export const CSINode: Resource<
   models.V1CSINode,
   models.DesiredV1CSINode
@@ -508,6 +571,7 @@ export const CSINode: Resource<
   plural: 'csinodes', scope: 'Cluster',
 }
 
+/** CSIStorageCapacity of storage.k8s.io, v1; namespaced. */
 export const CSIStorageCapacity: Resource<
   models.V1CSIStorageCapacity,
   models.DesiredV1CSIStorageCapacity
@@ -516,6 +580,7 @@ export const CSIStorageCapacity: Resource<
   plural: 'csistoragecapacities', scope: 'Namespaced',
 }
 
+/** StorageClass of storage.k8s.io, v1; cluster-scoped. */
 export const StorageClass: Resource<
   models.V1StorageClass,
   models.DesiredV1StorageClass
@@ -524,6 +589,7 @@ export const StorageClass: Resource<
   plural: 'storageclasses', scope: 'Cluster',
 }
 
+/** VolumeAttachment of storage.k8s.io, v1; cluster-scoped. */
 export const VolumeAttachment: Resource<
   models.V1VolumeAttachment,
   models.DesiredV1VolumeAttachment
@@ -532,6 +598,7 @@ export const VolumeAttachment: Resource<
   plural: 'volumeattachments', scope: 'Cluster',
 }
 
+/** VolumeAttributesClass of storage.k8s.io, v1; cluster-scoped. */
 export const VolumeAttributesClass: Resource<
   models.V1VolumeAttributesClass,
   models.DesiredV1VolumeAttributesClass

@@ -29,7 +29,7 @@ export interface FollowerState {
   readonly watch: WatchPhase
 }
 
-export type WatchPhase =
+type WatchPhase =
   /** It tells of every change. Ends when it closes or breaks. */
   | { readonly kind: 'open'; readonly failures: number }
   /** It was asked for; nothing may be expected of it yet. */

@@ -14,6 +14,7 @@ import type { ElectionMeter } from './metrics.ts'
 import { StallDetector } from './stall_detector.ts'
 import { LeaseFence } from './lease_fence.ts'
 
+/** Options of {@link LeaderElector}. */
 export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'> {
   /** Default: client-go's, a lease of 15 s, renewed within 10 s, tried every 2 s. */
   readonly timings?: LeaseTimings | undefined
@@ -32,6 +33,7 @@ export interface ElectionOptions {
   readonly mayRelease?: (() => boolean) | undefined
 }
 
+/** Takes part in the election by a Lease, renews the Lease while it leads, and reports both. */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions & LeaseCandidate & { readonly log: Log }
   readonly #title: string

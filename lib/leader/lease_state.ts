@@ -44,6 +44,7 @@ export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonic(), wallMs: clock.now() }
 }
 
+/** The durations of a leader election, in milliseconds. */
 export interface LeaseTimings {
   /** How long others must wait after the last renewal. Default 15 s. */
   readonly durationMs: number

@@ -19,6 +19,7 @@ export interface ElectionMeter {
   election(lease: string): ElectionMetrics
 }
 
+/** The metrics of one election. */
 export interface ElectionMetrics {
   readonly status: Gauge
   readonly slowpath: Counter

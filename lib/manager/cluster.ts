@@ -24,6 +24,7 @@ import type { Informer } from '../cache/informer.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 import type { EventMeter } from '../events/metrics.ts'
 
+/** Options of {@link Cluster}. */
 export interface ClusterOptions {
   /** Who we are: field manager, User-Agent, and source of Events. At most 63 letters, digits, dashes and dots. */
   readonly name: string

@@ -13,6 +13,7 @@ import { classify, type Phase, START_ORDER, STEPS, STOP_ORDER } from './start_or
 import { aggregate, asRunnable, type RunnableFunction, RunnableGroup } from './runnable_group.ts'
 import { ManagerStopping, stopReason } from './stopping.ts'
 
+/** Options of {@link Manager}. */
 export interface ManagerOptions {
   /** How it is called in logs and errors, where another manager runs it. Default: `manager`. */
   readonly name?: string | undefined

@@ -8,6 +8,7 @@ import { ManagerStopping, stopReason, StopTimeout } from './stopping.ts'
 /** A function that is run: it is called by its name, and by `anonymous` where it has none. */
 export type RunnableFunction = (signal: AbortSignal) => Promise<void>
 
+/** Starts runnables together, waits until they are ready, and stops them. */
 export class RunnableGroup {
   readonly name: string
   readonly #onError: (error: unknown, runnable: Runnable) => void

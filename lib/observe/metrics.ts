@@ -10,22 +10,26 @@ export interface MetricDefinition<L extends string = string> {
   readonly labels: readonly L[]
 }
 
+/** A histogram: its name, help, labels and buckets. */
 export interface HistogramDefinition<L extends string = string> extends MetricDefinition<L> {
   /** Upper bounds, ascending, without +Inf. */
   readonly buckets: readonly number[]
 }
 
+/** A metric that only goes up. */
 export interface Counter {
   /** Default: by 1. */
   inc(by?: number): void
 }
 
+/** A metric that goes up and down. */
 export interface Gauge {
   set(value: number): void
   inc(by?: number): void
   dec(by?: number): void
 }
 
+/** A metric that counts values by buckets. */
 export interface Histogram {
   observe(value: number): void
 }

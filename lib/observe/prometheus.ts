@@ -32,6 +32,7 @@ interface ForeignMetric {
   remove(labels: LabelValues): void
 }
 
+/** A meter whose metrics Prometheus can scrape. */
 export interface PrometheusMeter extends Meter {
   /** What is scraped: the registry that was given, or our own with the process's metrics. */
   readonly registry: Pick<PrometheusRegistry, 'contentType' | 'metrics'>

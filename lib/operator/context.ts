@@ -31,6 +31,7 @@ export interface WorkContext {
   readonly signal: AbortSignal
 }
 
+/** What a reconcile function works with. */
 export interface Context extends WorkContext {
   readonly key: ObjectKey
   /** Bound to this run: its calls end with it, so that an abandoned reconcile cannot write on. */
@@ -62,6 +63,7 @@ export interface WatchContext<W extends KubeObject> extends MapContext {
   readonly event: Delta<W>
 }
 
+/** Options of {@link Operator.controllerFor}. */
 export interface ControllerOptions<T extends KubeObject> {
   /** In logs and metrics; unique within the operator. Default: the kind in lower case. */
   name?: string
@@ -91,6 +93,7 @@ export interface ControllerOptions<T extends KubeObject> {
   cluster?: OtherCluster
 }
 
+/** Options of {@link ControllerBuilder.owns}. */
 export interface OwnsOptions<W extends KubeObject> {
   /** Which changes are worth a reconcile. Default: all. */
   when?: Predicate<W>
@@ -100,6 +103,7 @@ export interface OwnsOptions<W extends KubeObject> {
   optional?: boolean
 }
 
+/** Options of {@link ControllerBuilder.watches}. */
 export interface WatchOptions<W extends KubeObject> {
   /** Which changes are worth a reconcile. Default: all. */
   when?: Predicate<W>
@@ -113,6 +117,7 @@ export interface WatchOptions<W extends KubeObject> {
   optional?: boolean
 }
 
+/** Options of {@link ControllerBuilder.finalize}. */
 export interface FinalizeOptions {
   /**
    * The finalizer: `domain/name`, which no other program may use. Objects keep it until it is removed by its name, so it has to
@@ -121,6 +126,7 @@ export interface FinalizeOptions {
   finalizer?: string
 }
 
+/** Describes a controller: its sources, its finalizer, and its reconcile function. */
 export interface ControllerBuilder<T extends KubeObject, Operator> {
   /** Reconciles the owner when an object of this kind, controlled by it, changes. */
   // deno-lint-ignore no-explicit-any -- watching does not depend on what is written

@@ -13,6 +13,7 @@ import type { Result } from '../controller/result.ts'
 import type { Context, ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import type { Parts } from './parts.ts'
 
+/** Where the Lease of an operator is, and how it is held. */
 export interface LeaderElectionOptions {
   /** The Lease's name. Default: the operator's. */
   lease?: string
@@ -64,6 +65,7 @@ export interface CacheDefaults extends CacheSelection<KubeObject> {
   namespaces?: CacheNamespaces<KubeObject>
 }
 
+/** Options of `operator()`. */
 export interface OperatorOptions {
   /** Who writes: field manager, Lease, User-Agent. */
   name: string
@@ -122,6 +124,7 @@ export interface OperatorOptions {
 /** Runs beside the controllers until the signal is aborted. */
 export type Task = (context: WorkContext) => Promise<void>
 
+/** @internal */
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 /** Where a controller's keys come from, beside the changes of its own kind. */
@@ -144,6 +147,7 @@ export type SourceDescription =
   | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
   | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
 
+/** What an operator file says of one controller. */
 export interface ControllerDescription {
   readonly resource: AnyResource
   readonly options: ControllerOptions<KubeObject>
@@ -154,6 +158,7 @@ export interface ControllerDescription {
   step: StepDescription | undefined
 }
 
+/** What an operator file says of a finalizer. */
 export interface FinalizeDescription {
   readonly cleanup: (object: KubeObject, context: Context) => Promise<Result>
   /** Default: by the names of the operator and the controller. */
@@ -165,6 +170,7 @@ export type StepDescription =
   | { readonly kind: 'object'; readonly reconcile: (object: KubeObject, context: Context) => Promise<Result> }
   | { readonly kind: 'key'; readonly reconcile: (key: ObjectKey, context: Context) => Promise<Result> }
 
+/** What an operator file says of another cluster. */
 export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
   /** Default: the operator's own. */
@@ -173,6 +179,7 @@ export interface ClusterDescription extends OtherCluster {
   readonly optional?: boolean | undefined
 }
 
+/** What an operator file says of a kind's cache. */
 export interface CacheDescription {
   readonly resource: AnyResource
   readonly options: CacheOptions
@@ -183,6 +190,7 @@ export interface CacheDescription {
   readonly declaredAt: () => string | undefined
 }
 
+/** What an operator file says, as it is read when the operator starts. */
 export interface OperatorDescription {
   readonly options: OperatorOptions
   readonly controllers: ControllerDescription[]

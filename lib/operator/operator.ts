@@ -28,6 +28,7 @@ import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
 
+/** What the cache keeps of a kind, and of which cluster: options of {@link Operator.cache}. */
 export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
   /**
    * Instead of the operator's own, or of those of the `cluster`.
@@ -49,10 +50,11 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
   optional?: boolean
 }
 
+/** An operator: a description that does nothing until it is run. */
 export interface Operator {
   /** Begins a controller for a kind; `reconcile` or `reconcileKey` ends it. */
-  // deno-lint-ignore no-explicit-any -- reconciling does not depend on what is written
   controllerFor<T extends KubeObject>(
+    // deno-lint-ignore no-explicit-any -- reconciling does not depend on what is written
     resource: Resource<T, any>,
     options?: ControllerOptions<NoInfer<T>>,
   ): ControllerBuilder<T, Operator>

@@ -20,6 +20,7 @@ export interface ClusterParts
   readonly unfenced: Cluster
 }
 
+/** The parts that a started operator is assembled from. */
 export interface Parts {
   /** Runs what is added to it, before the start or at any time while it runs. `manager.fence` is for other clients of the leader's. */
   readonly manager: Manager

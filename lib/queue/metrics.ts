@@ -2,6 +2,7 @@
 import type { Gauge, HistogramDefinition, Meter, MetricDefinition, Series } from '../observe/metrics.ts'
 import { OwnSeries } from '../observe/own_series.ts'
 
+/** @internal */
 type Label = 'name' | 'controller'
 
 /** Where queues are measured. */
@@ -19,6 +20,7 @@ export interface MeasuredQueue {
   turns(): Iterable<{ readonly takenMs: number }>
 }
 
+/** The metrics of one queue. */
 export interface QueueMetrics {
   /** Turns were added: not those adds that became part of one that was to come anyway. */
   added(turns: number): void

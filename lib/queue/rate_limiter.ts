@@ -2,6 +2,7 @@
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 
+/** Decides how long a failed key waits before its retry. */
 export interface RateLimiter<K> {
   /** Counts a failure of the key and returns how long to wait before it is tried again: a finite number of milliseconds, 0 or more. */
   when(key: K): number
@@ -54,6 +55,7 @@ function countingLimiter<K>(delayMs: (failures: number) => number): RateLimiter<
   }
 }
 
+/** Options of a token bucket: its size, and how fast it is refilled. */
 export interface TokenBucketOptions {
   /** Tokens that come back each second. Default: 10. */
   readonly qps?: number

@@ -9,6 +9,7 @@ import type { QueueMeter, QueueMetrics } from './metrics.ts'
 import { type Aging, QueueState } from './queue_state.ts'
 import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
 
+/** Options of {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
@@ -28,6 +29,7 @@ export interface WorkQueueOptions<K> {
   readonly onTake?: ((key: K) => void) | undefined
 }
 
+/** Options of {@link WorkQueue.add}. */
 export interface AddOptions {
   /** Not before so many milliseconds. Default: 0. The earliest of several delays counts. */
   readonly afterMs?: number | undefined

@@ -71,7 +71,7 @@ function typeOf(schema: JsonSchema): unknown {
 }
 
 /** What a schema says of the fields that it does not name. Undefined where it prunes them. */
-export function othersOf(schema: JsonSchema): JsonSchema | undefined {
+function othersOf(schema: JsonSchema): JsonSchema | undefined {
   const others = schema['additionalProperties']
   if (others && others !== true) return others as JsonSchema
   return others || schema[PRESERVES] || typeOf(schema) === 'anything' ? {} : undefined
@@ -93,7 +93,7 @@ export function isNarrowing({ keyword, from, to }: SchemaChange): boolean {
 }
 
 /** The values of one list that another lacks. */
-export function lacking(values: unknown, of: unknown): readonly unknown[] {
+function lacking(values: unknown, of: unknown): readonly unknown[] {
   return (values as readonly unknown[]).filter((value) => !(of as readonly unknown[]).includes(value))
 }
 

@@ -20,7 +20,7 @@ export type Plan =
   /** Remove the owner reference from all dependents, then remove the orphan finalizer. */
   | { readonly do: 'orphan' }
 
-export const FOREGROUND = 'foregroundDeletion'
+const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
 
 /** Returns the next step. `blocking` is the number of remaining dependents with blockOwnerDeletion. */

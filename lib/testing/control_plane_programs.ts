@@ -37,6 +37,7 @@ export interface Program {
   ready(): Promise<boolean>
 }
 
+/** The programs of a control plane. */
 export type ProgramName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager'
 
 export interface Prepared {

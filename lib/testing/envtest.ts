@@ -10,6 +10,7 @@ import { findExecutables } from '../runtime/os/workspace.ts'
 import { createControlPlane } from './control_plane.ts'
 import type { ControlPlanePaths, ExtraArgs, ProgramName } from './control_plane_programs.ts'
 
+/** Options of {@link startEnvtest}. */
 export interface EnvtestOptions {
   /** The folder with etcd, kube-apiserver, kubectl and kube-controller-manager. Default: `KUBEBUILDER_ASSETS`. */
   readonly assets?: string

@@ -10,6 +10,7 @@ interface Timer {
   cancelled: boolean
 }
 
+/** Options of {@link FakeClock}. */
 export interface FakeClockOptions {
   /** The wall-clock time at the start. Default: 2026-01-01T00:00:00Z. */
   readonly nowMs?: number

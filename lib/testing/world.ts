@@ -15,6 +15,7 @@ import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { type FailingKey, ReplicaRuns } from './replica_runs.ts'
 
+/** Options of {@link world}. */
 export interface WorldOptions {
   /** Created before the operator starts, in this order. Each has apiVersion, kind and metadata. */
   objects?: readonly object[]

@@ -15,7 +15,7 @@ export interface Work {
   readonly figures: readonly Figure[]
 }
 
-export interface Figure {
+interface Figure {
   readonly name: string
   readonly unit: string
   /** From what a subject printed; undefined where that subject does not have it. */

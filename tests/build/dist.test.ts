@@ -508,26 +508,12 @@ test(
       }[]
       assert.ok(packed)
       const files = packed.files.map((each) => each.path)
-      for (
-        const name of [
-          'LICENSE',
-          'README.md',
-          'docs/getting-started.md',
-          'package.json',
-          'cli.js',
-          'mod.js',
-          'mod.d.ts',
-          'kinds.d.ts',
-          'testing.d.ts',
-          'apiserver.d.ts',
-          'metrics.d.ts',
-          'client-node.d.ts',
-        ]
-      ) assert.ok(files.includes(name), name)
+      assert.deepEqual(PUBLISHED.filter((name) => !files.includes(name)), [], 'missing')
+      const others = files.filter((name) => !PUBLISHED.includes(name))
       assert.deepEqual(
-        files.filter((name) => /\.ts$/.test(name) && !name.endsWith('.d.ts')),
+        others.filter((name) => !/^(?:docs\/[\w-]+\.md|[a-z_]+-[A-Z\d]{8}\.js)$/.test(name)),
         [],
-        'sources, which no runtime loads from node_modules',
+        'besides',
       )
       writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
       await mustRun('npm', [
@@ -567,6 +553,47 @@ test(
   },
 )
 
+/** What the package has besides its documentation and the chunks that its bundles share. */
+const PUBLISHED: readonly string[] = [
+  ...['LICENSE', 'README.md', 'package.json', 'docs/getting-started.md', 'cli.js', 'cli_main.js', 'yaml.js'],
+  ...Object.keys(LOADED_LATER).filter((name) => !(name in ENTRIES)).map((name) => `${name}.js`),
+  ...Object.keys(ENTRIES).flatMap((name) => [`${name}.js`, `${name}.d.ts`]),
+]
+
+test('the package is public, and has the entries of the sources, each with its declarations', () => {
+  const source = readJson(join(ROOT, 'package.json'))
+  const built = readJson(join(DIST, 'package.json'))
+  for (const key of ['private', 'scripts', 'devDependencies', 'knip']) {
+    assert.ok(key in source && !(key in built), key)
+  }
+  for (const key of ['name', 'version', 'license', 'engines', 'peerDependencies']) {
+    assert.deepEqual(built[key], source[key], key)
+  }
+  assert.deepEqual(
+    Object.keys(built['exports'] as object).toSorted(),
+    Object.keys(source['exports'] as object).toSorted(),
+  )
+  for (const [name, entry] of Object.entries(built['exports'] as Record<string, Record<string, string> | string>)) {
+    const files = typeof entry === 'string' ? [entry] : [entry['types']!, entry['default']!]
+    assert.equal(typeof entry === 'string', name === './package.json')
+    for (const file of files) assert.ok(existsSync(join(DIST, file)), `${name}: ${file}`)
+  }
+})
+
+test('jsr.json names the same entries, and where jsr.io finds what they import', () => {
+  const { exports, imports, ...jsr } = readJson(join(DIST, 'jsr.json')) as Record<string, Record<string, string>>
+  const built = readJson(join(DIST, 'package.json'))
+  assert.equal(jsr['name'], `@kubeloop/${String(built['name'])}`)
+  assert.equal(jsr['version'], built['version'])
+  const { './package.json': _, ...entries } = built['exports'] as Record<string, { default: string }>
+  assert.deepEqual(exports, Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, entry.default])))
+  const bundles = readdirSync(DIST).filter((file) => /\.(?:js|d\.ts)$/.test(file))
+  const taken = new Set(bundles.flatMap((file) => factsOf(file).imports.map((each) => each.specifier ?? '')))
+  const bare = [...taken].filter((name) => /^[\w@]/.test(name) && !name.startsWith('node:'))
+  assert.ok(bare.includes('kubeloop') && bare.includes('zod/v4/core') && bare.includes('prom-client'), bare.join())
+  assert.deepEqual(bare.filter((name) => !(name in imports!) && !(name.split('/')[0]! in imports!)), [])
+})
+
 const LOADER = `
 const entries = await Promise.all(['kubeloop', 'kubeloop/kinds', 'kubeloop/testing', 'kubeloop/apiserver', 'kubeloop/metrics', 'kubeloop/client-node'].map((name) => import(name)))
 if (entries.some((entry) => Object.keys(entry).length === 0)) throw new Error('an entry exports nothing')
@@ -579,4 +606,8 @@ async function load(name: string): Promise<Record<string, unknown>> {
 
 function factsOf(file: string): ReturnType<typeof readFacts> {
   return readFacts(file, readFileSync(join(DIST, file), 'utf8'))
+}
+
+function readJson(path: string): Record<string, unknown> {
+  return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
 }

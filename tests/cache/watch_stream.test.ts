@@ -136,7 +136,7 @@ test('30 s of silence before the mark lead to a list; bookmarks and changes do n
   assert.deepEqual(r.took(), [])
   await r.clock.advance(1000)
   assert.deepEqual(server.took(), ['stream', 'list', 'watch 9'])
-  assert.match(r.took().join(), /^Cannot watch pods: nothing was heard for 30 s.*; a list,whole  at 9$/)
+  assert.match(r.took().join(), /^Cannot watch pods: nothing was heard for 30 s.*; a list,whole {2}at 9$/)
   await r.stop()
 })
 

@@ -28,7 +28,7 @@ export interface Folder {
   remove(): Promise<void>
 }
 
-export interface Command {
+interface Command {
   readonly pid: number
   /** The first line, past or to come, that is like this; rejects when the command ends before. Each line is found once. */
   line(what: string, like: (line: Line) => boolean): Promise<Line>

@@ -62,12 +62,12 @@ test('a restart takes from the end of one operator to the start of the next', as
 })
 
 test('after a crash it is the change that counts, not the time nobody mended it', async () => {
-  let changed: number | undefined
-  const { open, clock } = host(() => changed)
+  const saved: { at?: number } = {}
+  const { open, clock } = host(() => saved.at)
   const first = await open()
   await first.end()
   await clock.advance(60_000)
-  changed = clock.now()
+  saved.at = clock.now()
   await clock.advance(70)
   assert.deepEqual((await open()).answer, { start: 2, changed: 'operator.ts', downMs: 70 })
 })

@@ -447,7 +447,6 @@ export const CLIENT_CASES: readonly Case[] = [
         spec: { size: 1 },
       })
       methods(it)
-      // deno-lint-ignore require-await -- that is the mistake
       await assert.rejects(
         it.client.edit(FOO, made, async (foo) => {
           foo.spec.size = 2

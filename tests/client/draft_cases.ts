@@ -135,7 +135,6 @@ export const DRAFT_CASES: readonly Case[] = [
           }),
           TypeError,
         )
-        // deno-lint-ignore require-await -- that is the mistake
         await assert.rejects(
           it.client.createOrUpdate(CONFIG_MAP, ref, async () => {
             throw new Error('unheard')

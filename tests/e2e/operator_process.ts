@@ -11,7 +11,7 @@ export const DENO_ENV = '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNET
 
 export const REPO: string = fileURLToPath(new URL('../../', import.meta.url))
 
-export interface ProcessEnd {
+interface ProcessEnd {
   readonly code: number | null
   readonly signal: string | null
 }

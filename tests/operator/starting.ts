@@ -13,7 +13,7 @@ import { type Recorder, recorder } from '../client/transports.ts'
 /** What a start may be given; of the operator's own types, which are not all public. */
 type StartOptions = NonNullable<Parameters<Operator['start']>[1]>
 
-export interface Entry {
+interface Entry {
   readonly level: LogLevel
   readonly message: string
   readonly fields: LogFields

@@ -45,6 +45,7 @@ function hasType(schema: Json, value: unknown): boolean {
     case 'object':
       return isObject(value)
     default:
+      // deno-lint-ignore valid-typeof -- of a schema's other types: boolean and string
       return typeof value === schema['type']
   }
 }

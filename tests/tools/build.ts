@@ -110,6 +110,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   }
   writeLauncher(folder)
   writePackage(folder)
+  writeJsr(folder)
   const twice = madeTwice(folder, ownedByMod)
   if (twice.length > 0) {
     const remedy = 'export them from mod.ts, or take what needs them by the name of the package'
@@ -313,6 +314,35 @@ function writeLauncher(folder: string): void {
   writeFileSync(join(folder, 'cli.js'), parts.join('./cli_main.js'), { mode: 0o755 })
 }
 
+/** What is published of the folder, besides package.json, README.md and LICENSE. */
+const PUBLISHED = ['*.js', '*.d.ts', 'docs']
+
+/**
+ * What jsr.io reads: the same files under a scope, as it asks for. It has no peer dependencies and no name for the package itself:
+ * when it publishes, it writes what `imports` has in place of the names that the files import.
+ */
+function writeJsr(folder: string): void {
+  const { name, version, license, peerDependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  ) as Record<'name' | 'version' | 'license', string> & { peerDependencies: Record<string, string> }
+  const entries = Object.keys(ENTRIES).map((file) => [file, `./${file}.js`] as const)
+  const named = (top: string, slash: string): Record<string, string> =>
+    Object.fromEntries(entries.map(([file, path]) => [file === 'mod' ? top : `${slash}${file}`, path]))
+  const outside = ['zod', 'prom-client'].map((each) => [each, `npm:${each}@${peerDependencies[each]}`])
+  const jsr = {
+    name: `@kubeloop/${name}`,
+    version,
+    license,
+    exports: named('.', './'),
+    imports: { ...named(name, `${name}/`), ...Object.fromEntries(outside) },
+    // Nothing is installed in this folder: packages come from Deno's cache.
+    nodeModulesDir: 'none',
+    // The exclusion undoes that of .gitignore.
+    publish: { include: ['LICENSE', 'README.md', ...PUBLISHED], exclude: ['!**'] },
+  }
+  writeFileSync(join(folder, 'jsr.json'), `${JSON.stringify(jsr, null, 2)}\n`)
+}
+
 /** The published package.json: what users need to know, pointing at JavaScript. The one at the top is private: it points at sources. */
 function writePackage(folder: string): void {
   const source = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>
@@ -344,6 +374,7 @@ function writePackage(folder: string): void {
         repository,
         type,
         engines,
+        files: PUBLISHED,
         exports: { ...exports, './package.json': './package.json' },
         types: './mod.d.ts',
         bin: { kubeloop: './cli.js' },

@@ -167,14 +167,16 @@ function valuesFile(served: readonly Served[]): string {
     "export type * from './models.ts'",
   ]
   for (const { name, model, group, version, kind, plural, scope } of served) {
-    lines.push('', `export const ${name}: Resource<`, `  models.${model},`, `  models.Desired${model}`, '> = {')
+    const scoped = scope === 'Namespaced' ? 'namespaced' : 'cluster-scoped'
+    lines.push('', `/** ${kind} of ${group || 'the core API'}, ${version}; ${scoped}. */`)
+    lines.push(`export const ${name}: Resource<`, `  models.${model},`, `  models.Desired${model}`, '> = {')
     lines.push(
       `  group: '${group}', version: '${version}', kind: '${kind}',`,
       `  plural: '${plural}', scope: '${scope}',`,
       '}',
     )
     // A value of the same name hides what `export *` has.
-    if (name === model) lines.push(`export type ${name} = models.${model}`)
+    if (name === model) lines.push('/** What is read of the kind. */', `export type ${name} = models.${model}`)
   }
   return lines.join('\n') + '\n'
 }

@@ -70,7 +70,7 @@ export function itemsByElement(schema: Schema, list: readonly Json[]): Map<strin
 }
 
 /** Thrown for a value that cannot be merged by its schema. */
-export class UntypableError extends Error {
+class UntypableError extends Error {
   override readonly name = 'UntypableError'
 }
 

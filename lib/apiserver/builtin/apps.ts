@@ -102,7 +102,7 @@ function specOf(object: ApiObject): JsonObject {
   return spec
 }
 
-export function workloadFaults(object: ApiObject, old: ApiObject | undefined, keepsSelector: boolean): Cause[] {
+function workloadFaults(object: ApiObject, old: ApiObject | undefined, keepsSelector: boolean): Cause[] {
   const spec = (object['spec'] ?? {}) as JsonObject
   const faults: Cause[] = []
   const replicas = Number(spec['replicas'] ?? 0)

@@ -66,7 +66,7 @@ function goParseError(text: string): string {
     : `invalid character '${first}' looking for beginning of value`
 }
 
-export function bodyText(call: Call): string {
+function bodyText(call: Call): string {
   const { body = '' } = call
   const bytes = typeof body === 'string' ? body.length : body.byteLength
   if (bytes > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES)

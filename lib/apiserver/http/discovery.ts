@@ -36,7 +36,7 @@ interface Group {
   readonly versions: readonly string[]
 }
 
-export function groupsOf(kinds: readonly Kind[]): readonly Group[] {
+function groupsOf(kinds: readonly Kind[]): readonly Group[] {
   const names = [...new Set(kinds.map((kind) => kind.group))]
   const rank = (name: string): number => (GROUP_ORDER.includes(name) ? GROUP_ORDER.indexOf(name) : GROUP_ORDER.length)
   return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).map((name) => ({
@@ -46,7 +46,7 @@ export function groupsOf(kinds: readonly Kind[]): readonly Group[] {
 }
 
 /** Compares versions by Kubernetes priority: v2, v1, v1beta1, v1alpha1, then all others. */
-export function byPriority(a: string, b: string): number {
+function byPriority(a: string, b: string): number {
   const left = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(a)
   const right = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(b)
   if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : 1

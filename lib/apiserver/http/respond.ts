@@ -5,7 +5,7 @@ import { notAcceptable, StatusError } from './status.ts'
 const encoder = new TextEncoder()
 
 /** Returns a body with its complete text in memory. */
-export function textBody(text: string): HttpBody {
+function textBody(text: string): HttpBody {
   let isRead = false
   return {
     text() {
@@ -15,7 +15,6 @@ export function textBody(text: string): HttpBody {
     cancel() {
       isRead = true
     },
-    // deno-lint-ignore require-await -- HttpBody requires an async iterator
     async *[Symbol.asyncIterator]() {
       if (isRead) return
       isRead = true

@@ -16,7 +16,7 @@ export interface ResourceRoute {
 }
 
 /** The route of any other request: discovery, health, OpenAPI. */
-export interface PlainRoute {
+interface PlainRoute {
   readonly type: 'plain'
   readonly path: string
 }

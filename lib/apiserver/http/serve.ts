@@ -7,6 +7,7 @@ import { answerError } from './respond.ts'
 import { methodNotAllowed, StatusError, tooLarge } from './status.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 
+/** Options of {@link serve}. */
 export interface ServeOptions {
   /** Address to listen on. Default: `127.0.0.1`. Any other address exposes the API to clients that have the token. */
   readonly host?: string

@@ -8,7 +8,7 @@ export interface Cause {
   readonly field: string
 }
 
-export type CauseReason =
+type CauseReason =
   | 'FieldValueRequired'
   | 'FieldValueInvalid'
   | 'FieldValueNotSupported'
@@ -62,7 +62,7 @@ export interface Named {
   readonly kind: string
 }
 
-export function qualified({ group, plural }: { readonly group: string; readonly plural: string }): string {
+function qualified({ group, plural }: { readonly group: string; readonly plural: string }): string {
   return group ? `${plural}.${group}` : plural
 }
 

@@ -29,7 +29,7 @@ const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 const MAX_GENERATED_LENGTH = 63
 
 /** Returns `base` with five random letters, truncated to the length of a label. */
-export function generateName(base: string, random: () => number): string {
+function generateName(base: string, random: () => number): string {
   const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
   return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
 }
@@ -100,7 +100,7 @@ function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
 }
 
 /** Returns the message of the real server's storage for a failed precondition. */
-export function storageError(kind: Kind, meta: Meta, problem: string): string {
+function storageError(kind: Kind, meta: Meta, problem: string): string {
   const place = kind.custom ? `${kind.group}/${kind.plural}` : kind.plural
   const key = `/registry/${place}/${meta.namespace ? `${meta.namespace}/` : ''}${meta.name}`
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${problem}`

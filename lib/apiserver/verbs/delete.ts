@@ -117,7 +117,7 @@ function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resource
 }
 
 /** Parses the options of a delete from its body or its query. */
-export function deleteOptions(call: Call): DeleteOptions {
+function deleteOptions(call: Call): DeleteOptions {
   const body = readOptions(call)
   const query = call.query
   const policy = text(body['propagationPolicy']) ?? query.get('propagationPolicy') ?? undefined

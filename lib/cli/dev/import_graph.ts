@@ -21,14 +21,14 @@ const MAX_FILES = 2000
 const SPECIFIER = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"`])([^'"`\n]+)\1/g
 
 /** What a module's text imports, whatever way it says so; comments and strings that look like it count, too. */
-export function specifiersIn(text: string): string[] {
+function specifiersIn(text: string): string[] {
   return [...new Set([...text.matchAll(SPECIFIER)].map(([, , specifier]) => specifier!))]
 }
 
 const EXTENSIONS = ['.ts', '.tsx', '.mts', '.js', '.mjs', '.jsx', '.json']
 
 /** Where a module at this path may be: Bun fills in extensions, and takes `.js` for `.ts`. */
-export function candidates(path: string): string[] {
+function candidates(path: string): string[] {
   const typed = path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
   if (/\.([cm]?[jt]sx?|json|wasm)$/.test(path)) return [...new Set([path, typed])]
   return [
@@ -93,7 +93,7 @@ async function outsideTargets(specifier: string, from: string, files: FileSystem
 }
 
 /** The path that the `imports` of a package.json or deno.json, or the `paths` of a tsconfig.json, give to a name. */
-export function aliasIn(text: string, specifier: string): string | undefined {
+function aliasIn(text: string, specifier: string): string | undefined {
   let config: { readonly imports?: unknown; readonly compilerOptions?: { readonly paths?: unknown } }
   try {
     config = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ''))

@@ -93,6 +93,6 @@ export class SavedFiles {
 }
 
 /** The files whose state is another one. */
-export function changed(before: Stamps, after: Stamps): string[] {
+function changed(before: Stamps, after: Stamps): string[] {
   return [...after].filter(([file, stamp]) => before.get(file) !== stamp).map(([file]) => file)
 }

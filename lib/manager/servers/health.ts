@@ -12,6 +12,7 @@ import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
 /** Healthy when it returns or resolves. What it throws is told to the log, and to whoever asks for this check by its path. */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
 
+/** Options of {@link HealthServer}. */
 export interface HealthOptions extends ListenOptions {
   /** How long a check may take; then it has failed, and its signal is aborted. Default: 5 s. */
   readonly checkTimeoutMs?: number | undefined
@@ -30,6 +31,7 @@ interface Part {
   readonly state: 'ok' | 'excluded' | 'failed'
 }
 
+/** Serves /healthz and /readyz. */
 export class HealthServer extends Server {
   readonly #options: HealthOptions
   readonly #endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({

@@ -7,6 +7,7 @@ export interface ScrapeSource {
   metrics(): Promise<string>
 }
 
+/** Options of {@link MetricsServer}. */
 export interface MetricsServerOptions extends ListenOptions {
   readonly registry: ScrapeSource
 }

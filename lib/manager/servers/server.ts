@@ -37,6 +37,7 @@ export interface ListenOptions {
   readonly log?: Log | undefined
 }
 
+/** Options of {@link Server}. */
 export interface ServerOptions extends ListenOptions {
   /** How it is called in logs and errors. */
   readonly name: string

@@ -62,11 +62,11 @@ export function parseProxy(proxy: string): Proxy {
 }
 
 /** A URL, or undefined: `new URL` would quote the whole text, password and all, in its error. */
-export function parseUrl(text: string): URL | undefined {
+function parseUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }
 
 /** For messages: all before the last `@` may be a password, in what is no URL, too. */
-export function withoutUser(url: string): string {
+function withoutUser(url: string): string {
   return url.replace(/^([a-z\d+.-]+:\/\/)?.*@/is, '$1…@')
 }

@@ -28,7 +28,7 @@ export interface Authority {
   save(): { ca: string; key: string }
 }
 
-export interface CertificateRequest {
+interface CertificateRequest {
   /** The subject's name; Kubernetes takes the user name from it. */
   readonly commonName: string
   /** Kubernetes takes the user's groups from these. */

@@ -33,7 +33,7 @@ export interface ExchangeOptions {
 }
 
 /** How one try ended. */
-export type ExchangeResult =
+type ExchangeResult =
   | { readonly kind: 'answered'; readonly response: HttpResponse }
   /** A kept connection turned out to have been closed by the server. `sent`: the request may have reached it even so. */
   | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }

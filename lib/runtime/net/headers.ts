@@ -34,7 +34,7 @@ function contentLength({ method, body }: HttpRequest): number | undefined {
  * How the API server is told whom to act as. Keys of `extra` become part of a header's name, which has fewer characters
  * and no case: they are sent in lower case, and what a name cannot have is percent-encoded, as client-go does.
  */
-export function impersonationHeaders(impersonate: Impersonation): Record<string, string | string[]> {
+function impersonationHeaders(impersonate: Impersonation): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {}
   if (impersonate.user) headers['impersonate-user'] = impersonate.user
   if (impersonate.uid) headers['impersonate-uid'] = impersonate.uid

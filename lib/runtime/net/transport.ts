@@ -18,6 +18,7 @@ import { type Exchange, exchange } from './exchange.ts'
 import { requestHeaders } from './headers.ts'
 import { parseServer, type ServerAddress } from './address.ts'
 
+/** Options of {@link httpTransport}. */
 export interface TransportOptions {
   /** Default: the real one. */
   readonly clock?: Clock | undefined

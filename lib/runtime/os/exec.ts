@@ -7,6 +7,7 @@ import { abortScope } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { builtins } from './builtins.ts'
 
+/** How a program is run. */
 export interface ExecOptions {
   /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>> | undefined
