@@ -126,7 +126,7 @@ export type {
 } from './lib/observe/metrics.ts'
 export type { PrometheusRegistry } from './lib/observe/prometheus.ts'
 export type { Aging } from './lib/queue/queue_state.ts'
-export type { Api, ApiOptions, Written } from './lib/client/api.ts'
+export type { Api, ApiOptions, WriteInFlight, WriteObserver, Written } from './lib/client/api.ts'
 export type { AppliedObject, ApplyCache } from './lib/client/apply_cache.ts'
 export type {
   DeleteAllOptions,
@@ -138,7 +138,6 @@ export type {
   ListPage,
   OwnedBy,
   PageOptions,
-  Patch,
   PatchOptions,
   Placed,
   Reader,
@@ -152,7 +151,15 @@ export type {
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'
 export type { RestMapper } from './lib/client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
-export type { DeleteQuery, PatchType, SelectOptions, Target, WatchQuery, WriteQuery } from './lib/client/requests.ts'
+export type {
+  DeleteQuery,
+  Patch,
+  PatchType,
+  SelectOptions,
+  Target,
+  WatchQuery,
+  WriteQuery,
+} from './lib/client/requests.ts'
 export type {
   Scale,
   SubresourceAnswer,
@@ -160,7 +167,6 @@ export type {
   SubresourceName,
   TokenRequest,
 } from './lib/client/subresources.ts'
-export type { WriteInFlight, WriteObserver } from './lib/client/write_observer.ts'
 export type { ExecOptions, ExecResult } from './lib/runtime/os/exec.ts'
 export type { ClosableTransport, TransportOptions } from './lib/runtime/net/transport.ts'
 export type { CacheOptions, SelectionOptions } from './lib/cache/cache_options.ts'

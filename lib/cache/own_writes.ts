@@ -7,12 +7,12 @@ import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/obje
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
-import type { WriteInFlight } from '../client/write_observer.ts'
+import type { WriteInFlight } from '../client/api.ts'
 import { OwnWritesView } from './own_writes_view.ts'
 import { type ScopeMatch, scopeMatch } from './scope_match.ts'
 import { type OwnWrite, OwnWritesState } from './own_writes_state.ts'
 import type { StoreReader } from './store.ts'
-import type { WatchEvent } from './watch_line.ts'
+import type { WatchEvent } from '../client/watch_events.ts'
 
 export interface OwnWritesOptions<T extends KubeObject> extends SelectOptions {
   readonly resource: AnyResource

@@ -8,7 +8,7 @@ import { lineSplitter } from '../async/lines.ts'
 import type { Api } from '../client/api.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import { turnBudgetOf } from '../runtime/os/turn.ts'
-import { parseWatchLine, type WatchEvent } from './watch_line.ts'
+import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
 import type { WatchInput } from './watch_state.ts'
 
 export interface WatchStreamOptions extends SelectOptions {

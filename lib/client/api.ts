@@ -1,10 +1,10 @@
-/** The API's own verbs over a Transport: one request each (a list is one a page), no cache, no retry on conflict. */
+/** Sends the API's verbs over a Transport, one request each, without a cache or retries on conflict. */
 import { deepFreeze } from '../core/clone.ts'
 import { ApiError, isExpired } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { apiVersionOf, groupResourceOf } from '../core/resource.ts'
+import { apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
 import { type BeforeParse, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
@@ -12,6 +12,7 @@ import {
   createRequest,
   type DeleteQuery,
   deleteRequest,
+  describe,
   getRequest,
   listRequest,
   patchRequest,
@@ -24,34 +25,49 @@ import {
   wireObject,
   type WriteQuery,
 } from './requests.ts'
-import type { WriteObserver } from './write_observer.ts'
 
-/** As client-go's default: small enough for the server, large enough to be few. */
+/** client-go's default page size. */
 export const PAGE_SIZE = 500
 
 /** Options of {@link Api}. */
 export interface ApiOptions {
   readonly transport: Transport
-  /** Ends every call of this Api. */
+  /** Aborts every call of this Api. */
   readonly signal?: AbortSignal | undefined
-  /** Around every write of this Api; reads pass. */
+  /** Checked at every write of this Api; reads are not fenced. */
   readonly fence?: Fence | undefined
-  /** Hears of its writes, except dry runs. */
+  /** Notified of every write except dry runs. */
   readonly observer?: WriteObserver | undefined
-  /** Freezes the objects that it returns. Default: false. */
+  /** Whether to freeze the objects that are returned. Default: false. */
   readonly freeze?: boolean | undefined
-  /** What errors call the cluster. Default: nothing, as there is one. */
+  /** The cluster's name in errors. Default: none. */
   readonly cluster?: string | undefined
-  /** Whose credentials are sent, and where they are, for the error of a 401. */
+  /** The credentials' owner and source, appended to the error of a 401. */
   readonly identity?: string | undefined
 }
 
-/** ` in cluster "west"`, behind what is there; empty for a cluster that has no name in errors. */
+/** Notified of writes, so that a cache knows a change before its watch delivers it. */
+export interface WriteObserver {
+  /** Called before a write that is not a dry run. Returns `undefined` if the result is not needed. */
+  begin(target: Target): WriteInFlight | undefined
+}
+
+/** One write, from before its request until its response is read. */
+export interface WriteInFlight {
+  /** Called with the server's response if the write succeeds. Must not throw. */
+  answered(answer: unknown): void
+  /** Called with the response to a delete: the object (as it is, or as it was) or a Status. Must not throw. */
+  deleted(answer: unknown): void
+  /** Called last, exactly once, whatever happened. */
+  end(): void
+}
+
+/** Returns ` in cluster "west"` for error texts, or nothing for a cluster without a name. */
 export function clusterSuffix({ cluster }: Pick<ApiOptions, 'cluster'>): string {
   return cluster === undefined ? '' : ` in cluster "${cluster}"`
 }
 
-/** An object that was written, and whether the write made it. */
+/** A written object, and whether the write created it. */
 export interface Written {
   readonly object: KubeObject
   readonly created: boolean
@@ -60,7 +76,7 @@ export interface Written {
 /** Sends the requests of a client, and reads their answers. */
 export class Api {
   readonly #options: ApiOptions
-  /** Whose signal ends every call, in the place of that of the options. */
+  /** The run whose signal replaces that of the options. */
   readonly #run: { readonly signal: AbortSignal } | undefined
 
   constructor(options: ApiOptions, run?: { readonly signal: AbortSignal }) {
@@ -68,37 +84,37 @@ export class Api {
     this.#run = run
   }
 
-  /** What errors call the cluster. */
+  /** The cluster's name in errors. */
   get cluster(): string | undefined {
     return this.#options.cluster
   }
 
-  /** {@link describe}, with the cluster. */
+  /** Returns {@link describe} with the cluster's name. */
   describe(target: Target): string {
     return describe(target) + clusterSuffix(this.#options)
   }
 
-  /** Ends every call of this Api. */
+  /** Aborts every call of this Api. */
   get signal(): AbortSignal | undefined {
     return (this.#run ?? this.#options).signal
   }
 
-  /** The same, for one run: its calls end with the run's signal, which is not asked for before there is a call. */
+  /** Returns a copy whose calls are aborted by the run's signal; the signal is read at the first call. */
   bound(run: { readonly signal: AbortSignal }): Api {
     return new Api(this.#options, run)
   }
 
-  /** The same, for what works in the name of a lease: its writes begin only while the fence stands, and end when it falls. */
+  /** Returns a copy whose writes begin only while the fence holds, and are aborted when it falls. */
   fenced(fence: Fence): Api {
     return new Api({ ...this.#options, fence }, this.#run)
   }
 
-  /** The same, whose writes are told to a cache, for what reads from that; with `freeze`, what it returns is frozen as there. */
+  /** Returns a copy that reports its writes to a cache; `freeze` freezes returned objects as the cache does. */
   observed(observer: WriteObserver, freeze?: boolean): Api {
     return new Api({ ...this.#options, observer, freeze }, this.#run)
   }
 
-  /** An object as the caller is given it: frozen, where objects from a cache are. */
+  /** Returns the object, frozen if the options say so. */
   handOut(object: KubeObject): KubeObject {
     return this.#options.freeze ? deepFreeze(object) : object
   }
@@ -112,7 +128,9 @@ export class Api {
     )
   }
 
-  /** One page. Items of built-in kinds come without apiVersion and kind; they are given theirs. `beforeParse`: see {@link readJson}. */
+  /**
+   * Reads one page. Items without apiVersion and kind (built-in kinds) get them. `beforeParse`: see {@link readJson}.
+   */
   async listPage(
     target: Target,
     options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
@@ -123,12 +141,12 @@ export class Api {
     const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
     const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
     if (!body || !isList(body)) {
-      throw new TypeError(`Cannot ${action}: the server answered with something that is no list`)
+      throw new TypeError(`Cannot ${action}: the response is not a list`)
     }
     return { metadata: body.metadata, items: this.#itemsOf(body, target) }
   }
 
-  /** Every page, one after the other, and the version of the whole: all pages are of one moment. */
+  /** Reads all pages, one after the other. All pages show the same version. */
   async list(target: Target, options: SelectOptions = {}, signal?: AbortSignal): Promise<ListBody> {
     const items: KubeObject[][] = []
     let page: ListBody | undefined
@@ -136,7 +154,8 @@ export class Api {
       try {
         page = await this.listPage(target, { ...options, limit: PAGE_SIZE, continue: page?.metadata.continue }, signal)
       } catch (error) {
-        // That moment was compacted away while we read: everything at once cannot expire. Without a page before, it is final.
+        // The version was compacted between two pages. An unpaged list cannot expire. On the first page the error is
+        // final.
         if (!page || !isExpired(error)) throw error
         return await this.listPage(target, options, signal)
       }
@@ -145,7 +164,7 @@ export class Api {
     return { metadata: page.metadata, items: items.flat() }
   }
 
-  /** Opens a watch: settles when the server accepts it, with the bytes to come. It ends with `signal`, and only with that. */
+  /** Resolves with the open response when the server accepts the watch. Only `signal` aborts it. */
   async watch(
     target: Target,
     options: WatchQuery,
@@ -188,7 +207,7 @@ export class Api {
     )
   }
 
-  /** The answer is the object while finalizers keep it, else a Status. */
+  /** Resolves with the object while finalizers keep it, else with a Status. */
   async delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
     const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
     try {
@@ -200,7 +219,7 @@ export class Api {
     }
   }
 
-  /** Deletes what is selected of a kind. Answers with the objects as they are left, where the server says. */
+  /** Deletes all selected objects. Resolves with the objects that the server lists in its response. */
   async deleteAll(
     target: Target,
     options: DeleteQuery,
@@ -215,12 +234,12 @@ export class Api {
     )
   }
 
-  /** A request of the caller's own, answered with JSON. */
+  /** Sends any request and resolves with its JSON response. */
   async raw(request: HttpRequest, action: string, signal?: AbortSignal): Promise<unknown> {
     return await this.#json(request, action, signal)
   }
 
-  /** The items of a list: those of built-in kinds come without apiVersion and kind. */
+  /** Returns a list's items, each with apiVersion and kind. */
   #itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
     const apiVersion = apiVersionOf(resource)
     return (body?.items ?? []).map((item) =>
@@ -257,7 +276,7 @@ export class Api {
     return await this.#exchange(request, signal, (response) => readJson(response, action, { parse }))
   }
 
-  /** Sends, and reads the whole answer, while no signal that ends it is aborted. */
+  /** Sends a request and reads its whole response, until one of its signals is aborted. */
   async #exchange<T>(
     request: HttpRequest,
     signal: AbortSignal | undefined,
@@ -265,7 +284,7 @@ export class Api {
   ): Promise<T> {
     const { signal: own } = this
     const fence = request.method === 'GET' ? undefined : this.#options.fence
-    // Not every transport looks at a signal that was aborted before; an abandoned run must not write on any.
+    // A transport may ignore a signal that is aborted already, but an abandoned run must not write.
     own?.throwIfAborted()
     signal?.throwIfAborted()
     fence?.check()
@@ -281,7 +300,7 @@ export class Api {
     const scope = ends.size > 1 ? abortScope(...ends) : undefined
     try {
       const response = await this.#options.transport({ ...request, signal: scope?.signal ?? first, beforeSend })
-      // A server that is in trouble, or a proxy that gave it up, may carry out even so what it does not answer for.
+      // After a 5xx of a failing server or a proxy, the write may still take effect.
       if (response.status < 500) outcome = 'answered'
       return await read(response)
     } catch (error) {
@@ -292,7 +311,7 @@ export class Api {
     }
   }
 
-  /** Says of a 401 whose credentials were refused. */
+  /** Appends to a 401 which credentials were refused. */
   #identified(error: unknown): unknown {
     const { identity } = this.#options
     if (identity !== undefined && error instanceof ApiError && error.code === 401) error.message += ` (${identity})`
@@ -300,23 +319,15 @@ export class Api {
   }
 }
 
-/** A subresource may be of another kind than the object it is a part of: what it is, is said by the body. */
+/** Returns the body to send. A subresource's body has its own kind, which may differ from the object's. */
 function bodyOf({ resource, subresource }: Target, object: object): object {
   return subresource ? object : wireObject(resource, object)
 }
 
-/** A Table, or an object of the kind, would pass for a list of nothing; a list of nothing may be without items, or have null. */
+/**
+ * Rejects a Table or a single object, which would look like an empty list. An empty list may have no `items`, or null.
+ */
 function isList(body: Partial<ListBody> & { readonly kind?: unknown }): body is ListBody {
   return typeof body.metadata === 'object' &&
     (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
-}
-
-/** `Foo "default/example"`, `the scale of Foo "default/example"`, or `foos.example.dev in namespace "default"` for all of them. */
-export function describe(target: Target): string {
-  const { resource, namespace, name, subresource } = target
-  if (subresource && subresource !== 'status') {
-    return `the ${subresource} of ${describe({ ...target, subresource: undefined })}`
-  }
-  if (name === undefined) return `${groupResourceOf(resource)}${namespace ? ` in namespace "${namespace}"` : ''}`
-  return `${resource.kind} "${namespace ? `${namespace}/` : ''}${name}"`
 }

@@ -1,34 +1,39 @@
 /**
- * What server-side apply answered, so that the same desired object is not sent again while the answer stands.
- * The answer, not the desired object, is what to compare with: servers normalise (`1000m` becomes `1`) and default.
+ * Remembers the results of server-side applies, to skip an apply that would change nothing.
  *
- * Only hashes are kept, so that an entry has some 140 bytes, however large its object. Were two texts to have the same hash, a
- * write that is due would be left out; see `hash.ts` for why that does not happen, not even on purpose.
+ * The server's response is compared, not the desired object: servers normalise (`1000m` becomes `1`) and set defaults.
+ *
+ * Only hashes are stored, about 140 bytes per object. A hash collision would skip a due write; `hash.ts` explains why
+ * that does not happen, not even on purpose.
  */
 import { project } from '../core/equal.ts'
 import { hashOf } from '../core/hash.ts'
 import { formatKey, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 
-/** Above this many objects the oldest answers are forgotten; they cost one request each when asked for again. */
+/** Above this many entries the oldest are dropped; each costs one more request later. */
 const MAX_ANSWERS = 50_000
-/** The answers of more field managers than these are not dropped with their objects, but when they are the oldest. */
+/** The entries of further field managers are not dropped with their objects, only when they are the oldest. */
 const MAX_MANAGERS = 100
 
-/** The memory of one object. */
+/** The entry of one object and field manager. */
 export interface AppliedObject {
-  /** Whether `current` still has, at every desired field, what the last apply of the same object was answered with. */
+  /**
+   * Returns whether `current` still has, at every desired field, what the last apply of the same `desired` returned.
+   */
   stands(desired: object, current: KubeObject): boolean
+  /** Stores what an apply returned. */
   remember(desired: object, answer: KubeObject): void
 }
 
 /** Remembers what was applied and answered, so that the same apply is not sent again. */
 export class ApplyCache {
-  /** By the hash of a field manager and an object's name: the hashes of its uid, of what was desired, and of the answer. */
+  /** Key: hash of field manager and object. Value: hashes of its uid, the desired object and the result. */
   readonly #answers = new Map<string, string>()
-  /** Usually one. */
+  /** Usually one name. */
   readonly #managers = new Set<string>()
 
+  /** Returns the entry of an object for a field manager. */
   of(resource: AnyResource, key: ObjectKey, fieldManager: string): AppliedObject {
     const id = idOf(fieldManager, resource, formatKey(key))
     return {
@@ -45,7 +50,7 @@ export class ApplyCache {
     }
   }
 
-  /** Drops what is known of an object, given its `namespace/name`: it is gone. With a uid, not what is known of a namesake. */
+  /** Drops the entries of a deleted object, by its `namespace/name`; with `uid`, only those of that object. */
   forget(resource: AnyResource, key: string, uid?: string): void {
     for (const fieldManager of this.#managers) {
       const id = idOf(fieldManager, resource, key)
@@ -53,7 +58,7 @@ export class ApplyCache {
     }
   }
 
-  /** How many answers are remembered. */
+  /** The number of entries. */
   get size(): number {
     return this.#answers.size
   }
@@ -63,7 +68,10 @@ function idOf(fieldManager: string, resource: AnyResource, key: string): string 
   return hashOf(`${fieldManager} ${apiVersionOf(resource)}/${resource.plural} ${key}`)
 }
 
-/** An object's uid first, then what was desired of it, and what it has at the desired fields. */
+/**
+ * Hashes the uid (first, for {@link ApplyCache.forget}), the desired object, and the object's values at the desired
+ * fields.
+ */
 function answerOf(desired: object, object: KubeObject): string {
   return hashOf(object.metadata.uid, JSON.stringify(desired), JSON.stringify(project(object, desired)))
 }

@@ -1,25 +1,29 @@
-/** The client as a reconciler sees it: a contract. `kube_client.ts` keeps it. */
+/** The client interface for reconcilers, implemented by `kube_client.ts`. */
 import type { Index } from '../core/object_indexer.ts'
 import type { DesiredMeta, Draft, KubeObject, Ref, StatusOf } from '../core/objects.ts'
 import type { AnyResource, Resource, Writable } from '../core/resource.ts'
+import type { Patch } from './requests.ts'
 import type { KindName } from './rest_mapper.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 
-/** What narrows a list. */
+/** Selects the objects of a list. */
 export interface ListOptions {
   /** Default: all namespaces. */
   namespace?: string
-  /** A label selector: text in the API's grammar, or labels to be equal to. */
+  /** A label selector: text in the API's syntax, or labels that must be equal. */
   labels?: string | Readonly<Record<string, string>>
-  /** A field selector, such as `metadata.name=a`. Read live, of a kind that is cached in part: that part. */
+  /**
+   * A field selector, such as `metadata.name=a`. The list is read from the server; if only a part of the kind is
+   * cached, within that part.
+   */
   fields?: string
 }
 
-/** What narrows a list that is read page by page. */
+/** Options of a list that is read page by page. */
 export interface PageOptions extends ListOptions {
-  /** How many objects a page has at most. Default: 500. */
+  /** Max objects per page. Default: 500. */
   limit?: number
-  /** Goes on after the page that had this token. Tokens are good for some five minutes. */
+  /** Continues after the page with this token. Tokens are valid for about 5 minutes. */
   continue?: string
   signal?: AbortSignal
 }
@@ -27,91 +31,94 @@ export interface PageOptions extends ListOptions {
 /** One page of a list. */
 export interface ListPage<T> {
   readonly items: readonly T[]
-  /** The version that the page is of: a watch from here on misses nothing. */
+  /** The version of the page. A watch from this version misses nothing. */
   readonly resourceVersion: string
-  /** What the next page is asked for with; `undefined` on the last one. */
+  /** The token of the next page; `undefined` on the last page. */
   readonly continue: string | undefined
 }
 
-/** What narrows a watch. */
+/** Options of a watch. */
 export interface WatchOptions extends ListOptions {
-  /** Events after this version, such as a list's. Default: begin with an ADDED for every object there is. */
+  /** Starts after this version, such as a list's. Default: starts with an ADDED event for every existing object. */
   resourceVersion?: string
   signal?: AbortSignal
 }
 
-/** One change, as the server tells it. */
+/** One watch event with an object. */
 export interface WatchChange<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
-  /** For DELETED: as it was last. */
+  /** For DELETED: the last state. */
   readonly object: T
 }
 
-/** What every write may be asked for. */
+/** Options of every write. */
 export interface SendOptions {
-  /** Let the server check and answer, but store nothing. Default: false. */
+  /** Makes the server check and respond, but store nothing. Default: false. */
   dryRun?: boolean
-  /** Who owns the fields that are written. Default: the operator's name. */
+  /** The field manager that owns the written fields. Default: the operator's name. */
   fieldManager?: string
-  /** What the server does about fields it does not know; warnings are for the log. Default: the client's, or the server's own, `Warn`. */
+  /**
+   * How the server treats unknown fields; warnings are logged. Default: the client's setting, else the server's,
+   * `Warn`.
+   */
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
-  /** Ends this call, beside what ends the client itself. */
+  /** Aborts this call. */
   signal?: AbortSignal
 }
 
-/** What writes of whole objects may be given. */
+/** Options of writes of whole objects. */
 export interface WriteOptions extends SendOptions {
-  /** Become this object's dependent: it is set as the controlling owner, and its namespace is taken over. */
+  /** Sets this object as the controlling owner; its namespace is used if the written object has none. */
   owner?: KubeObject
 }
 
-/** Options that say who the owner is, for its type. */
+/** Carries the owner's type. */
 export interface OwnedBy<O extends KubeObject | undefined> {
   owner?: O
 }
 
-/** What an object of a namespaced kind must say of itself when no owner says it. */
+/** Requires `metadata.namespace` of a namespaced object that is written without an owner. */
 export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O, T['metadata']['namespace']] extends
   [undefined, string] ? { readonly metadata: { readonly namespace: string } }
   : unknown
 
 /** Options of {@link Client.patch}. */
 export interface PatchOptions extends WriteOptions {
-  /** What the patch is for, such as `status`. Answers that are not objects of the kind are for {@link Client.subresource}. */
+  /** The patched subresource, such as `status`. If its response has another kind, use {@link Client.subresource}. */
   subresource?: string
-  /** Change only this version; a Conflict otherwise. */
+  /** Patches only this version; throws Conflict otherwise. */
   resourceVersion?: string
 }
 
-/** What any deletion may be asked for. */
+/** Options of every deletion. */
 export interface DeletionOptions {
-  /** What becomes of dependents. Default: `Background`, they go afterwards. */
+  /** What happens to dependents. Default: `Background`, they are deleted afterwards. */
   propagation?: 'Background' | 'Foreground' | 'Orphan'
-  /** How long the object has to end by itself; 0 deletes at once. Default: the kind's own, such as 30 s for a Pod. */
+  /** The grace period in seconds; 0 deletes at once. Default: the kind's own, such as 30 s for a Pod. */
   gracePeriodSeconds?: number
-  /** Let the server check and answer, but delete nothing. Default: false. */
+  /** Makes the server check and respond, but delete nothing. Default: false. */
   dryRun?: boolean
   signal?: AbortSignal
 }
 
 /** Options of {@link Client.delete}. */
 export interface DeleteOptions extends DeletionOptions {
-  /** Delete only the object with this uid; a Conflict otherwise. */
+  /** Deletes only the object with this uid; throws Conflict otherwise. */
   uid?: string
-  /** Delete only this version of it; a Conflict otherwise. */
+  /** Deletes only this version; throws Conflict otherwise. */
   resourceVersion?: string
 }
 
-/** Which objects go, and how. */
+/** Selects the objects to delete, and how to delete them. */
 export interface DeleteAllOptions extends ListOptions, DeletionOptions {}
 
-/** What {@link Client.createOrUpdate} did. */
+/** The result of {@link Client.createOrUpdate}. */
 export interface Ensured<T> {
   readonly object: T
   readonly result: 'created' | 'updated' | 'unchanged'
 }
 
-/** An object that is there, or one to be: nothing beside the metadata is certain. */
+/** A draft of an existing or a new object: only its metadata is certain to exist. */
 export type Editable<D> =
   & { metadata: Draft<MetaOf<D>> }
   & { -readonly [K in Exclude<keyof D, 'metadata'>]?: Draft<D[K]> }
@@ -119,51 +126,54 @@ export type Editable<D> =
 /** @internal The metadata that is written of an object. */
 type MetaOf<D> = D extends { readonly metadata: infer M } ? M : DesiredMeta
 
-/** A part of an object that has verbs of its own. */
+/** The verbs of one object's subresource. */
 export interface Subresource<Body, Answer> {
   get(options?: { signal?: AbortSignal }): Promise<Answer>
-  /** `apiVersion`, `kind` and the object's name are filled in, as for the others. */
+  /** Creates it. Every write fills in `apiVersion`, `kind` and the object's name. */
   create(body: Body, options?: SendOptions): Promise<Answer>
   update(body: Body, options?: SendOptions): Promise<Answer>
   patch(patch: Patch, options?: SendOptions): Promise<Answer>
-  /** Server-side apply, forced: states what it wants and leaves the rest to others. It is sent each time. */
+  /** Server-side apply, forced by default. Always sent. */
   apply(body: Body, options?: SendOptions & { force?: boolean }): Promise<Answer>
 }
 
-/** A change in one of the API's patch formats. */
-export type Patch = { readonly merge: object } | { readonly json: readonly object[] } | { readonly strategic: object }
-
-/** @internal A kind that is read as T. */
+/** @internal A kind whose objects are read as T. */
 // deno-lint-ignore no-explicit-any -- a bound on D would be inferred from, and refuse kinds that can be read
 type Of<T extends KubeObject> = Resource<T, any>
 
-/** Reads of kinds that the operator watches come from its cache, all others go to the server. There are no hidden informers. */
+/**
+ * Reads kinds that the operator watches from its cache, and all others from the server. A read never starts an
+ * informer.
+ */
 export interface Reader {
-  /** `undefined` when there is no such object. Throws when the server does not serve this kind. */
+  /** Resolves with `undefined` if the object does not exist. Throws if the server does not serve the kind. */
   get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined>
   list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]>
-  /** The objects that an index has under a key. Of a kind that is not read from a cache, each lookup lists them all, and the log warns once. */
+  /**
+   * Resolves with the objects that an index has under a key. If the kind is not cached, each lookup lists all objects,
+   * and a warning is logged once.
+   */
   lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]>
 }
 
-/** A reader that can say whether an answer costs a request. */
+/** A reader with a cache. */
 export interface CachingReader extends Reader {
-  /** Whether this kind is read from the cache. */
+  /** Returns whether the kind is read from the cache. */
   watches(resource: AnyResource): boolean
 }
 
 /** Reads and writes objects of every kind. */
 export interface Client extends Reader {
   /**
-   * The objects page by page, from the server. The pages are of one moment. When reading takes longer than the server keeps
-   * that moment, the rest is of a later one, where the server can go on from there: what exists all the while comes exactly
-   * once. Where it cannot, the iteration throws `Expired`.
+   * Lists the objects page by page, from the server. All pages show one version. If the server drops that version
+   * meanwhile, the remaining pages show a later one; an object that exists all the time is listed exactly once. Throws
+   * `Expired` if the server cannot continue.
    */
   pages<T extends KubeObject>(resource: Of<T>, options?: PageOptions): AsyncIterable<ListPage<T>>
   /**
-   * What changes, as the server tells it: one request, from one version on. It ends when the server ends it, after half an
-   * hour or so. It is not opened again, a connection that has died is not found out, and an ERROR is thrown as an `ApiError`:
-   * to follow a kind reliably is what the operator's own watches do. An abort throws the signal's reason.
+   * Watches changes by one request, from one version on. The server ends it, usually after 30 to 60 minutes. It is not
+   * reopened, a dead connection is not detected, and an ERROR event is thrown as an `ApiError`. To follow a kind
+   * reliably, use the operator's own watches. An abort throws the signal's reason.
    */
   watch<T extends KubeObject>(resource: Of<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
   create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -171,21 +181,24 @@ export interface Client extends Reader {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options?: WriteOptions & OwnedBy<O>,
   ): Promise<T>
-  /** Replaces an object that was read, at the version that was read: `Conflict` when it has changed since. */
+  /** Replaces an object at the version that was read. Throws `Conflict` if it has changed since. */
   update<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     object: NoInfer<T>,
     options?: WriteOptions,
   ): Promise<T>
-  /** Server-side apply, forced. Not sent when the last answer to the same desired object still stands in the cache. */
+  /**
+   * Server-side apply, forced by default. Not sent if the cache shows that the last apply of the same object still
+   * holds.
+   */
   apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options?: WriteOptions & OwnedBy<O> & { force?: boolean },
   ): Promise<T>
   /**
-   * Reads, changes a draft, writes at that version; again on a conflict. `change` must not wait. No write without a change;
-   * `undefined` when it is gone.
+   * Reads the object, calls `change` with a draft, and updates it at that version; retries on a conflict. `change` must
+   * not be async. Nothing is sent without a change. Resolves with `undefined` if the object does not exist.
    */
   edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
@@ -194,9 +207,9 @@ export interface Client extends Reader {
     options?: WriteOptions,
   ): Promise<T | undefined>
   /**
-   * Reads the object, changes a draft of it, and updates it if that made a difference; creates one of what `change` makes of an
-   * empty draft when there is none. `change` must not wait, nor rename. Not atomic: `AlreadyExists` and `Conflict` are the
-   * caller's. `apply` needs no reading and takes back what is desired no longer; prefer it where the server owns the merging.
+   * Reads the object, calls `change` with a draft, and updates the object if the draft differs; without an object,
+   * creates one from an empty draft. `change` must not be async, and must not rename. Not atomic: `AlreadyExists` and
+   * `Conflict` are thrown. Prefer `apply`: it needs no read, and removes fields that are no longer desired.
    */
   createOrUpdate<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
@@ -206,8 +219,8 @@ export interface Client extends Reader {
   ): Promise<Ensured<T>>
   patch<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, patch: Patch, options?: PatchOptions): Promise<T>
   /**
-   * States the whole status: a field left out or undefined goes. No write without a change. Given an object, it writes to
-   * that one only: Conflict when a namesake has come in its place.
+   * Replaces the whole status: a field left out or undefined is removed. Nothing is sent without a change. If `ref` is
+   * an object, throws Conflict if another object with the same name has replaced it.
    */
   setStatus<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
@@ -215,17 +228,17 @@ export interface Client extends Reader {
     status: StatusOf<NoInfer<T>>,
     options?: SendOptions,
   ): Promise<T>
-  /** Resolves to false when there was nothing to delete. */
+  /** Resolves with false if the object does not exist. */
   delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options?: DeleteOptions): Promise<boolean>
   /**
-   * Deletes what is selected, by one request; everything in the namespace where nothing selects. Namespaced kinds need a
-   * namespace: the server deletes in one at a time. Answers with the objects that are gone or have begun to go, which of the two it
-   * does not say: cached reads show them until the watch tells.
+   * Deletes all selected objects by one request; without selectors, all of the namespace. Namespaced kinds need a
+   * namespace, as the server deletes in one namespace at a time. Resolves with the objects that are deleted or being
+   * deleted; the server does not say which. Cached reads return them until the watch reports the deletion.
    */
   deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]>
   /**
-   * `scale`, `eviction`, `token`, `approval`, `binding` and others: always the server's, never the cache's. The server refuses
-   * an eviction that a disruption budget forbids with `TooManyRequests`.
+   * Returns the verbs of a subresource: `scale`, `eviction`, `token`, `approval`, `binding` and others. Reads go to the
+   * server. It refuses an eviction that a disruption budget forbids with `TooManyRequests`.
    */
   subresource<T extends KubeObject, N extends SubresourceName>(
     resource: Of<T>,
@@ -233,8 +246,9 @@ export interface Client extends Reader {
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>>
   /**
-   * A kind with the plural and the scope that the server serves it with, for kinds known only at run time. Costs one request for
-   * each version of a group, and one whenever the kind is not found. Throws `NotFound` when the server does not serve it.
+   * Resolves with a kind's resource (plural and scope) as the server serves it, for kinds known only at run time. Sends
+   * one request per version of a group, and one whenever the kind is not found. Throws `NotFound` if the server does
+   * not serve it.
    *
    * @example
    * ```ts
@@ -246,19 +260,18 @@ export interface Client extends Reader {
   kindOf<T extends KubeObject = KubeObject & { readonly [field: string]: unknown }, D = object>(
     kind: KindName | { readonly group: string; readonly version: string; readonly kind: string },
   ): Promise<Resource<T, D>>
-  /** The same client, reading from the server. */
+  /** This client with all reads from the server. */
   readonly live: Client
 }
 
-/** One write, as the live view of `kubeloop dev` tells it. */
+/** One write, as the live view of `kubeloop dev` shows it. */
 export interface WriteRecord {
   readonly verb: 'create' | 'update' | 'apply' | 'patch' | 'status' | 'delete'
-  /** The kind; with the subresource where one was written other than the status, as in `Deployment/scale`. */
+  /** The kind, with a subresource other than the status, as in `Deployment/scale`. */
   readonly kind: string
-  /** The object; `*` in the name's place for all that were selected. */
+  /** `namespace/name`; the name is `*` for a deletion of all selected objects. */
   readonly key: string
-  /** Where, as `app.cluster` named it; absent for the operator's own cluster. */
+  /** The cluster's name as given to `app.cluster`; absent for the operator's own cluster. */
   readonly cluster?: string
-  /** Whether the server made the object, changed it, or found nothing to change. */
   readonly result: 'created' | 'changed' | 'unchanged' | 'deleted'
 }

@@ -1,25 +1,25 @@
-/** From an answer to an object, or to the error that says what the server refused. */
+/** Decodes responses into objects and errors. */
 import { ApiError, type Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { markPartial } from '../core/partial.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import type { HttpResponse } from '../core/transport.ts'
 
-/** What a list answers with. Items of built-in kinds have no apiVersion and kind. */
+/** The body of a list response. Items of built-in kinds have no apiVersion and kind. */
 export interface ListBody {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string }
   readonly items: KubeObject[]
 }
 
-/** Called with the length of a body, in characters, before it is parsed; a promise delays the parsing. */
+/** Called with the length of a response in characters before it is parsed, and awaited. */
 export type BeforeParse = (characters: number) => Promise<void> | undefined
 
 export type Parse = (text: string) => unknown
 
-/** Leaves of an object what its Resource says is read of it, however much the server sent; changes it in place. */
+/** Reduces an object to its metadata, in place, if its Resource reads only that. Returns the object. */
 export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
   if (resource.only !== 'metadata') return object
-  // A server that was asked for metadata sends no more: an object of which nothing is deleted stays small in V8.
+  // Usually the server has sent only metadata. Deleting nothing keeps the object small in V8.
   for (const field of Object.keys(object)) {
     if (!IDENTITY.has(field)) delete (object as unknown as Record<string, unknown>)[field]
   }
@@ -29,9 +29,11 @@ export function readAs(resource: AnyResource, object: KubeObject): KubeObject {
 const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
 
 /**
- * Returns the JSON of a successful answer. `action` begins the message of the error: `apply Deployment "default/a"`. Answers with one
- * object, which may be written back, are parsed by `parseExact`. `beforeParse` is called with the number of characters, and
- * awaited: a large answer holds the event loop while it is parsed.
+ * Resolves with the JSON of a successful response. `action` is used in errors: `apply Deployment "default/a"`. Use
+ * `parseExact` for a single object, which may be written back. `beforeParse` lets the caller delay the parsing of a
+ * large response, which blocks the event loop.
+ *
+ * @throws ApiError for a status of 400 or more, SyntaxError if the body is not JSON.
  */
 export async function readJson(
   response: HttpResponse,
@@ -45,20 +47,22 @@ export async function readJson(
   try {
     return parse(text)
   } catch {
-    // No cause: the parser quotes what it could not read, and that may be half a Secret.
+    // No cause: the parser's message quotes the text, which may be part of a Secret.
     throw new SyntaxError(
       `Cannot ${action}: the server answered ${response.status} with ${describeBody(text)} instead of JSON`,
     )
   }
 }
 
-/** The error a failed answer stands for. Proxies and load balancers answer without a Status; their code must do. */
+/**
+ * Resolves with the error of a failed response. Proxies and load balancers send no Status, so the HTTP status is used.
+ */
 export async function readError(response: HttpResponse, action: string): Promise<ApiError> {
   const status = parseStatus(await response.body.text(), response.status)
   return errorOf(status, action, { code: response.status, retryAfterMs: retryAfterOf(response, status) })
 }
 
-/** The error a Status stands for, as the body of an answer or within a watch. */
+/** Returns the error for a Status from a response body or a watch event. */
 export function errorOf(
   answer: Status,
   action: string,
@@ -67,7 +71,7 @@ export function errorOf(
   const status = withoutObjects(answer, /\bSecret "|\bsecrets\b/.test(action))
   const code = known.code ?? status.code ?? 500
   const message = status.message || status.reason || `the server answered ${code}`
-  // The server's own words for it, "the server could not find the requested resource", have misled many.
+  // The server's message, "the server could not find the requested resource", is misleading.
   const hint = code === 404 && !status.details?.name
     ? '; it does not serve this kind or subresource (is the CRD installed?)'
     : ''
@@ -77,7 +81,7 @@ export function errorOf(
   })
 }
 
-/** What RBAC does not permit, as a rule of a role. Other refusals with 403, such as a quota's, name none. */
+/** Returns the missing RBAC rule as text, or nothing for another 403 such as an exceeded quota. */
 function missingRule(message: string): string {
   if (message.includes(`you can't set finalizers on`)) {
     return `; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`
@@ -86,20 +90,20 @@ function missingRule(message: string): string {
   return verb ? `; its role lacks { apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"] }` : ''
 }
 
-/** The same message, whose rule has all verbs that are needed: the server names the first that it refuses. */
+/** Replaces the verbs of the rule in a message. The server names only the first verb that it refuses. */
 export function withVerbs(message: string, ...verbs: readonly string[]): string {
   return message.replace(/verbs: \[[^\]]*\]/, `verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`)
 }
 
-/** The same message with all verbs that are needed; where it names no rule, with `otherwise` behind it. */
+/** Replaces the verbs of the rule in a message, or appends `otherwise` if the message has no rule. */
 export function withRule(message: string, verbs: readonly string[], otherwise: string): string {
   const complete = withVerbs(message, ...verbs)
   return complete === message ? `${message}${otherwise}` : complete
 }
 
 /**
- * A Status that can be logged. A patch that strict validation refuses is answered with the whole object, escaped, as the
- * "invalid value": nobody reads it, and it may hold what nobody shall. Of a Secret no value is repeated.
+ * Returns a Status that is safe to log. Strict validation of a patch reports the whole object as the "invalid value",
+ * which is long and may hold secrets. For a Secret, every value is removed.
  */
 function withoutObjects(status: Status, isSecret: boolean): Status {
   const clean = (text: string | undefined): string | undefined =>
@@ -118,14 +122,14 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
 }
 
 /**
- * Whether a 404 means that this object does not exist, rather than that its kind is not served:
- * only the former names the object.
+ * Returns whether a 404 means that the object does not exist, rather than that its kind is not served: only the former
+ * names the object.
  */
 export function isMissingObject(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404 && Boolean(error.status.details?.name)
 }
 
-/** Whether a 404 means that the server does not serve this kind at all. */
+/** Returns whether a 404 means that the server does not serve the kind. */
 export function isMissingKind(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404 && !error.status.details?.name
 }
@@ -135,21 +139,36 @@ function parseStatus(text: string, code: number): Status {
     const body: unknown = JSON.parse(text)
     if (typeof body === 'object' && body !== null && (body as Status).kind === 'Status') return body as Status
   } catch {
-    // Not JSON: whatever stands between us and the server said this, and the message below quotes it.
+    // Not JSON, so it comes from a proxy; the message below quotes it.
   }
   return { kind: 'Status', code, message: `the server answered ${code} with ${describeBody(text)}` }
 }
 
-/** What a proxy says is quoted, what looks like half an object is not. */
+/** Quotes the text of a proxy, but nothing that may be part of an object. */
 function describeBody(text: string): string {
   const line = text.trim().split('\n', 1)[0] ?? ''
-  if (/^[[{]/.test(line)) return `${text.length} characters of something like JSON`
+  if (/^[[{]/.test(line)) return `${text.length} characters that look like JSON`
   return line === '' ? 'an empty body' : `"${line.length > 120 ? `${line.slice(0, 120)}…` : line}"`
 }
 
-function retryAfterOf(response: HttpResponse, status: Status): number | undefined {
-  const header = Number(response.headers['retry-after'])
-  return Number.isFinite(header) && header >= 0 ? header * 1000 : secondsToMs(status.details?.retryAfterSeconds)
+/** The header wins over the Status. A date is relative to the response's own Date header, so no clock is needed. */
+function retryAfterOf({ headers }: HttpResponse, status: Status): number | undefined {
+  return retryAfterMs(headers['retry-after'], Date.parse(headers['date'] ?? '')) ??
+    secondsToMs(status.details?.retryAfterSeconds)
+}
+
+/**
+ * Returns a Retry-After header in milliseconds from `nowMs`, or `undefined` if it is neither whole seconds nor an HTTP
+ * date, or if it is a date and `nowMs` is NaN.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined
+  if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000
+  // An HTTP date begins with a weekday; Date.parse alone would accept "-1".
+  const ms = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) - nowMs : NaN
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }
 
 function secondsToMs(seconds: number | undefined): number | undefined {

@@ -1,4 +1,4 @@
-/** Changes of objects by a function on a draft. */
+/** Changes an object by a function on a draft: {@link Client.edit} and {@link Client.createOrUpdate}. */
 import { untilAborted } from '../async/abort.ts'
 import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
@@ -7,18 +7,18 @@ import { isExact } from '../core/exact_json.ts'
 import type { Draft, KubeObject, Ref } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
 import { checkWritable, type Resource } from '../core/resource.ts'
-import { describe } from './api.ts'
 import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
+import { describe } from './requests.ts'
 import { owned, targetOf } from './target.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
 type Of<T extends KubeObject> = Resource<T, any>
 
-/** Enough for ordinary contention; a write that loses five times against others is better retried by its reconcile. */
-const EDIT_TRIES = 5
+/** Enough for ordinary contention; after that, the reconcile's own retry is better. */
+const MAX_TRIES = 5
 
-/** {@link Client.edit} by a client's other verbs. */
+/** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
   client: Pick<Client, 'get' | 'update' | 'live'>,
   resource: Of<T>,
@@ -26,7 +26,7 @@ export async function edit<T extends KubeObject>(
   change: (draft: Draft<NoInfer<T>>) => void,
   options: WriteOptions,
 ): Promise<T | undefined> {
-  let current = await wholeObject(client, resource, ref, options)
+  let current = await completeObject(client, resource, ref, options)
   for (let attempt = 1; current; attempt++) {
     const changed = copyMarks(current, cloneJson(current)) as Draft<T>
     changeNow(change, changed, () => `edit ${describe(targetOf(resource, current!, 'edit'))}`)
@@ -36,15 +36,15 @@ export async function edit<T extends KubeObject>(
       return await client.update(resource, wanted, options)
     } catch (error) {
       if (isMissingObject(error)) return undefined
-      if (!isReason(error, 'Conflict') || attempt >= EDIT_TRIES) throw error
-      // The cache may not have caught up with what we conflicted with; the server has.
+      if (!isReason(error, 'Conflict') || attempt >= MAX_TRIES) throw error
+      // The cache may not have the conflicting write yet; the server does.
       current = await untilAborted(client.live.get(resource, ref), options.signal)
     }
   }
   return undefined
 }
 
-/** {@link Client.createOrUpdate} by a client's other verbs. */
+/** Implements {@link Client.createOrUpdate} by the client's other verbs. */
 export async function createOrUpdate<T extends KubeObject, D>(
   client: Pick<Client, 'get' | 'create' | 'update' | 'live'>,
   resource: Resource<T, D>,
@@ -54,7 +54,7 @@ export async function createOrUpdate<T extends KubeObject, D>(
 ): Promise<Ensured<T>> {
   const action = 'create or update'
   const target = targetOf(resource, ref, action)
-  const current = await wholeObject(client, resource, ref, options)
+  const current = await completeObject(client, resource, ref, options)
   const { name, namespace } = target
   const changed = current
     ? copyMarks(current, cloneJson(current as object))
@@ -62,7 +62,9 @@ export async function createOrUpdate<T extends KubeObject, D>(
   changeNow(change, changed as unknown as Editable<D>, () => `${action} ${describe(target)}`)
   const { metadata } = changed as Partial<KubeObject>
   if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {
-    throw new TypeError(`Cannot ${action} ${describe(target)}: the change gave it another name or namespace`)
+    throw new TypeError(
+      `Cannot ${action} ${describe(target)}: the change function must not set another name or namespace`,
+    )
   }
   if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
   const wanted = owned(resource, changed, options.owner) as T
@@ -72,10 +74,10 @@ export async function createOrUpdate<T extends KubeObject, D>(
 }
 
 /**
- * What a change begins from: what the client reads, or the server's object where that has less of it (`strip`) or numbers that
- * may have been rounded.
+ * Reads the object to change. Reads the server if the cached one is stripped, or has numbers that may have been
+ * rounded.
  */
-async function wholeObject<T extends KubeObject>(
+async function completeObject<T extends KubeObject>(
   client: Pick<Client, 'get' | 'live'>,
   resource: Of<T>,
   ref: Ref<NoInfer<T>>,
@@ -87,17 +89,17 @@ async function wholeObject<T extends KubeObject>(
   return await untilAborted(client.live.get(resource, ref), signal)
 }
 
-/** Lets a draft be changed at once. What an async function would do after it has waited comes too late for anybody. */
+/** Calls `change`, and throws a TypeError if it is async: its later changes would be lost. */
 function changeNow<D>(change: (draft: D) => void, changed: D, action: () => string): void {
-  const waiting: unknown = change(changed)
-  if (!(waiting instanceof Promise)) return
-  waiting.catch(() => {}) // nobody can hear of it any more
+  const result: unknown = change(changed)
+  if (!(result instanceof Promise)) return
+  result.catch(() => {}) // the TypeError below is reported instead
   throw new TypeError(
-    `Cannot ${action()}: the change is an async function, and what it does after it has waited would be lost`,
+    `Cannot ${action()}: the change function is async, and its changes after an await would be lost`,
   )
 }
 
-/** An object without what the server keeps about its writing; a dry run changes that no more than a write without effect. */
+/** Returns the object without the server's bookkeeping, which a dry run does not update. */
 function content(object: KubeObject): object {
   return {
     ...object,

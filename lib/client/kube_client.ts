@@ -1,7 +1,7 @@
-/** The Client: the API's verbs, with what a reconciler wants around them — owners, no-op writes left out, retries on conflict. */
+/** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { asJson, jsonEqual } from '../core/equal.ts'
 import { stringifyExact } from '../core/exact_json.ts'
-import { ApiError } from '../core/errors.ts'
+import { ApiError, isReason } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { type Draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
@@ -29,7 +29,6 @@ import type {
   ListPage,
   OwnedBy,
   PageOptions,
-  Patch,
   PatchOptions,
   Placed,
   Reader,
@@ -43,14 +42,11 @@ import type {
 import { isMissingObject } from './codec.ts'
 import { createOrUpdate, edit } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
-import { LiveReader } from './live_reader.ts'
-import { pages } from './pages.ts'
-import { patchBody } from './patches.ts'
-import { type NamedTarget, owned, targetOf, targetOfNew, uidIn, whole } from './target.ts'
-import { type Target, wireObject, type WriteQuery } from './requests.ts'
-import { statusError, statusPatch } from './status_patch.ts'
+import { LiveReader, pages } from './live_reader.ts'
+import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew, uidIn } from './target.ts'
+import { type Patch, patchBody, statusPatch, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
-import { watchChanges } from './watch_changes.ts'
+import { watchChanges } from './watch_events.ts'
 
 /** @internal A kind that is read as T. */
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
@@ -59,17 +55,17 @@ type Of<T extends KubeObject> = Resource<T, any>
 /** Options of {@link KubeClient}. */
 export interface KubeClientOptions {
   readonly api: Api
-  /** Where reads come from, given the reads that go to the server: those end with the client. Default: the server. */
+  /** Returns the reader; `live` reads from the server, and is aborted with the client. Default: `live`. */
   readonly reader?: ((live: Reader) => Reader) | undefined
-  /** Who owns the fields that this client writes. */
+  /** The field manager that owns the written fields. */
   readonly fieldManager: string
-  /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
+  /** How the server treats unknown fields. Default: the server's own, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
-  /** Hears of every write. */
+  /** Called after every successful write except dry runs. */
   readonly onWrite?: ((write: WriteRecord) => void) | undefined
-  /** What earlier applies answered; shared by the clients of one operator. */
+  /** The results of earlier applies, shared by the clients of one operator. */
   readonly applied?: ApplyCache
-  /** Which kinds the server serves; shared likewise. */
+  /** The kinds that the server serves, shared likewise. */
   readonly kinds?: RestMapper
 }
 
@@ -91,35 +87,22 @@ export class KubeClient implements Client {
     this.#kinds = options.kinds ?? new RestMapper(options.api)
   }
 
-  /** The same client for one run: its calls end with the run's signal, and its writes are told to `onWrite`. */
+  /** Returns a copy for one run: the run's signal aborts its calls, and `onWrite` is called after its writes. */
   bound(run: { readonly signal: AbortSignal }, onWrite?: (write: WriteRecord) => void): KubeClient {
-    const api = this.#api.bound(run)
-    return new KubeClient({
-      ...this.#options,
-      applied: this.#applied,
-      kinds: this.#kinds,
-      api,
-      onWrite: onWrite ?? this.#options.onWrite,
-    })
+    return this.#copy({ api: this.#api.bound(run), onWrite: onWrite ?? this.#options.onWrite })
   }
 
-  /** The same client for what works in the name of a lease: no write begins once the fence has fallen. */
+  /** Returns a copy for the holder of a lease: no write begins once the fence has fallen. */
   fenced(fence: Fence): KubeClient {
-    return new KubeClient({
-      ...this.#options,
-      applied: this.#applied,
-      kinds: this.#kinds,
-      api: this.#api.fenced(fence),
-    })
+    return this.#copy({ api: this.#api.fenced(fence) })
   }
 
   get live(): Client {
-    return (this.#live ??= new KubeClient({
-      ...this.#options,
-      applied: this.#applied,
-      kinds: this.#kinds,
-      reader: undefined,
-    }))
+    return (this.#live ??= this.#copy({ reader: undefined }))
+  }
+
+  #copy(changes: Partial<KubeClientOptions>): KubeClient {
+    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, ...changes })
   }
 
   get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
@@ -138,11 +121,7 @@ export class KubeClient implements Client {
     resource: Of<T>,
     options: PageOptions = {},
   ): AsyncGenerator<ListPage<T>, void, undefined> {
-    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<
-      ListPage<T>,
-      void,
-      undefined
-    >
+    yield* pages<T>(this.#api, { resource, namespace: options.namespace }, options)
   }
 
   async *watch<T extends KubeObject>(
@@ -150,11 +129,7 @@ export class KubeClient implements Client {
     options: WatchOptions = {},
   ): AsyncGenerator<WatchChange<T>, void, undefined> {
     const { namespace, signal, ...rest } = options
-    yield* watchChanges(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<
-      WatchChange<T>,
-      void,
-      undefined
-    >
+    yield* watchChanges<T>(this.#api, { resource, namespace }, rest, signal)
   }
 
   async create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -164,7 +139,7 @@ export class KubeClient implements Client {
   ): Promise<T> {
     const wanted = owned(resource, object as object, options.owner)
     const written = await this.#api.create(targetOfNew(resource, wanted), wanted, this.#query(options), options.signal)
-    return this.#tell('create', resource, written, 'created', options) as T
+    return this.#report('create', resource, written, 'created', options) as T
   }
 
   async update<T extends KubeObject, D>(
@@ -172,14 +147,14 @@ export class KubeClient implements Client {
     object: NoInfer<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const wanted = whole(resource, owned(resource, object, options.owner), 'update')
+    const wanted = requireComplete(resource, owned(resource, object, options.owner), 'update')
     const written = await this.#api.update(
       targetOf(resource, wanted, 'update'),
       wanted,
       this.#query(options),
       options.signal,
     )
-    return this.#tell('update', resource, written, changeSince(object, written), options) as T
+    return this.#report('update', resource, written, changeSince(object, written), options) as T
   }
 
   async apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -187,16 +162,19 @@ export class KubeClient implements Client {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options: WriteOptions & OwnedBy<O> & { force?: boolean } = {},
   ): Promise<T> {
-    const wanted = wireObject(resource, whole(resource, owned(resource, object as object, options.owner), 'apply'))
+    const wanted = wireObject(
+      resource,
+      requireComplete(resource, owned(resource, object as object, options.owner), 'apply'),
+    )
     const target = targetOf(resource, wanted, 'apply')
     const query = this.#query(options)
     const current = await this.#current(resource, target)
-    // Of a kind that is not cached nothing is remembered: there is nothing to compare it with.
+    // Without a cached object there is nothing to compare a remembered result with.
     const memory = options.dryRun || !this.#isCached(resource)
       ? undefined
       : this.#applied.of(resource, target, query.fieldManager)
     if (current && memory?.stands(wanted, current)) {
-      return this.#tell('apply', resource, { object: current, created: false }, 'unchanged', options) as T
+      return this.#report('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
     const written = await this.#api.patch(
       target,
@@ -206,7 +184,7 @@ export class KubeClient implements Client {
       options.signal,
     )
     memory?.remember(wanted, written.object)
-    return this.#tell(
+    return this.#report(
       'apply',
       resource,
       written,
@@ -242,7 +220,7 @@ export class KubeClient implements Client {
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
     const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)
-    return this.#tell(
+    return this.#report(
       options.subresource === 'status' ? 'status' : 'patch',
       resource,
       written,
@@ -262,9 +240,9 @@ export class KubeClient implements Client {
     const uid = uidIn(ref)
     const wanted = asJson(status)
     const current = (await this.#current(resource, target)) as (KubeObject & { readonly status?: unknown }) | undefined
-    // An empty status and none say the same.
+    // An empty status equals none.
     if (current && (!uid || current.metadata.uid === uid) && jsonEqual(current.status ?? {}, wanted)) {
-      return this.#tell('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
+      return this.#report('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
     }
     const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${this.#api.describe(target)}`, ref)
     const sent = this.#api.patch(
@@ -277,7 +255,7 @@ export class KubeClient implements Client {
     const written = await sent.catch((error: unknown) => {
       throw statusError(error, target, uid, this.#api)
     })
-    return this.#tell('status', resource, written, changeSince(current ?? ref, written), options) as T
+    return this.#report('status', resource, written, changeSince(current ?? ref, written), options) as T
   }
 
   async delete<T extends KubeObject>(
@@ -293,24 +271,23 @@ export class KubeClient implements Client {
       if (isMissingObject(error)) return false
       throw error
     }
-    this.#note({ verb: 'delete', kind: resource.kind, key: formatKey(target), result: 'deleted' }, options)
+    this.#notify({ verb: 'delete', kind: resource.kind, key: formatKey(target), result: 'deleted' }, options)
     return true
   }
 
   async deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]> {
     const { namespace } = options
     if (resource.scope === 'Namespaced' && !namespace) {
-      throw new TypeError(
-        `Cannot delete all ${groupResourceOf(resource)}: it needs a namespace; the server deletes in one at a time`,
-      )
+      const what = `Cannot delete all ${groupResourceOf(resource)}`
+      throw new TypeError(`${what}: it needs a namespace; the server deletes in one namespace at a time`)
     }
-    const left = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
-    if (!options.dryRun) { for (const object of left) this.#applied.forget(resource, formatKey(keyOf(object))) }
-    this.#note(
+    const remaining = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
+    if (!options.dryRun) { for (const object of remaining) this.#applied.forget(resource, formatKey(keyOf(object))) }
+    this.#notify(
       { verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' },
       options,
     )
-    return left as T[]
+    return remaining as T[]
   }
 
   subresource<T extends KubeObject, N extends SubresourceName>(
@@ -318,14 +295,14 @@ export class KubeClient implements Client {
     ref: Ref<NoInfer<T>>,
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
-    // A part of an object is always read as a whole: what is read may be written back.
+    // Never read as metadata only: the result may be written back.
     const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
-    const told = (
+    const report = (
       verb: WriteRecord['verb'],
       { object, created }: Written,
       options: SendOptions,
     ): SubresourceAnswer<N, T> => {
-      this.#note({
+      this.#notify({
         verb,
         kind: `${resource.kind}/${name}`,
         key: formatKey(target),
@@ -337,13 +314,13 @@ export class KubeClient implements Client {
     return {
       get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N, T>,
       create: async (part, options = {}) =>
-        told('create', await api.create(target, body(part), this.#query(options), options.signal), options),
+        report('create', await api.create(target, body(part), this.#query(options), options.signal), options),
       update: async (part, options = {}) =>
-        told('update', await api.update(target, body(part), this.#query(options), options.signal), options),
+        report('update', await api.update(target, body(part), this.#query(options), options.signal), options),
       patch: async (patch, options = {}) =>
-        told('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
+        report('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
       apply: async (part, options = {}) =>
-        told(
+        report(
           'apply',
           await api.patch(
             target,
@@ -387,29 +364,30 @@ export class KubeClient implements Client {
     return 'watches' in reader ? (reader as CachingReader).watches(resource) : !(reader instanceof LiveReader)
   }
 
-  /** What the cache has of an object before we write it. A request to save a request is not worth it. */
+  /**
+   * Returns the cached object before a write. If the kind is not cached, reading it would cost the request it may save.
+   */
   async #current(resource: AnyResource, target: NamedTarget): Promise<KubeObject | undefined> {
     const isCached = this.#isCached(resource)
     const object = isCached
       ? await this.#reader.get<KubeObject>(resource, { namespace: target.namespace ?? '', name: target.name })
       : undefined
-    // What a strip function took out may be what differs.
+    // A stripped field may be the one that differs.
     return object && isPartial(object) ? undefined : object
   }
 
-  #tell(
+  #report(
     verb: WriteRecord['verb'],
     resource: AnyResource,
     { object }: Written,
     result: WriteRecord['result'],
     options: SendOptions,
   ): KubeObject {
-    this.#note({ verb, kind: resource.kind, key: formatKey(keyOf(object)), result }, options)
+    this.#notify({ verb, kind: resource.kind, key: formatKey(keyOf(object)), result }, options)
     return object
   }
 
-  /** A dry run is no write. */
-  #note(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
+  #notify(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
     if (!dryRun) this.#options.onWrite?.(write)
   }
 }
@@ -419,8 +397,28 @@ function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['de
   return { propagation, labels, fields, uid, resourceVersion, gracePeriodSeconds, dryRun }
 }
 
-/** A server leaves the version as it is when a write changes nothing. */
+/** Compares versions: the server keeps the version if a write changes nothing. */
 function changeSince(before: object, written: Written): 'changed' | 'unchanged' {
   const version = (before as Partial<KubeObject>).metadata?.resourceVersion
   return version !== undefined && version === written.object.metadata.resourceVersion ? 'unchanged' : 'changed'
+}
+
+/**
+ * Returns the error for a failed status patch: a Conflict if the uid did not match, as for a delete with the wrong uid.
+ */
+function statusError(
+  error: unknown,
+  target: NamedTarget,
+  uid: string | undefined,
+  api: Pick<Api, 'describe'>,
+): unknown {
+  // A failed test of a JSON Patch is Invalid without details; an Invalid status names the object and the field.
+  if (!uid || !isReason(error, 'Invalid') || error.status.details?.name || error.causes.length > 0) return error
+  const message = `the object with uid "${uid}" was deleted, and another one has its name now`
+  const details = { name: target.name, kind: target.resource.kind }
+  const status = { kind: 'Status', status: 'Failure', reason: 'Conflict', code: 409, message, details }
+  return new ApiError(`Cannot set the status of ${api.describe(target)}: ${message}`, status, {
+    code: 409,
+    cause: error,
+  })
 }

@@ -1,10 +1,10 @@
-/** Requests as values: from a verb and its arguments to a path, headers and a body. Nothing is sent here. */
+/** Builds requests (path, headers, body) from a verb and its arguments, without sending them. */
 import type { HttpRequest } from '../core/transport.ts'
-import { type AnyResource, apiVersionOf, checkWritable } from '../core/resource.ts'
+import { type AnyResource, apiVersionOf, checkWritable, groupResourceOf } from '../core/resource.ts'
 import { stringifyExact } from '../core/exact_json.ts'
 import { formatLabels } from '../core/selectors.ts'
 
-/** Where objects of a kind are, or one of them, or a subresource of one. */
+/** Addresses all objects of a kind, one object, or a subresource of one. */
 export interface Target {
   readonly resource: AnyResource
   readonly namespace?: string | undefined
@@ -12,18 +12,33 @@ export interface Target {
   readonly subresource?: string | undefined
 }
 
-/** What narrows a list or a watch. */
+/** The selectors of a list or a watch. */
 export interface SelectOptions {
   readonly labels?: string | Readonly<Record<string, string>> | undefined
   readonly fields?: string | undefined
 }
 
+/**
+ * Returns `Foo "default/a"`, `the scale of Foo "default/a"`, or `foos.example.dev in namespace "default"` for all
+ * objects.
+ */
+export function describe(target: Target): string {
+  const { resource, namespace, name, subresource } = target
+  if (subresource && subresource !== 'status') {
+    return `the ${subresource} of ${describe({ ...target, subresource: undefined })}`
+  }
+  if (name === undefined) return `${groupResourceOf(resource)}${namespace ? ` in namespace "${namespace}"` : ''}`
+  return `${resource.kind} "${namespace ? `${namespace}/` : ''}${name}"`
+}
+
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 /**
- * The path of a target. Names are escaped, so that `system:node` and `MyTeam:Admin` survive. Throws a TypeError for what can
- * be no name, because a path with `..` or nothing in a name's place means another object, or all of them. As the scope of a
- * kind decides, a namespace beside a cluster-scoped one is left out.
+ * Returns the path of a target. Names are escaped, so `system:node` and `MyTeam:Admin` work. The namespace of a
+ * cluster-scoped kind is ignored.
+ *
+ * @throws TypeError if a name is invalid: a path with `..` or an empty name would address another object, or all
+ * objects.
  */
 export function pathOf({ resource, namespace, name, subresource }: Target): string {
   const version = segment(resource, 'version', resource.version)
@@ -39,7 +54,7 @@ export function pathOf({ resource, namespace, name, subresource }: Target): stri
   return `${root}${within}/${segment(resource, 'plural', resource.plural)}${object}${part}`
 }
 
-/** The rule of apimachinery's IsValidPathSegmentName; the server decodes a path before it divides it. */
+/** Checks a name as apimachinery's IsValidPathSegmentName does; the server decodes a path before it splits it. */
 function segment(resource: AnyResource, what: string, value: string): string {
   if (value !== '' && value !== '.' && value !== '..' && !/[/%]/.test(value)) return encodeURIComponent(value)
   throw new TypeError(
@@ -63,13 +78,13 @@ export function listRequest(
   }
 }
 
-/** Where a watch begins and when it ends. */
+/** Options of a watch: its start, its end and its selectors. */
 export interface WatchQuery extends SelectOptions {
-  /** Whose successors come. Empty: what there is now comes first. */
+  /** The version to start after. Empty: the existing objects come first. */
   readonly resourceVersion: string
-  /** Default: the server's, half an hour or more. */
+  /** Default: the server's, 30 to 60 minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** Everything that there is comes first, then a bookmark that says so, then the changes. */
+  /** Requests all existing objects first, then a bookmark that marks their end, then the changes. */
   readonly initial?: boolean | undefined
 }
 
@@ -85,7 +100,7 @@ export function watchRequest(target: Target, options: WatchQuery): HttpRequest {
   return { method: 'GET', path: withQuery(pathOf(target), query), headers: accepting(target, 'PartialObjectMetadata') }
 }
 
-/** What every write may ask for. */
+/** The query parameters of every write. */
 export interface WriteQuery {
   readonly dryRun?: boolean | undefined
   readonly fieldManager?: string | undefined
@@ -97,7 +112,9 @@ export function createRequest(target: Target, object: object, query: WriteQuery)
   return { method: 'POST', path, headers: sending('application/json'), body: JSON.stringify(object) }
 }
 
-/** `action` begins the message of the TypeError that is thrown for numbers which may have been rounded: `update Foo "ns/a"`. */
+/**
+ * @throws TypeError if a number may have been rounded; the message begins with `action`, such as `update Foo "ns/a"`.
+ */
 export function updateRequest(
   target: Target,
   object: object,
@@ -111,7 +128,7 @@ export function updateRequest(
 /** The kinds of patches that a server takes. */
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
-/** YAML is the media type of server-side apply; JSON is YAML. */
+/** Server-side apply requires the YAML media type; JSON is valid YAML. */
 const PATCH_MEDIA_TYPE: Readonly<Record<PatchType, string>> = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',
@@ -119,7 +136,7 @@ const PATCH_MEDIA_TYPE: Readonly<Record<PatchType, string>> = {
   apply: 'application/apply-patch+yaml',
 }
 
-/** `patch`: as a value, or as JSON. */
+/** `patch` is a value, or JSON text. */
 export function patchRequest(
   target: Target,
   type: PatchType,
@@ -131,7 +148,37 @@ export function patchRequest(
   return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body }
 }
 
-/** What a deletion says besides its target. */
+/** A change in one of the API's patch formats. */
+export type Patch = { readonly merge: object } | { readonly json: readonly object[] } | { readonly strategic: object }
+
+/**
+ * Returns the type and body of a patch. A `resourceVersion` becomes part of the patched object, so that the server
+ * answers a mismatch with Conflict, as for an update. (A `test` operation would fail with Invalid.)
+ */
+export function patchBody(patch: Patch, resourceVersion?: string): readonly [PatchType, unknown] {
+  if ('json' in patch) {
+    const atVersion = { op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }
+    return ['json', resourceVersion === undefined ? patch.json : [...patch.json, atVersion]]
+  }
+  const [type, body] = 'merge' in patch ? (['merge', patch.merge] as const) : (['strategic', patch.strategic] as const)
+  if (resourceVersion === undefined) return [type, body]
+  const { metadata } = body as { readonly metadata?: object }
+  return [type, { ...body, metadata: { ...metadata, resourceVersion } }]
+}
+
+/**
+ * Returns the JSON Patch that replaces a status: "add" replaces the whole member. It has no version, so that a change
+ * of the spec does not make it fail. The uid protects a later object with the same name.
+ */
+export function statusPatch(status: unknown, uid: string | undefined): readonly object[] {
+  return [...(uid ? [{ op: 'test', path: '/metadata/uid', value: uid }] : []), {
+    op: 'add',
+    path: '/status',
+    value: status,
+  }]
+}
+
+/** The options of a deletion. */
 export interface DeleteQuery extends SelectOptions {
   propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
   uid?: string | undefined
@@ -158,8 +205,9 @@ export function deleteRequest(
 }
 
 /**
- * An object to send: apiVersion and kind come from the Resource, whatever the caller wrote. Throws a TypeError for a kind of which
- * only the metadata is read.
+ * Returns the object to send, with apiVersion and kind of the Resource.
+ *
+ * @throws TypeError if the Resource reads only metadata.
  */
 export function wireObject(resource: AnyResource, object: object): Record<string, unknown> {
   checkWritable(resource)
@@ -168,7 +216,7 @@ export function wireObject(resource: AnyResource, object: object): Record<string
 
 const ACCEPT = { accept: 'application/json' } as const
 
-/** A list is asked for as a list, a watch's events as objects: the real server takes no other. */
+/** `as` must be the list type for a list, and the object type for a watch: the real server accepts nothing else. */
 function accepting({ resource }: Target, as: string): Record<string, string> {
   return resource.only === 'metadata'
     ? { accept: `application/json;as=${as};g=meta.k8s.io;v=v1,application/json` }
@@ -188,10 +236,12 @@ function writeQuery({ dryRun, fieldManager, fieldValidation }: WriteQuery): Quer
 }
 
 function withQuery(path: string, query: Query): string {
-  let whole = path
+  let result = path
   for (const key in query) {
     const value = query[key]
-    if (value !== undefined && value !== '') whole += `${whole === path ? '?' : '&'}${key}=${encodeURIComponent(value)}`
+    if (value !== undefined && value !== '') {
+      result += `${result === path ? '?' : '&'}${key}=${encodeURIComponent(value)}`
+    }
   }
-  return whole
+  return result
 }

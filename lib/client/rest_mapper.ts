@@ -1,10 +1,10 @@
-/** From a kind's name to where it is served: what a server has, asked for when it is needed and remembered. */
+/** Discovers which kinds a server serves, and maps kind names to resources. */
 import { isReason } from '../core/errors.ts'
+import { kindProblem } from '../core/names.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Api } from './api.ts'
-import { parseApiVersion, readKinds } from './discovery.ts'
 
-/** Which kind: `apiVersion` and `kind` as an object carries them. */
+/** Names a kind by `apiVersion` and `kind`, as an object does. */
 export interface KindName {
   /** `v1`, or `group/version`. */
   readonly apiVersion: string
@@ -12,32 +12,32 @@ export interface KindName {
 }
 
 /**
- * One request for each version of a group, at the first question about it, and another whenever the answer does not have the
- * kind: a CRD may have been installed since. Those who ask at the same time share it.
+ * Finds kinds by name. Sends one request per version of a group at its first use, and one whenever a kind is not found,
+ * as its CRD may be new. Concurrent calls share a request.
  */
 export class RestMapper {
   readonly #api: Api
   readonly #known = new Map<string, ReadonlyMap<string, AnyResource>>()
-  readonly #asking = new Map<string, Promise<ReadonlyMap<string, AnyResource>>>()
+  readonly #pending = new Map<string, Promise<ReadonlyMap<string, AnyResource>>>()
 
   constructor(api: Api) {
     this.#api = api
   }
 
-  /** The kind with its plural and scope, or `undefined` when the server does not serve it now, or never could by such a name. */
+  /** Resolves with the kind's resource, or `undefined` if the server does not serve it or the name is invalid. */
   async find({ apiVersion, kind }: KindName): Promise<AnyResource | undefined> {
     if (!parseApiVersion(apiVersion)) return undefined
     const known = this.#known.get(apiVersion)?.get(kind)
-    return known ?? (await this.#ask(apiVersion)).get(kind)
+    return known ?? (await this.#readOnce(apiVersion)).get(kind)
   }
 
-  #ask(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {
-    let asking = this.#asking.get(apiVersion)
-    if (!asking) {
-      asking = this.#read(apiVersion).finally(() => this.#asking.delete(apiVersion))
-      this.#asking.set(apiVersion, asking)
+  #readOnce(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {
+    let pending = this.#pending.get(apiVersion)
+    if (!pending) {
+      pending = this.#read(apiVersion).finally(() => this.#pending.delete(apiVersion))
+      this.#pending.set(apiVersion, pending)
     }
-    return asking
+    return pending
   }
 
   async #read(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {
@@ -47,9 +47,95 @@ export class RestMapper {
       return kinds
     } catch (error) {
       if (!isReason(error, 'NotFound')) throw error
-      // The last CRD of a group takes the group with it.
+      // The group disappears with its last CRD.
       this.#known.delete(apiVersion)
       return new Map()
     }
   }
 }
+
+interface GroupList {
+  readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[]
+}
+
+interface ResourceList {
+  readonly resources: readonly {
+    readonly name: string
+    readonly kind: string
+    readonly namespaced: boolean
+    readonly verbs?: readonly string[] | null
+  }[]
+}
+
+/** Resolves with the kinds of each group's preferred version that have all of these verbs. */
+export async function discoverKinds(api: Api, verbs: readonly string[], signal: AbortSignal): Promise<AnyResource[]> {
+  const { groups } =
+    (await api.raw({ method: 'GET', path: '/apis', headers: ACCEPT }, 'list the API groups', signal)) as GroupList
+  const versions = [
+    'v1',
+    ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion).filter(parseApiVersion),
+  ]
+  const lists = await Promise.all(versions.map((groupVersion) => kindsOf(api, groupVersion, signal)))
+  return lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb))).map(({ resource }) => resource)
+}
+
+async function kindsOf(api: Api, groupVersion: string, signal: AbortSignal): Promise<ServedKind[]> {
+  try {
+    return await readKinds(api, groupVersion, signal)
+  } catch (error) {
+    // Skip a group that was deleted meanwhile, or whose aggregated API is down.
+    if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable')) return []
+    throw error
+  }
+}
+
+/** A kind and the verbs that the server supports for it. */
+export interface ServedKind {
+  readonly resource: AnyResource
+  readonly verbs: readonly string[]
+}
+
+/**
+ * Splits `apps/v1` or `v1`. Returns `undefined` if it is invalid: it may come from an object, and becomes part of a
+ * path.
+ */
+function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } | undefined {
+  const slash = apiVersion.indexOf('/')
+  const names = { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
+  return slash === 0 || kindProblem(names) ? undefined : names
+}
+
+/**
+ * Resolves with the kinds of one version of a group, such as `v1` or `apps/v1`.
+ *
+ * @throws NotFound if the server does not serve that version, TypeError if it is not a valid apiVersion.
+ */
+export async function readKinds(api: Api, groupVersion: string, signal?: AbortSignal): Promise<ServedKind[]> {
+  const names = parseApiVersion(groupVersion)
+  if (!names) {
+    throw new TypeError(
+      `Cannot list the kinds of ${JSON.stringify(groupVersion)}: it is not an apiVersion such as "v1" or "apps/v1"`,
+    )
+  }
+  const { group, version } = names
+  const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
+  const list = (await api.raw(
+    { method: 'GET', path, headers: ACCEPT },
+    `list the kinds of ${groupVersion}`,
+    signal,
+  )) as ResourceList
+  return list.resources
+    .filter(({ name }) => !name.includes('/'))
+    .map(({ name, kind, namespaced, verbs }) => ({
+      resource: {
+        group,
+        version,
+        kind,
+        plural: name,
+        scope: namespaced ? ('Namespaced' as const) : ('Cluster' as const),
+      },
+      verbs: verbs ?? [],
+    }))
+}
+
+const ACCEPT = { accept: 'application/json' } as const

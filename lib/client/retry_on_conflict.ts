@@ -1,12 +1,12 @@
-/** Writes that are tried again when another was first. */
+/** Retries a write that fails with a Conflict. */
 import { type Clock, sleep, systemClock } from '../async/clock.ts'
 import { isReason } from '../core/errors.ts'
 
 /** Options of {@link retryOnConflict}. */
 export interface RetryOnConflictOptions {
-  /** Ends the wait between two tries, with its reason. Default: none. */
+  /** Aborts the wait between two tries, with its reason. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Default: the real one. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
   /** Default: Math.random. */
   readonly random?: (() => number) | undefined
@@ -17,10 +17,11 @@ const WAIT_MS = 10
 const JITTER = 0.1
 
 /**
- * Calls `write` until it does not reject with a Conflict: at most 5 times, 10 ms and up to a tenth more apart, as client-go's
- * `retry.RetryOnConflict` with its `DefaultRetry`. `write` has to read anew what it writes. `edit` does all that for one object.
+ * Calls `write` until it does not reject with a Conflict: at most 5 times, with waits of 10 to 11 ms, as client-go's
+ * `retry.RetryOnConflict` with its `DefaultRetry`. `write` must read the object again each time. For one object, `edit`
+ * does it all.
  *
- * @throws What `write` rejects with: at once what is no Conflict, and the last Conflict.
+ * @throws What `write` rejects with: another error at once, a Conflict after the last try.
  * @see https://pkg.go.dev/k8s.io/client-go/util/retry#RetryOnConflict
  */
 export async function retryOnConflict<T>(write: () => Promise<T>, options: RetryOnConflictOptions = {}): Promise<T> {

@@ -1,17 +1,17 @@
-/** Parts of objects that have verbs of their own: their names, what is sent to them, and what they answer with. */
+/** The names, bodies and responses of subresources. */
 import type { Status } from '../core/errors.ts'
 import { keyOf, type ObjectMeta, type StatusOf } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import type { NamedTarget } from './target.ts'
 
-/** How many replicas there shall be, and are, whatever the kind. */
+/** The desired and actual number of replicas of any scalable kind. */
 export interface Scale {
   readonly metadata: ObjectMeta
   readonly spec: { readonly replicas?: number }
   readonly status?: { readonly replicas: number; readonly selector?: string }
 }
 
-/** A token for a service account. It is in `status.token` of the answer, and nowhere else: neither in errors nor in the log. */
+/** A token for a service account. The token is only in `status.token` of the response, never in errors or logs. */
 export interface TokenRequest {
   readonly spec: TokenRequestSpec
   readonly status: { readonly token: string; readonly expirationTimestamp: string }
@@ -19,11 +19,11 @@ export interface TokenRequest {
 
 /** @internal */
 interface TokenRequestSpec {
-  /** Who shall accept the token. Default: the API server. */
+  /** The audiences that accept the token. Default: the API server. */
   readonly audiences?: readonly string[]
-  /** How long it is good for; the server may say otherwise. At least 600. Default: 3600. */
+  /** Its lifetime in seconds, at least 600; the server may change it. Default: 3600. */
   readonly expirationSeconds?: number
-  /** The token goes with this object. */
+  /** The token becomes invalid when this object is deleted. */
   readonly boundObjectRef?: {
     readonly kind: string
     readonly apiVersion: string
@@ -32,7 +32,7 @@ interface TokenRequestSpec {
   }
 }
 
-/** @internal What is known of these. All others take an object and answer with the object that they are a part of. */
+/** @internal The subresources with types of their own. All others take and return an object. */
 interface Known {
   scale: { body: { readonly spec: { readonly replicas: number } }; answer: Scale }
   eviction: { body: { readonly deleteOptions?: EvictionOptions }; answer: Status }
@@ -60,12 +60,12 @@ export type SubresourceAnswer<N extends SubresourceName, T = unknown> = N extend
   : N extends 'status' ? T
   : { readonly [field: string]: unknown }
 
-/** @internal Some of the fields, at any depth; lists are taken whole. */
+/** @internal Makes fields optional at any depth; lists stay complete. */
 type Part<T> = T extends readonly unknown[] ? T
   : T extends object ? { readonly [K in keyof T]?: Part<T[K]> | undefined }
   : T
 
-/** Bodies that are of another kind than the object. */
+/** Subresources whose body has another kind than the object. */
 const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; readonly kind: string }>> = {
   scale: { apiVersion: 'autoscaling/v1', kind: 'Scale' },
   eviction: { apiVersion: 'policy/v1', kind: 'Eviction' },
@@ -73,7 +73,7 @@ const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; reado
   binding: { apiVersion: 'v1', kind: 'Binding' },
 }
 
-/** A body as it is sent: whose it is, and what it is, is said by the target. */
+/** Returns the body to send, with apiVersion, kind, name and namespace of the target. */
 export function subresourceBody({ resource, subresource, ...key }: SubresourceTarget, body: object): object {
   const own = { apiVersion: apiVersionOf(resource), kind: resource.kind }
   const { apiVersion, kind } = Object.hasOwn(KIND_OF, subresource) ? KIND_OF[subresource as keyof Known] : own
@@ -81,6 +81,7 @@ export function subresourceBody({ resource, subresource, ...key }: SubresourceTa
   return { ...body, apiVersion, kind, metadata: { ...metadata, ...keyOf(key) } }
 }
 
+/** The target of one object's subresource. */
 export interface SubresourceTarget extends NamedTarget {
   readonly subresource: string
 }

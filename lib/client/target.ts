@@ -1,12 +1,11 @@
-/** Where the object of a call is, and whose it is: decided before a request could go to a wrong place. */
+/** Resolves a call's target and owner, before a request could go to the wrong place. */
 import type { KubeObject, ObjectKey, OwnerReference } from '../core/objects.ts'
 import { withController } from '../core/owners.ts'
 import { isPartial } from '../core/partial.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
-import { describe } from './api.ts'
-import type { Target } from './requests.ts'
+import { describe, type Target } from './requests.ts'
 
-/** What may be known of an object that is written. */
+/** The parts that an object to write may have. */
 interface PartialObject {
   readonly metadata?: {
     readonly name?: string | undefined
@@ -16,18 +15,19 @@ interface PartialObject {
   } | undefined
 }
 
+/** The target of one object. */
 export interface NamedTarget extends Target, ObjectKey {
   readonly name: string
 }
 
-/** The target of a call about one object. Throws a TypeError when its name, or the namespace that its kind needs, is missing. */
+/** Returns the target of a call on one object. Throws a TypeError if its name, or a required namespace, is missing. */
 export function targetOf(resource: AnyResource, ref: object, verb: string): NamedTarget {
   const { name, namespace } = keyIn(ref)
   if (!name) throw new TypeError(`Cannot ${verb} ${groupResourceOf(resource)}: the object has no name`)
   return { resource, name, namespace: namespaceIn(resource, namespace, `${verb} ${resource.kind} "${name}"`) }
 }
 
-/** The target of a create: the server may be the one to find a name. */
+/** Returns the target of a create. The server may generate the name. */
 export function targetOfNew(resource: AnyResource, object: object): Target {
   const { name, generateName, namespace } = (object as PartialObject).metadata ?? {}
   if (!name && !generateName) {
@@ -41,7 +41,7 @@ export function targetOfNew(resource: AnyResource, object: object): Target {
   }
 }
 
-/** An object with its owner: in the owner's namespace, and controlled by it. */
+/** Returns the object in its owner's namespace, controlled by that owner. */
 export function owned(resource: AnyResource, object: object, owner: KubeObject | undefined): object {
   if (!owner) return object
   const { metadata } = object as PartialObject
@@ -51,17 +51,21 @@ export function owned(resource: AnyResource, object: object, owner: KubeObject |
   return { ...object, metadata: { ...metadata, ...(namespace ? { namespace } : {}), ownerReferences } }
 }
 
-/** The object, which is written whole. Throws a TypeError for one that has less than the server's: the rest would be deleted. */
-export function whole(resource: AnyResource, object: object, verb: string): object {
+/**
+ * Returns an object that replaces the server's. Throws a TypeError if it is partial, as the missing fields would be
+ * deleted.
+ */
+export function requireComplete(resource: AnyResource, object: object, verb: string): object {
   if (!isPartial(object)) return object
   const { name, namespace } = keyIn(object)
-  const why = 'it was read without what the cache strips, or as metadata alone, and the rest would be deleted'
+  const why =
+    'it is incomplete (stripped by the cache, or read as metadata only), and its missing fields would be deleted'
   throw new TypeError(
     `Cannot ${verb} ${describe({ resource, namespace, name })}: ${why}; use edit or client.live.get, or send a patch`,
   )
 }
 
-/** The uid of an object that was handed over whole; a key has none. */
+/** Returns the uid of an object; a key has none. */
 export function uidIn(ref: object): string | undefined {
   return (ref as Partial<KubeObject>).metadata?.uid
 }

@@ -1,14 +1,14 @@
-/** Clients made of clients: each is a function from one to another, so that they nest. */
+/** Wraps clients: each function takes a client and returns another, so they can be combined. */
 import { formatKey, type KubeObject } from '../core/objects.ts'
 import type { AnyResource, Resource } from '../core/resource.ts'
 import type { Client, SendOptions, WriteOptions } from './client.ts'
 import { createOrUpdate, edit } from './edit.ts'
 
-/** The verbs that others are made of: `edit` and `createOrUpdate` are reads and writes through these. */
+/** The basic verbs. `edit` and `createOrUpdate` call these. */
 type Verb = Exclude<keyof Client, 'edit' | 'createOrUpdate' | 'live'>
 type Verbs = Pick<Client, Verb>
 
-/** A client of other verbs, and so is its `live`. */
+/** Returns a client with other verbs, also in its `live`. */
 function clientOf(inner: Client, verbsOf: (inner: Client) => Verbs): Client {
   let live: Client | undefined
   const self: Client = {
@@ -22,7 +22,7 @@ function clientOf(inner: Client, verbsOf: (inner: Client) => Verbs): Client {
   return self
 }
 
-/** The verbs of a client, as they are: bound, so that they can be spread. */
+/** Returns the verbs of a client as plain functions, so that they can be spread. */
 function verbs(client: Client): Verbs {
   return {
     get: (...call) => client.get(...call),
@@ -42,7 +42,7 @@ function verbs(client: Client): Verbs {
   }
 }
 
-/** A client that fills in its namespace: what is written need not have one. */
+/** A client for one namespace: written objects need no namespace. */
 export interface NamespacedClient extends Omit<Client, 'create' | 'apply' | 'live'> {
   create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
   apply<T extends KubeObject, D>(
@@ -54,60 +54,61 @@ export interface NamespacedClient extends Omit<Client, 'create' | 'apply' | 'liv
 }
 
 /**
- * A client for one namespace. It is filled in where a namespaced object, reference, list, watch or deletion has none; one that
- * names another is a TypeError, before anything is sent. Cluster-scoped kinds are not touched.
+ * Returns a client for one namespace. A namespaced object, reference, list, watch or deletion without a namespace gets
+ * it; one with another namespace throws a TypeError, before anything is sent. Cluster-scoped kinds are not affected.
  */
 export function namespaced(client: Client, namespace: string): NamespacedClient {
   const check = (resource: AnyResource, given: string | undefined, what: string): void => {
     if (!given || given === namespace) return
     throw new TypeError(`Cannot use ${resource.kind} ${what}: this client is for namespace "${namespace}" only`)
   }
-  const isWithin = (resource: AnyResource): boolean => resource.scope === 'Namespaced'
-  /** An object, or what names one. */
-  const at = <R extends object>(resource: AnyResource, ref: R): R => {
-    if (!isWithin(resource)) return ref
-    const whole = ref as {
+  const isNamespaced = (resource: AnyResource): boolean => resource.scope === 'Namespaced'
+  /** Fills in the namespace of an object or a reference. */
+  const withNamespace = <R extends object>(resource: AnyResource, ref: R): R => {
+    if (!isNamespaced(resource)) return ref
+    const object = ref as {
       readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly generateName?: string }
     }
-    const key: NonNullable<typeof whole.metadata> = whole.metadata ?? (ref as object)
+    const key: NonNullable<typeof object.metadata> = object.metadata ?? (ref as object)
     check(resource, key.namespace, `"${formatKey({ ...key, name: key.name ?? key.generateName ?? '' })}"`)
     if (key.namespace) return ref
     return 'metadata' in ref ? { ...ref, metadata: { ...key, namespace } } : { ...ref, namespace }
   }
-  const among = <O extends { namespace?: string }>(resource: AnyResource, options: O | undefined): O => {
-    if (!isWithin(resource)) return options ?? ({} as O)
+  const withinNamespace = <O extends { namespace?: string }>(resource: AnyResource, options: O | undefined): O => {
+    if (!isNamespaced(resource)) return options ?? ({} as O)
     check(resource, options?.namespace, `in namespace "${options?.namespace}"`)
     return { ...options, namespace } as O
   }
   return clientOf(client, (inner) => ({
-    get: async (resource, ref) => inner.get(resource, at(resource, ref)),
-    list: async (resource, options) => inner.list(resource, among(resource, options)),
+    get: async (resource, ref) => inner.get(resource, withNamespace(resource, ref)),
+    list: async (resource, options) => inner.list(resource, withinNamespace(resource, options)),
     lookup: async (index, key) => {
       const found = await inner.lookup(index, key)
-      return isWithin(index.resource) ? found.filter(({ metadata }) => metadata.namespace === namespace) : found
+      return isNamespaced(index.resource) ? found.filter(({ metadata }) => metadata.namespace === namespace) : found
     },
-    pages: (resource, options) => inner.pages(resource, among(resource, options)),
-    watch: (resource, options) => inner.watch(resource, among(resource, options)),
+    pages: (resource, options) => inner.pages(resource, withinNamespace(resource, options)),
+    watch: (resource, options) => inner.watch(resource, withinNamespace(resource, options)),
     create: async (resource, object, options) =>
-      inner.create(resource, at(resource, object as object) as typeof object, options),
-    update: async (resource, object, options) => inner.update(resource, at(resource, object), options),
+      inner.create(resource, withNamespace(resource, object as object) as typeof object, options),
+    update: async (resource, object, options) => inner.update(resource, withNamespace(resource, object), options),
     apply: async (resource, object, options) =>
-      inner.apply(resource, at(resource, object as object) as typeof object, options),
-    patch: async (resource, ref, patch, options) => inner.patch(resource, at(resource, ref), patch, options),
-    setStatus: async (resource, ref, status, options) => inner.setStatus(resource, at(resource, ref), status, options),
-    delete: async (resource, ref, options) => inner.delete(resource, at(resource, ref), options),
-    deleteAll: async (resource, options) => inner.deleteAll(resource, among(resource, options)),
-    subresource: (resource, ref, name) => inner.subresource(resource, at(resource, ref), name),
+      inner.apply(resource, withNamespace(resource, object as object) as typeof object, options),
+    patch: async (resource, ref, patch, options) => inner.patch(resource, withNamespace(resource, ref), patch, options),
+    setStatus: async (resource, ref, status, options) =>
+      inner.setStatus(resource, withNamespace(resource, ref), status, options),
+    delete: async (resource, ref, options) => inner.delete(resource, withNamespace(resource, ref), options),
+    deleteAll: async (resource, options) => inner.deleteAll(resource, withinNamespace(resource, options)),
+    subresource: (resource, ref, name) => inner.subresource(resource, withNamespace(resource, ref), name),
     kindOf: (kind) => inner.kindOf(kind),
   }))
 }
 
-/** A client whose writes are checked and answered by the server, and not stored. No call can say otherwise. */
+/** Returns a client whose writes are always dry runs: the server checks and responds, but stores nothing. */
 export function dryRun(client: Client): Client {
   return sending(client, (options) => Object.assign({}, options, { dryRun: true }), { dryRun: true })
 }
 
-/** A client whose writes are sent with these options, where a call does not have its own. */
+/** Returns a client with default options for writes; a call's own options override them. */
 export function withWriteOptions(
   client: Client,
   defaults: Pick<SendOptions, 'fieldManager' | 'fieldValidation'>,
@@ -115,7 +116,7 @@ export function withWriteOptions(
   return sending(client, (options) => ({ ...defaults, ...definedOf(options) }), {})
 }
 
-/** The same client, with other options for every write, and some for every deletion. */
+/** Returns a client that changes the options of every write, and adds some to every deletion. */
 function sending(
   client: Client,
   change: <O extends SendOptions>(options: O | undefined) => O,
@@ -143,25 +144,25 @@ function sending(
   }))
 }
 
-/** Without the members that are undefined, so that a default is not hidden by nothing. */
+/** Drops undefined members, so that they do not override defaults. */
 function definedOf<O extends object>(options: O | undefined): O {
   return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as O
 }
 
-/** What stands in for a verb: it gets the client within, and the call. */
+/** Replacements for verbs, called with the inner client and the call's arguments. */
 export type Hooks = {
   readonly [V in Verb]?: (inner: Client, ...call: Parameters<Client[V]>) => ReturnType<Client[V]>
 }
 
 /**
- * A client some of whose verbs are yours: to fail in a test, to count, to change a call on its way. A hook answers itself or
- * asks `inner`. What `edit` and `createOrUpdate` read and write goes through the hooks of those verbs.
+ * Returns a client with hooks in place of some verbs: to fail in a test, to count, to change a call. A hook may call
+ * `inner`. The reads and writes of `edit` and `createOrUpdate` go through the hooks, too.
  *
  * @example
  * ```ts
  * import { clients, type Client } from 'kubeloop'
  * const readOnly = (client: Client): Client =>
- *   clients.intercepted(client, { delete: () => Promise.reject(new Error('Cannot delete: nothing may go')) })
+ *   clients.intercepted(client, { delete: () => Promise.reject(new Error('Cannot delete: this client is read-only')) })
  * ```
  */
 export function intercepted(client: Client, hooks: Hooks): Client {

@@ -1,16 +1,16 @@
-/** What others hear of an election: callbacks, one after the other and in order, and metrics. None of it can end the election. */
+/** Runs an election's callbacks in order and sets its metrics; a failure in them never ends the election. */
 import { messageOf } from '../core/errors.ts'
 import { untilAborted } from '../async/abort.ts'
 import type { Log } from '../observe/log.ts'
+import type { Counter, Gauge, Meter, MetricDefinition } from '../observe/metrics.ts'
 import type { LeaseRecord } from './lease_state.ts'
-import type { ElectionMeter, ElectionMetrics } from './metrics.ts'
 
-/** Called one after the other, beside the election; what one of them throws is logged, and ends nothing. */
+/** Callbacks of an election. They run one after the other and do not block it; an error is logged and stops nothing. */
 export interface ElectionCallbacks {
   readonly onStartedLeading?: (() => void | Promise<void>) | undefined
-  /** After each term; not when none was won. */
+  /** Called after each term of this process. */
   readonly onStoppedLeading?: (() => void | Promise<void>) | undefined
-  /** At every change of holder that is seen, the first and ourselves included. Empty: nobody holds the lease. */
+  /** Called at every change of holder, including the first and this process. Empty: the lease has no holder. */
   readonly onNewLeader?: ((identity: string) => void | Promise<void>) | undefined
 }
 
@@ -35,7 +35,7 @@ export class Callbacks {
     this.#metrics?.status.set(0)
   }
 
-  /** Who was seen last to hold the lease. */
+  /** The last holder that was observed. */
   get holder(): string | undefined {
     return this.#holder
   }
@@ -50,7 +50,7 @@ export class Callbacks {
     this.#call('onStoppedLeading', this.#callbacks.onStoppedLeading)
   }
 
-  /** A record that differs from the one before. */
+  /** Called for each record that differs from the previous one. */
   observed({ holderIdentity = '' }: LeaseRecord): void {
     if (holderIdentity === this.#holder) return
     this.#holder = holderIdentity
@@ -58,15 +58,15 @@ export class Callbacks {
     this.#call('onNewLeader', onNewLeader && (() => onNewLeader(holderIdentity)))
   }
 
-  /** The holder had to read its lease before it could renew it. */
+  /** Called when a renewal had to read the lease first. */
   slowPath(): void {
     this.#metrics?.slowpath.inc()
   }
 
-  /** Settles when every callback has ended; an abort ends the wait. */
+  /** Resolves when every callback has ended, or when the signal is aborted. */
   async ended(signal: AbortSignal): Promise<void> {
     await untilAborted(this.#last, signal).catch(() =>
-      this.#log.warn('A callback of the election is still running; not waiting for it')
+      this.#log.warn('An election callback is still running; the election ends without waiting for it')
     )
   }
 
@@ -76,4 +76,33 @@ export class Callbacks {
       this.#log.error(`${name} failed: ${messageOf(error)}`, { error })
     )
   }
+}
+
+const MASTER_STATUS: MetricDefinition<'name'> = {
+  name: 'leader_election_master_status',
+  help: 'Whether this process holds the lease (1) or not (0).',
+  labels: ['name'],
+}
+
+const SLOWPATH: MetricDefinition<'name'> = {
+  name: 'leader_election_slowpath_total',
+  help: 'Number of renewals that had to read the lease first.',
+  labels: ['name'],
+}
+
+/** Creates the metrics of elections. */
+export interface ElectionMeter {
+  /** Returns the metrics of one Lease. */
+  election(lease: string): ElectionMetrics
+}
+
+/** The metrics of one election. */
+export interface ElectionMetrics {
+  readonly status: Gauge
+  readonly slowpath: Counter
+}
+
+/** Returns the metrics of one Lease, under client-go's names. */
+export function electionMetrics(meter: Meter, name: string): ElectionMetrics {
+  return { status: meter.gauge(MASTER_STATUS).with({ name }), slowpath: meter.counter(SLOWPATH).with({ name }) }
 }

@@ -1,50 +1,52 @@
 /**
- * When a follower tries next, decided without I/O.
+ * Decides when a follower tries for the lease next, without I/O.
  *
- * Without a watch it asks as client-go does, every one to 2.2 periods, and also when the record it saw expires. While a watch
- * of the Lease is open it does not ask at all: the watch tells of a release and of each renewal, and the follower wakes at the first,
- * or when a record has not changed for as long as it says itself. What a watch tells decides only when to try;
- * whether the lease may be taken is decided by the record that the try reads. So it is safe to ask early for a record that has
- * our own name (the answer to our write was lost): the term begins with the next write that is answered, counted from its send time.
+ * Without a watch it polls as client-go does, every 1 to 2.2 retry periods, and also when the observed record expires.
+ * While a watch of the Lease is open it does not poll: it tries when the watch reports a release, or when the record
+ * has not changed for its own duration.
  *
- * A watch is opened after a try, so that there is a version to begin at. One that breaks off early is opened again after 1 s,
- * doubling to 60 s, and one that is refused after 10 minutes; until then it is asked as before. So there are never more requests
- * than asking alone would make, and those few.
+ * Safety: the watch decides only when to try. The record that the try reads decides whether the lease may be taken. So
+ * an early try is safe, also for a record with our own name (the response to our write was lost): the term begins with
+ * the next successful write, counted from its send time.
+ *
+ * A watch is opened after a try, which gives the version to begin at. A watch that breaks early is reopened after 1 s,
+ * doubling to 60 s; a refused one after 10 minutes. Meanwhile the follower polls. So there are hardly more requests
+ * than by polling alone.
  */
 import { ApiError, NetworkError } from '../core/errors.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { ACQUIRE_JITTER, expiresAtMs, type LeaseTimings, type Observation } from './lease_state.ts'
 
 export interface FollowerState {
-  /** When the last try ended. All times are of the monotonic clock. */
+  /** When the last try ended. All times are monotonic. */
   readonly triedMs: number
-  /** When it is asked again, where nothing better is known. */
+  /** When to poll next, without a better hint. */
   readonly pollAtMs: number
-  /** How much later than possible we try, so that not all do at once. */
+  /** Extra delay before a try, so that the followers do not all try at once. */
   readonly jitterMs: number
-  /** The last try lost a race, and the one before it did not. */
+  /** Whether the last try lost a race and the one before did not. */
   readonly lost: boolean
-  /** When the watch told that nobody holds the lease; undefined while somebody does, or did at the last try. */
+  /** When the watch reported that the lease is free; undefined while it is held, or was at the last try. */
   readonly freeMs: number | undefined
   readonly watch: WatchPhase
 }
 
 type WatchPhase =
-  /** It tells of every change. Ends when it closes or breaks. */
+  /** The watch delivers every change. */
   | { readonly kind: 'open'; readonly failures: number }
-  /** It was asked for; nothing may be expected of it yet. */
+  /** The watch was requested but not accepted yet. */
   | { readonly kind: 'opening'; readonly failures: number }
-  /** There is none; another is opened at `againMs`, from the version seen last or, without one, that of the next try. */
+  /** No watch. One is opened at `againMs`, from the last version or, without one, from the next try's. */
   | { readonly kind: 'closed'; readonly failures: number; readonly againMs: number }
 
 export type FollowerInput =
-  /** A try has ended, whatever came of it but the lease. `lostRace`: another wrote first, and who is not known yet. */
+  /** A try ended without the lease. `lostRace`: another candidate wrote first; it is not known yet which. */
   | { readonly kind: 'tried'; readonly nowMs: number; readonly lostRace?: boolean }
   | { readonly kind: 'opening' }
   | { readonly kind: 'opened' }
-  /** The watch told of the Lease: whether nobody holds it. */
-  | { readonly kind: 'told'; readonly nowMs: number; readonly free: boolean }
-  /** The watch has ended after so long, by itself or with an error. */
+  /** The watch delivered the Lease. `free`: it has no holder. */
+  | { readonly kind: 'observed'; readonly nowMs: number; readonly free: boolean }
+  /** The watch ended after `lastedMs`, normally or with an error. */
   | { readonly kind: 'ended'; readonly nowMs: number; readonly lastedMs: number; readonly error?: unknown }
 
 export const INITIAL_FOLLOWER_STATE: FollowerState = {
@@ -56,13 +58,13 @@ export const INITIAL_FOLLOWER_STATE: FollowerState = {
   watch: { kind: 'closed', failures: 0, againMs: -Infinity },
 }
 
-/** Enough to keep a handful of followers apart, and little beside the second within which one of them should lead. */
+/** Keeps a handful of followers apart, and is small beside the second within which one of them should lead. */
 const WAKE_JITTER_MS = 250
 const BACKOFF = { baseMs: 1000, maxMs: 60_000, jitter: 0.5 } as const
-/** A role may be given the verb later on. */
+/** The verb may be granted later. */
 const REFUSED_MS = 600_000
 
-/** The state after an input. `random` is in [0, 1). */
+/** Returns the state after an input. `random` is in [0, 1). */
 export function step(
   state: FollowerState,
   input: FollowerInput,
@@ -72,7 +74,7 @@ export function step(
   switch (input.kind) {
     case 'tried': {
       const jitterMs = Math.min(WAKE_JITTER_MS, retryPeriodMs / 4) * random()
-      // The winner's time counts from when his record is first seen: it is looked at once, soon.
+      // The winner's lease counts from the first time its record is seen, so read it soon, once.
       const lost = input.lostRace === true && !state.lost
       const pollAtMs = input.nowMs + (lost ? jitterMs : pauseMs(retryPeriodMs, random))
       return { ...state, triedMs: input.nowMs, pollAtMs, jitterMs, lost, freeMs: undefined }
@@ -81,13 +83,13 @@ export function step(
       return { ...state, watch: { kind: 'opening', failures: state.watch.failures } }
     case 'opened':
       return { ...state, watch: { kind: 'open', failures: state.watch.failures } }
-    case 'told':
+    case 'observed':
       return { ...state, freeMs: input.free ? (state.freeMs ?? input.nowMs) : undefined }
     case 'ended': {
       const { failures, kind } = state.watch
-      // A server that goes down ends the watches of all followers at once; they shall not all ask at once.
+      // A server that goes down ends all followers' watches at once; spread their polls.
       const pollAtMs = kind === 'open' ? input.nowMs + pauseMs(retryPeriodMs, random) : state.pollAtMs
-      // One that lasted longer than the pause between two questions is cheaper than asking, even when it breaks.
+      // A watch that lasted longer than a polling interval is cheaper than polling, even if it broke.
       if (kind === 'open' && input.lastedMs >= retryPeriodMs * (1 + ACQUIRE_JITTER)) {
         return { ...state, pollAtMs, watch: { kind: 'closed', failures: 0, againMs: input.nowMs } }
       }
@@ -97,33 +99,34 @@ export function step(
   }
 }
 
-/** client-go's pause between two questions. */
+/** Returns client-go's polling interval. */
 function pauseMs(retryPeriodMs: number, random: () => number): number {
   return retryPeriodMs * (1 + ACQUIRE_JITTER * random())
 }
 
-/** When to try next; the past means at once. */
+/** Returns when to try next; a past time means at once. */
 export function nextTryMs(
   { triedMs, pollAtMs, jitterMs, freeMs, watch }: FollowerState,
   observed: Observation | undefined,
   identity: string,
 ): number {
-  // A record with our own name is a write of ours whose answer was lost: nothing more will change it, and its expiry is not to be waited for.
+  // A record with our own name is a write whose response was lost. Do not wait for its expiry: no other write will
+  // change it.
   if (observed?.record.holderIdentity === identity) return pollAtMs
   const pollMs = watch.kind === 'open' ? Infinity : pollAtMs
   if (freeMs !== undefined) return Math.min(pollMs, freeMs + jitterMs)
-  // What had expired, or was free, before the last try says nothing about the next one: that was lost, or failed.
+  // An expiry before the last try is no hint for the next one: that try failed in spite of it.
   const expiryMs = observed?.record.holderIdentity ? expiresAtMs(observed) : -Infinity
   return expiryMs > triedMs ? Math.min(pollMs, expiryMs + jitterMs) : pollAtMs
 }
 
-/** Whether it must be asked where to begin: the version is too old, or what came could not be read. */
+/** Returns whether the watch needs a new version to begin at: the old one expired, or an event was unreadable. */
 export function needsNewVersion(error: unknown): boolean {
   return error !== undefined && !(error instanceof NetworkError) &&
     !(error instanceof ApiError && error.code !== 410 && error.code !== 504)
 }
 
-/** Whether somebody must give us the right, or the server cannot watch. */
+/** Returns whether the role lacks the verb watch, or the server cannot watch. */
 export function isRefused(error: unknown): boolean {
   return error instanceof ApiError && [403, 404, 405].includes(error.code)
 }

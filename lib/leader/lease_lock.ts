@@ -1,4 +1,4 @@
-/** One Lease on the server, and what one candidate does with it: a try to take or keep it, and giving it back. */
+/** Reads and writes one Lease for one candidate: takes, renews and releases it. */
 import { isReason } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
@@ -9,7 +9,7 @@ import {
   claim,
   type LeaseRecord,
   type LeaseTimings,
-  mayTake,
+  mayAcquire,
   type Moment,
   momentOf,
   type Observation,
@@ -29,34 +29,34 @@ const LEASE: Resource<Lease> = {
   scope: 'Namespaced',
 }
 
-/** Whoever else writes the Lease meanwhile writes its metadata, or it is a late write of our own: a few tries are plenty. */
+/** Conflicts here are rare (metadata edits, late writes of our own), so a few tries are enough. */
 const RELEASE_TRIES = 5
 
 /** A candidate for a lease. */
 export interface LeaseCandidate {
-  /** Not fenced: it is what holds the lease. */
+  /** Not fenced, as it renews the lease itself. */
   readonly api: Api
-  /** The Lease's name and namespace. */
+  /** The Lease's name. */
   readonly lease: string
   readonly namespace: string
-  /** Who we are among the candidates. Must be unique. */
+  /** The name of this candidate. Must be unique. */
   readonly identity: string
   readonly timings: LeaseTimings
   readonly clock: Clock
-  /** Laid over those that the Lease has, at each write. Default: none. */
+  /** Labels to set on the Lease at each write; its other labels stay. Default: none. */
   readonly labels?: Readonly<Record<string, string>> | undefined
 }
 
 export interface LeaseLockOptions extends LeaseCandidate {
-  /** Hears of each record that differs from the one before. */
+  /** Called for each record that differs from the previous one. */
   readonly onObserved: (record: LeaseRecord) => void
-  /** Hears that the holder had to read its lease before it could renew it. */
+  /** Called when a renewal had to read the lease first. */
   readonly onSlowPath: () => void
 }
 
 export class LeaseLock {
   readonly #options: LeaseLockOptions
-  /** The Lease as we last wrote or read it. */
+  /** The Lease as last written or read. */
   #lease: Lease | undefined
   #observed: Observation | undefined
   #claimed = false
@@ -69,34 +69,34 @@ export class LeaseLock {
     return { resource: LEASE, namespace: this.#options.namespace, name: this.#options.lease }
   }
 
-  /** The record as it was last seen to change. */
+  /** The last record, and when it was first observed. */
   get observed(): Observation | undefined {
     return this.#observed
   }
 
-  /** The version of the Lease that was last written or read. */
+  /** The version of the Lease as last written or read. */
   get resourceVersion(): string | undefined {
     return this.#lease?.metadata.resourceVersion
   }
 
-  /** Whether a write with our name was sent, and nobody else was read to hold the lease since. */
+  /** Whether a write with our name was sent, and no other holder was read since. */
   get claimed(): boolean {
     return this.#claimed
   }
 
-  /** A new campaign: what earlier ones wrote is forgotten. */
+  /** Begins a new election: forgets the writes of earlier ones. */
   begin(): void {
     this.#claimed = false
   }
 
-  /** Takes note of the Lease as a watch tells of it. That decides when to try, never what to write. */
-  saw(lease: Lease): void {
+  /** Observes the Lease of a watch event. It decides when to try, never what to write. */
+  observeWatched(lease: Lease): void {
     this.#observe(lease.spec ?? {})
   }
 
-  /** One try: when the write was sent that the server took, or undefined when another holds the lease. */
+  /** Tries once. Resolves with when the successful write was sent, or undefined if another holds the lease. */
   async take(leading: boolean, signal: AbortSignal): Promise<Moment | undefined> {
-    // While we lead, what we wrote last is most likely still there: one request instead of two.
+    // A leader's last write is most likely still current: one request instead of two.
     if (leading && this.#lease) {
       try {
         return await this.#write(this.#lease, signal)
@@ -118,15 +118,15 @@ export class LeaseLock {
       )
     }
     this.#remember(current)
-    if (!mayTake(this.#observed!, identity, clock.monotonic())) {
+    if (!mayAcquire(this.#observed!, identity, clock.monotonic())) {
       this.#claimed = false
       return undefined
     }
     return await this.#write(current, signal)
   }
 
-  /** Writes that nobody holds it. False when it is not ours any more: the record that is fetched decides. */
-  async giveBack(signal: AbortSignal): Promise<boolean> {
+  /** Writes a record without a holder. Resolves with false if the fetched record has another holder. */
+  async release(signal: AbortSignal): Promise<boolean> {
     const { api, identity, clock } = this.#options
     for (let attempt = 1;; attempt++) {
       try {

@@ -1,7 +1,7 @@
-/** Notices that the event loop stood still: what was to happen after so long happens later. */
+/** Detects a blocked event loop: an expected step happens too late. */
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
-import { elapsedMs, elapsedSince, look, type Moment, momentOf } from './lease_state.ts'
+import { elapsedMs, elapsedSince, type Moment, momentOf, update } from './lease_state.ts'
 
 export class StallDetector {
   readonly #clock: Clock
@@ -12,19 +12,19 @@ export class StallDetector {
     this.#clock = clock
   }
 
-  /** Something is to happen within `ms`. */
+  /** Expects the next step within `ms`. */
   expect(ms: number): void {
     this.#since = momentOf(this.#clock)
     this.#withinMs = ms
   }
 
-  /** What is to be said of it when it is late by more than `toleratedMs`. */
-  ended(toleratedMs: number): string | undefined {
+  /** Returns the reason, as text, if the step is late by more than `toleratedMs`. */
+  describe(toleratedMs: number): string | undefined {
     if (!this.#since) return undefined
     const now = momentOf(this.#clock)
     const lateMs = now.monotonicMs - this.#since.monotonicMs - this.#withinMs
-    if (lateMs > toleratedMs) return `the event loop stood still for ${formatMs(lateMs)}`
-    const jumpedMs = elapsedMs(look(elapsedSince(this.#since), now), now.monotonicMs) - this.#withinMs
+    if (lateMs > toleratedMs) return `the event loop was blocked for ${formatMs(lateMs)}`
+    const jumpedMs = elapsedMs(update(elapsedSince(this.#since), now), now.monotonicMs) - this.#withinMs
     if (jumpedMs <= toleratedMs) return undefined
     return `the machine was suspended, or its clock set forward, by ${formatMs(jumpedMs)}`
   }

@@ -7,10 +7,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import type { WriteInFlight } from '../../lib/client/write_observer.ts'
+import type { WriteInFlight } from '../../lib/client/api.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
 import { byKey, Store } from '../../lib/cache/store.ts'
-import type { WatchEvent } from '../../lib/cache/watch_line.ts'
+import type { WatchEvent } from '../../lib/client/watch_events.ts'
 import { POD, pod } from './scripted_server.ts'
 
 const KEYS = ['default/a', 'default/b']

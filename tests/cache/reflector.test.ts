@@ -377,7 +377,7 @@ test('a Table is neither a list of nothing nor an object', async () => {
     apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)),
   })
   await r.clock.advance(800)
-  assert.deepEqual(r.took(), ['Cannot list pods: the server answered with something that is no list; 800', 'list a'])
+  assert.deepEqual(r.took(), ['Cannot list pods: the response is not a list; 800', 'list a'])
   stream.send('ADDED', table)
   await r.clock.advance(1600)
   assert.match(r.took().join(), /name is missing; 1600,list a$/)

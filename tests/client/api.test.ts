@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-import { Api, describe } from '../../lib/client/api.ts'
-import { discoverKinds } from '../../lib/client/discovery.ts'
+import { Api } from '../../lib/client/api.ts'
 import { LiveReader } from '../../lib/client/live_reader.ts'
+import { describe } from '../../lib/client/requests.ts'
+import { discoverKinds } from '../../lib/client/rest_mapper.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
@@ -25,7 +26,7 @@ const serve = (): Transport => new ApiServer({ clock: new FakeClock() }).handle
 const page = (names: string[], metadata: object): HttpResponse =>
   answer(200, { metadata: { resourceVersion: '7', ...metadata }, items: names.map((name) => ({ metadata: { name } })) })
 
-test('a list goes through every page, and its items have apiVersion and kind', async () => {
+test('list reads every page, and its items have apiVersion and kind', async () => {
   const pages = [page(['a', 'b'], { continue: 'c1' }), page(['c'], { continue: 'c2' }), page(['d'], {})]
   const { transport, requests } = recorder(() => Promise.resolve(pages.shift()!))
   const { items, metadata } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
@@ -41,7 +42,7 @@ test('a list goes through every page, and its items have apiVersion and kind', a
   ])
 })
 
-test('a list whose pages have expired is read at once instead', async () => {
+test('a list whose pages have expired is read again without paging', async () => {
   const answers = [page(['a'], { continue: 'c1' }), refusal(410, 'Expired'), page(['x', 'y'], {})]
   const { transport, requests } = recorder(() => Promise.resolve(answers.shift()!))
   const { items } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
@@ -53,7 +54,7 @@ test('a list whose pages have expired is read at once instead', async () => {
   )
 })
 
-test('items that know their kind keep it, an empty list may be null, and what is no list is refused', async () => {
+test('items keep their own kind, an empty list may be null, and a body that is not a list is an error', async () => {
   const list = async (body: unknown): Promise<unknown> =>
     (await new Api({ transport: () => Promise.resolve(answer(200, body)) }).list({ resource: CONFIG_MAP })).items
   assert.deepEqual(await list({ metadata: {}, items: [{ apiVersion: 'v1', kind: 'Special', metadata: {} }] }), [{
@@ -65,12 +66,12 @@ test('items that know their kind keep it, an empty list may be null, and what is
   for (const body of [{}, null, 'ok']) {
     await assert.rejects(
       list(body === 'ok' ? '"ok"' : body),
-      /^TypeError: Cannot list configmaps: the server answered with something that is no list$/,
+      /^TypeError: Cannot list configmaps: the response is not a list$/,
     )
   }
 })
 
-test('writes go there and back, and say whether they made the object', async () => {
+test('writes resolve with the object, and whether they created it', async () => {
   const api = new Api({ transport: serve() })
   const made = await api.create(TARGET, { metadata: { name: 'a', namespace: 'default' }, data: { x: '1' } }, {})
   assert.equal(made.created, true)
@@ -88,7 +89,7 @@ test('writes go there and back, and say whether they made the object', async () 
   await assert.rejects(api.get(TARGET), /^ApiError: Cannot get ConfigMap "default\/a": configmaps "a" not found$/)
 })
 
-test('each error says what was being done', async () => {
+test('each error names the action', async () => {
   const api = new Api({ transport: () => Promise.resolve(refusal(403, 'Forbidden', {}, 'no')) })
   const calls: readonly (readonly [string, Promise<unknown>])[] = [
     ['get ConfigMap "default/a"', api.get(TARGET)],
@@ -111,7 +112,7 @@ test('each error says what was being done', async () => {
   assert.equal(describe({ resource: NODE, name: 'n' }), 'Node "n"')
 })
 
-test('a bound client ends with its run: calls under way are broken off, later ones never leave', async () => {
+test('the end of a run aborts the calls of its client, and later calls are not sent', async () => {
   const run = new AbortController()
   const { transport, requests } = recorder(silence)
   const api = new Api({ transport }).bound(run)
@@ -123,7 +124,7 @@ test('a bound client ends with its run: calls under way are broken off, later on
   assert.equal(requests.length, 1)
 })
 
-test('either signal ends a call, also while its body is read, and none is listened to afterwards', async () => {
+test('either signal aborts a call, also while its body is read, and no listener stays', async () => {
   for (const which of ['own', 'call'] as const) {
     const signals = { own: new AbortController(), call: new AbortController() }
     const slowBody: Transport = ({ signal }) =>
@@ -151,7 +152,7 @@ test('either signal ends a call, also while its body is read, and none is listen
   assert.equal(listeners, 0)
 })
 
-test('a fence is asked before every write and again on the socket, ends writes that are open, and lets reads pass', async () => {
+test('a fence is checked before every write and again on the socket, aborts open writes, and ignores reads', async () => {
   const seen: HttpRequest[] = []
   const fallen = new AbortController()
   const fence = { check: (): void => fallen.signal.throwIfAborted(), signal: fallen.signal }
@@ -175,7 +176,7 @@ test('a fence is asked before every write and again on the socket, ends writes t
   assert.deepEqual(seen.map(({ method }) => method), ['GET', 'PUT', 'PATCH', 'GET'])
 })
 
-test('a fence is told of every write, and how it ended: unsent, answered, or nobody knows', async () => {
+test('a fence is notified of every write and its end: unsent, answered or unknown', async () => {
   const ends: string[] = []
   const standing = new AbortController()
   const fence: Fence = {
@@ -205,7 +206,7 @@ test('a fence is told of every write, and how it ended: unsent, answered, or nob
   assert.deepEqual(ends, ['answered', 'answered', 'unknown', 'unknown', 'unsent'])
 })
 
-test('live reads: one object or none, lists by namespace and selector, an index by looking at all', async () => {
+test('LiveReader gets an object or undefined, lists by namespace and selector, and looks up an index by a list', async () => {
   const api = new Api({ transport: serve() })
   const reader = new LiveReader(api)
   for (
@@ -235,7 +236,7 @@ test('live reads: one object or none, lists by namespace and selector, an index 
   )
 })
 
-test('discovery finds the kinds that have the verbs, each group once, and lives with groups that do not answer', async () => {
+test('discovery finds the kinds with the verbs, each group once, and skips groups that are not available', async () => {
   const server = serve()
   const { transport } = recorder(server)
   const signal = new AbortController().signal

@@ -18,7 +18,7 @@ const object = (spec: object, metadata: object = {}): KubeObject =>
   }) as KubeObject
 const answered = object({ cpu: '1', list: [{ a: 1, filled: true }], ours: false })
 
-test('an answer stands while the fields that were desired are as it said, whatever else changes', () => {
+test('an answer stands while the desired fields have its values, whatever else changes', () => {
   const memory = new ApplyCache().of(POD, KEY, 'me')
   assert.equal(memory.stands(desired, answered), false)
   memory.remember(desired, answered)
@@ -45,7 +45,7 @@ test('an answer stands while the fields that were desired are as it said, whatev
   for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what)
 })
 
-test('only the last desired object is known, as it was when it was sent', () => {
+test('only the last desired object is remembered, as it was when it was sent', () => {
   const memory = new ApplyCache().of(POD, KEY, 'me')
   const mutable = structuredClone(desired)
   memory.remember(mutable, answered)
@@ -56,7 +56,7 @@ test('only the last desired object is known, as it was when it was sent', () => 
   assert.equal(memory.stands(desired, answered), false)
 })
 
-test('objects, kinds and field managers are told apart', () => {
+test('objects, kinds and field managers have separate entries', () => {
   const all = new ApplyCache()
   all.of(POD, KEY, 'me').remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'me').stands(desired, answered), true)
@@ -69,7 +69,7 @@ test('objects, kinds and field managers are told apart', () => {
   ) assert.equal(other.stands(desired, answered), false)
 })
 
-test('the memory is bounded: the oldest answers go, and remembering anew makes young', () => {
+test('the cache is bounded: the oldest entries are dropped, and remembering again makes an entry the newest', () => {
   const all = new ApplyCache()
   const of = (name: string): ReturnType<ApplyCache['of']> => all.of(POD, { namespace: 'ns', name }, 'me')
   for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
@@ -83,7 +83,7 @@ test('the memory is bounded: the oldest answers go, and remembering anew makes y
   ])
 })
 
-test('an object that is forgotten is so for every field manager, and no other is', () => {
+test('forget drops the entries of all field managers of one object', () => {
   const all = new ApplyCache()
   const managers = ['me', 'you']
   for (const manager of managers) {
@@ -92,13 +92,13 @@ test('an object that is forgotten is so for every field manager, and no other is
   all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
   all.forget(POD, 'a')
   assert.equal(all.size, 4)
-  // A namesake that came later is another object.
+  // A later object of the same name has another uid.
   all.forget(POD, 'ns/a', 'earlier')
   assert.equal(all.size, 4)
   all.of(POD, { ...KEY, name: 'c' }, 'me').remember(desired, answered)
   all.forget(POD, 'ns/c', 'u')
   assert.equal(all.size, 4)
-  // What is watched of it may be the metadata alone.
+  // The watch may deliver only its metadata.
   all.forget(metadataOf(POD), 'ns/a')
   all.forget(POD, 'ns/a')
   assert.deepEqual(
@@ -110,7 +110,7 @@ test('an object that is forgotten is so for every field manager, and no other is
   assert.equal(all.size, 2)
 })
 
-test('however many field managers there are, the memory is bounded', () => {
+test('the cache is bounded for any number of field managers', () => {
   const all = new ApplyCache()
   for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
@@ -124,7 +124,7 @@ test('however many field managers there are, the memory is bounded', () => {
 const collect = collector()
 const uncollected = collect ? false : 'Deno collects garbage on request with --v8-flags=--expose-gc only'
 
-test('an answer is remembered in few bytes, however large its object', { skip: uncollected }, () => {
+test('an entry is small, whatever the size of its object', { skip: uncollected }, () => {
   const all = new ApplyCache()
   const count = 2000
   collect!()

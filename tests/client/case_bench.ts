@@ -1,4 +1,4 @@
-/** What the client's cases run with: kinds, and a client whose cache the case fills. */
+/** The kinds of the client's cases, and a client whose cache the case fills. */
 import { Api } from '../../lib/client/api.ts'
 import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { CachingReader, Client, WriteRecord } from '../../lib/client/client.ts'
@@ -75,7 +75,7 @@ export const CRD: AnyResource = {
   scope: 'Cluster',
 }
 
-/** What makes a server serve Foo. */
+/** The CRD of Foo. */
 export const FOO_CRD: object = {
   metadata: { name: 'foos.cases.dev' },
   spec: {
@@ -116,7 +116,7 @@ export const FOO_CRD: object = {
   },
 }
 
-/** What a case is given. */
+/** The parameters of a case. */
 export interface CaseContext {
   readonly transport: Transport
   readonly namespace: string
@@ -126,11 +126,14 @@ export interface Bench {
   readonly client: Client
   readonly network: Recorder
   readonly writes: WriteRecord[]
-  /** What the cache of this client has: set by the case, whatever the server has. */
+  /** The objects in this client's cache; set by the case. */
   readonly cached: Map<string, KubeObject>
 }
 
-/** A client that reads Foo, ConfigMap and Service from a cache that the case fills, and the rest live. */
+/**
+ * Returns a client that reads Foo, ConfigMap and Service from a cache that the case fills, and other kinds from the
+ * server.
+ */
 export function bench({ transport }: CaseContext, caches = true): Bench {
   const network = recorder(transport)
   const api = new Api({ transport: network.transport })
@@ -165,7 +168,7 @@ export const methods = ({ network }: Bench): string[] => network.take().map((lin
 
 export interface Case {
   readonly name: string
-  /** Why it runs on a real API server only. */
+  /** Why the case runs on a real API server only. */
   readonly realOnly?: string
   run(context: CaseContext): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Every case of the client. */
+/** All cases of the client. */
 import type { Case } from './case_bench.ts'
 import { CLIENT_CASES } from './client_cases.ts'
 import { DRAFT_CASES } from './draft_cases.ts'

@@ -1,6 +1,5 @@
 /**
- * What the client's verbs do, as cases that run against any API server: the embedded one in memory, and a real one.
- * Each case has a namespace of its own.
+ * Cases of the client's verbs for any API server, embedded or real. Each case has its own namespace.
  */
 import assert from 'node:assert/strict'
 import { ApiError, isReason } from '../../lib/core/errors.ts'
@@ -20,7 +19,7 @@ import {
 
 export const CLIENT_CASES: readonly Case[] = [
   {
-    name: 'create makes an object, and refuses a second one of its name',
+    name: 'create creates an object, and a second one of its name is AlreadyExists',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -45,7 +44,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'create lets the server find a name',
+    name: 'create lets the server generate a name',
     async run(context) {
       const it = bench(context)
       const made = await it.client.create(CONFIG_MAP, {
@@ -56,7 +55,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a dry run is answered and not kept',
+    name: 'a dry run has a response, and stores nothing',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -72,7 +71,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'unknown fields are refused where validation is strict, and named',
+    name: 'strict validation refuses unknown fields and names them',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -87,7 +86,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'update replaces at the version that was read, and conflicts when that has passed',
+    name: 'update replaces the object at the version that was read, and conflicts if it has changed',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -108,7 +107,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'update leaves the status alone, and setStatus the spec',
+    name: 'update does not change the status, and setStatus does not change the spec',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -119,7 +118,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'setStatus states the whole status, and sends nothing when the cache has it so',
+    name: 'setStatus replaces the whole status, and sends nothing if the cache has it already',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -148,7 +147,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'setStatus of an object does not land on a namesake that came later',
+    name: 'setStatus of a deleted object does not change a later one of the same name',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -164,10 +163,10 @@ export const CLIENT_CASES: readonly Case[] = [
         (error: Error) =>
           isReason(error, 'Conflict') &&
           error.message ===
-            `Cannot set the status of Foo "${namespace}/a": it is another one than the object with uid "${old.metadata.uid}", which was deleted since` &&
+            `Cannot set the status of Foo "${namespace}/a": the object with uid "${old.metadata.uid}" was deleted, and another one has its name now` &&
           error.cause instanceof ApiError,
       )
-      // Nor is what the cache has of the namesake the answer for the old one.
+      // The cached later object is no result for the old one.
       it.cached.set('a', await it.client.setStatus(FOO, namesake, { phase: 'Ready' }))
       await assert.rejects(
         it.client.setStatus(FOO, old, { phase: 'Ready' }),
@@ -177,7 +176,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a status that is invalid says which field',
+    name: 'the error for an invalid status names the field',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -189,7 +188,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a status of a kind that has none is told from an object that is gone',
+    name: 'the errors for a kind without a status and for a deleted object differ',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -201,7 +200,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: "apply makes an object, changes it, takes out what is desired no longer, and leaves others' fields",
+    name: "apply creates an object, changes it, removes fields no longer desired, and keeps others' fields",
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -224,7 +223,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'apply is forced unless it is told not to be',
+    name: 'apply is forced by default',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -239,7 +238,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'apply is not sent again while its last answer stands, as the server made it',
+    name: 'apply is not sent again while the object has the result of the last one',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -255,7 +254,7 @@ export const CLIENT_CASES: readonly Case[] = [
       assert.equal(await it.client.apply(SERVICE, structuredClone(desired)), it.cached.get('a'))
       assert.deepEqual([methods(it), results(it)], [[], ['apply Service unchanged']])
 
-      // Another desired object, a change by others, another object of the name, or one that is being deleted: it is sent.
+      // It is sent after another desired object, a change by others, a new object of the name, or a deletion.
       await it.client.apply(SERVICE, { ...desired, spec: { ...desired.spec, sessionAffinity: 'ClientIP' } })
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.deepEqual(methods(it), ['PATCH', 'PATCH'])
@@ -283,11 +282,11 @@ export const CLIENT_CASES: readonly Case[] = [
       it.cached.delete('a')
       methods(it)
       await it.client.apply(SERVICE, desired)
-      assert.deepEqual(methods(it), ['PATCH'], 'without a cached object it is sent, and not asked for first')
+      assert.deepEqual(methods(it), ['PATCH'], 'without a cached object it is sent without a read')
     },
   },
   {
-    name: 'apply of a kind that is not watched is one request each time',
+    name: 'apply of a kind that is not cached is always one request',
     async run(context) {
       const it = bench(context, false)
       const desired = { metadata: { name: 'a', namespace: context.namespace }, data: { x: '1' } }
@@ -297,7 +296,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an owner gives its namespace and becomes the controller, once',
+    name: 'an owner sets the namespace and becomes the controller, once',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -326,7 +325,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'owners that the API forbids are refused before anything is sent',
+    name: 'owners that the API forbids throw before anything is sent',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -350,7 +349,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'edit changes a draft of the newest object, and writes only a change',
+    name: 'edit changes a draft of the newest object, and sends nothing without a change',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -369,7 +368,7 @@ export const CLIENT_CASES: readonly Case[] = [
         foo.spec.list!.push('y')
       })
       assert.deepEqual([edited?.spec.list, methods(it)], [['x', 'y'], ['PUT']])
-      // The cache still has the first: the conflict makes it read what is there.
+      // The cache still has the first version; the conflict makes edit read the server.
       const again = await it.client.edit(FOO, ref, (foo) => {
         foo.spec.list!.push('z')
       })
@@ -381,7 +380,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'edit gives up after five conflicts, and at once on anything else',
+    name: 'edit gives up after five conflicts, and at once on any other error',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
@@ -421,7 +420,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'edit of an object that goes meanwhile answers undefined',
+    name: 'edit resolves with undefined if the object is deleted meanwhile',
     async run(context) {
       const it = bench(context)
       const made = await it.client.create(FOO, {
@@ -439,7 +438,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'edit refuses a change that waits, because it would be lost',
+    name: 'edit refuses an async change, as it would be lost',
     async run(context) {
       const it = bench(context, false)
       const made = await it.client.create(FOO, {
@@ -452,13 +451,13 @@ export const CLIENT_CASES: readonly Case[] = [
           foo.spec.size = 2
           throw new Error('unheard')
         }),
-        /^TypeError: Cannot edit Foo ".*\/a": the change is an async function/,
+        /^TypeError: Cannot edit Foo ".*\/a": the change function is async/,
       )
       assert.deepEqual(methods(it), ['GET'])
     },
   },
   {
-    name: 'patch sends each format as it is',
+    name: 'patch sends each format unchanged',
     async run(context) {
       const { client } = bench(context)
       const ref = { namespace: context.namespace, name: 'a' }
@@ -491,7 +490,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'patch of a subresource changes that alone',
+    name: 'patch of a subresource changes nothing else',
     async run(context) {
       const it = bench(context)
       const made = await it.client.create(FOO, {
@@ -507,7 +506,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'delete says whether there was something to delete',
+    name: 'delete resolves with whether the object existed',
     async run(context) {
       const it = bench(context)
       const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
@@ -521,7 +520,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'delete of a uid spares a namesake',
+    name: 'delete with a uid spares another object of the same name',
     async run(context) {
       const { client } = bench(context)
       const made = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
@@ -533,7 +532,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'delete waits for finalizers, and foreground for dependents',
+    name: 'a deleted object stays for its finalizers, and with Foreground for its dependents',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -567,7 +566,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'reads: nothing for an object that is not there, an error for a kind that is not served',
+    name: 'a read resolves with undefined without the object, and throws if the kind is not served',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -584,7 +583,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'lists are narrowed by namespace, labels and fields, and their items have a kind',
+    name: 'lists select by namespace, labels and fields, and their items have a kind',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -601,7 +600,7 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'what has no name or no namespace is refused before anything is sent',
+    name: 'a missing name or namespace throws before anything is sent',
     async run(context) {
       const it = bench(context)
       const { namespace } = context

@@ -6,7 +6,7 @@ import { answer, refusal } from './transports.ts'
 
 const of = async (response: ReturnType<typeof answer>): Promise<ApiError> => await readError(response, 'get Pod "ns/a"')
 
-test('a refusal says what was being done and what the server said', async () => {
+test('an error names the action and has the message of the server', async () => {
   const error = await of(refusal(409, 'Conflict', { name: 'a' }, 'the object has been modified'))
   assert.deepEqual([error.message, error.code, error.reason], [
     'Cannot get Pod "ns/a": the object has been modified',
@@ -15,17 +15,17 @@ test('a refusal says what was being done and what the server said', async () => 
   ])
 })
 
-test('an answer without a Status is told by its code and its first line', async () => {
+test('the error for a response without a Status has its code and its first line', async () => {
   const proxy = await of(answer(503, '<html>upstream connect error\n<p>…'))
   assert.equal(proxy.message, 'Cannot get Pod "ns/a": the server answered 503 with "<html>upstream connect error"')
   assert.equal(isReason(proxy, 'ServiceUnavailable'), true)
   assert.match((await of(answer(502, ''))).message, /answered 502 with an empty body$/)
   assert.match((await of(answer(500, 'x'.repeat(500)))).message, /with "x{120}…"$/)
-  assert.match((await of(answer(403, { kind: 'Other' }))).message, /with 16 characters of something like JSON$/)
+  assert.match((await of(answer(403, { kind: 'Other' }))).message, /with 16 characters that look like JSON$/)
   assert.equal((await of(answer(500, 'null'))).code, 500)
 })
 
-test('a missing object is told from a missing kind, as a real server answers them', async () => {
+test('a missing object and a missing kind are distinguished, as a real server reports them', async () => {
   const object = await of(refusal(404, 'NotFound', { name: 'a', kind: 'pods' }, 'pods "a" not found'))
   assert.deepEqual([isMissingObject(object), isMissingKind(object)], [true, false])
   for (
@@ -43,19 +43,34 @@ test('a missing object is told from a missing kind, as a real server answers the
   }
 })
 
-test('how long to wait comes from the header, else from the Status', async () => {
+test('retryAfterMs comes from the header, else from the Status', async () => {
   assert.equal((await of({ ...refusal(429, 'TooManyRequests'), headers: { 'retry-after': '3' } })).retryAfterMs, 3000)
   assert.equal((await of(refusal(504, 'ServerTimeout', { retryAfterSeconds: 2 }))).retryAfterMs, 2000)
   assert.equal((await of(refusal(500, 'InternalError'))).retryAfterMs, undefined)
 })
 
-test('a Status within a watch is an error by its own code', () => {
+test('a Retry-After date is relative to the Date header; without that, or if it is malformed, the Status counts', async () => {
+  const retryAfter = 'Sat, 21 Nov 2026 10:00:05 GMT'
+  const refused = (headers: Record<string, string>) =>
+    of({ ...refusal(429, 'TooManyRequests', { retryAfterSeconds: 7 }), headers })
+  for (
+    const [headers, ms] of [
+      [{ 'retry-after': retryAfter, date: 'Sat, 21 Nov 2026 10:00:00 GMT' }, 5000],
+      [{ 'retry-after': retryAfter, date: 'Sat, 21 Nov 2026 11:00:00 GMT' }, 0],
+      [{ 'retry-after': retryAfter }, 7000],
+      [{ 'retry-after': '-1', date: 'Sat, 21 Nov 2026 10:00:00 GMT' }, 7000],
+      [{ 'retry-after': 'soon', date: 'Sat, 21 Nov 2026 10:00:00 GMT' }, 7000],
+    ] as const
+  ) assert.equal((await refused(headers)).retryAfterMs, ms, JSON.stringify(headers))
+})
+
+test('the error for a Status of a watch has the code of the Status', () => {
   const error = errorOf({ code: 410, reason: 'Expired', message: 'too old' }, 'watch pods')
   assert.deepEqual([error.code, isReason(error, 'Expired'), error.message], [410, true, 'Cannot watch pods: too old'])
   assert.equal(errorOf({}, 'watch pods').message, 'Cannot watch pods: the server answered 500')
 })
 
-test('a good answer is its JSON; one that is none says what it is', async () => {
+test('readJson resolves with JSON; the error for another body describes it', async () => {
   assert.deepEqual(await readJson(answer(200, { a: 1 }), 'get x'), { a: 1 })
   await assert.rejects(
     readJson(answer(200, '<html>login</html>'), 'get x'),
@@ -66,7 +81,7 @@ test('a good answer is its JSON; one that is none says what it is', async () => 
   await assert.rejects(readJson(refusal(403, 'Forbidden'), 'get x'), ApiError)
 })
 
-test('an object that the server repeats in its refusal is not shown, and of a Secret no value is', () => {
+test('an error shows no object that the server repeats, and no value of a Secret', () => {
   const dump = `"{\\"data\\":{\\"a\\":\\"VE9Q\\"},\\"bad\\":1}"`
   const message = `"" is invalid: patch: Invalid value: ${dump}: strict decoding error: unknown field "bad"`
   const status = {
@@ -89,7 +104,7 @@ test('an object that the server repeats in its refusal is not shown, and of a Se
   assert.match(errorOf(short, 'create Secret "default/s"').message, /Invalid value: \(not shown\): too short/)
 })
 
-test('half an answer is not quoted', async () => {
+test('an error does not quote a truncated response', async () => {
   const response = {
     status: 200,
     headers: {},
@@ -107,7 +122,7 @@ test('half an answer is not quoted', async () => {
   )
 })
 
-test('a refusal by RBAC says which rule the role lacks; one by something else does not', async () => {
+test('the error for a refusal by RBAC names the missing rule; another 403 names none', async () => {
   const forbidden = (what: string): Promise<string> =>
     of(refusal(403, 'Forbidden', {}, what)).then(({ message }) => message)
   const user = 'User "system:serviceaccount:a:b"'

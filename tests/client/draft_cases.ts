@@ -1,4 +1,4 @@
-/** createOrUpdate, preconditions and owner references, on any API server. */
+/** Cases of createOrUpdate, preconditions and owner references for any API server. */
 import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { AlreadyOwned, hasOwner, removeOwner, setController, setOwner } from '../../lib/core/owner_references.ts'
@@ -6,7 +6,7 @@ import { bench, type Case, CONFIG_MAP, FOO, methods, results, SERVICE } from './
 
 export const DRAFT_CASES: readonly Case[] = [
   {
-    name: 'an integer beyond 2^53 stays what it is when its object is edited',
+    name: 'an integer beyond 2^53 is unchanged after an edit of its object',
     realOnly: 'the embedded API keeps numbers as doubles',
     async run(context) {
       const it = bench(context)
@@ -29,7 +29,7 @@ export const DRAFT_CASES: readonly Case[] = [
         draft.metadata.labels = { ...draft.metadata.labels, [name]: '' }
       }
       await it.client.live.edit(FOO, ref, label('live'))
-      // A watch gave the cache what JSON.parse makes of it.
+      // The cache has the number as JSON.parse returns it.
       it.cached.set('wide', JSON.parse(JSON.stringify(await it.client.live.get(FOO, ref))))
       await it.client.edit(FOO, ref, label('cached'))
       const edited = await it.client.live.createOrUpdate(FOO, ref, label('ensured'))
@@ -51,7 +51,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate creates, leaves alone, and updates',
+    name: 'createOrUpdate creates, changes nothing, and updates',
     async run(context) {
       const it = bench(context, false)
       const ref = { namespace: context.namespace, name: 'a' }
@@ -78,7 +78,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate sends what a draft changed, and says so when that changed nothing on the server',
+    name: 'createOrUpdate sends the changes of a draft, and reports unchanged if the server changed nothing',
     async run(context) {
       const it = bench(context, false)
       const ref = { namespace: context.namespace, name: 'a' }
@@ -86,7 +86,7 @@ export const DRAFT_CASES: readonly Case[] = [
         draft.spec = { size: 1 }
       })
       methods(it)
-      // A status is not written beside the object.
+      // An update does not write the status.
       const status = await it.client.createOrUpdate(FOO, ref, (draft) => {
         Object.assign(draft, { status: { phase: 'Forged' } })
       })
@@ -99,7 +99,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate gives an owner to what it makes, and to what it finds',
+    name: 'createOrUpdate sets an owner on a new and on an existing object',
     async run(context) {
       const { client } = bench(context, false)
       const { namespace } = context
@@ -127,7 +127,7 @@ export const DRAFT_CASES: readonly Case[] = [
           it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
             draft.metadata.name = 'b'
           }),
-          { name: 'TypeError', message: `${what}the change gave it another name or namespace` },
+          { name: 'TypeError', message: `${what}the change function must not set another name or namespace` },
         )
         await assert.rejects(
           it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
@@ -139,7 +139,7 @@ export const DRAFT_CASES: readonly Case[] = [
           it.client.createOrUpdate(CONFIG_MAP, ref, async () => {
             throw new Error('unheard')
           }),
-          (error: Error) => error.message.startsWith(`${what}the change is an async function`),
+          (error: Error) => error.message.startsWith(`${what}the change function is async`),
         )
         await assert.rejects(
           it.client.createOrUpdate(CONFIG_MAP, ref, () => {
@@ -152,12 +152,12 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate leaves failed reads, AlreadyExists and Conflict to its caller',
+    name: 'createOrUpdate throws failed reads, AlreadyExists and Conflict',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
-      // The cache of this client has not heard of it yet.
+      // The cache of this client does not have it yet.
       await assert.rejects(
         it.client.createOrUpdate(FOO, made, (draft) => {
           draft.spec = { size: 2 }
@@ -182,7 +182,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a patch of a version conflicts when that has passed, in every format',
+    name: 'a patch of an old version conflicts, in every format',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -214,7 +214,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'owner references are set, kept, refused and taken away on drafts',
+    name: 'owner references of drafts are set, kept, refused and removed',
     async run(context) {
       const { client } = bench(context, false)
       const { namespace } = context
@@ -241,7 +241,7 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'edit ends with its signal, whatever it waits for',
+    name: 'the signal aborts edit, whatever it waits for',
     async run(context) {
       const it = bench(context, false)
       const ref = { namespace: context.namespace, name: 'a' }

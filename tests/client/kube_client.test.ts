@@ -31,19 +31,19 @@ const foo = {
   spec: { size: 1 },
 }
 
-test('a client that is bound to a run ends with it, and tells that run of its writes', async () => {
-  const told: string[] = []
+test('the end of a run aborts its client, and the run is notified of its writes', async () => {
+  const reported: string[] = []
   const client = new KubeClient({
     api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
     fieldManager: 'me',
-    onWrite: () => told.push('all'),
+    onWrite: () => reported.push('all'),
   })
   const run = new AbortController()
-  const bound = client.bound(run, () => told.push('run'))
+  const bound = client.bound(run, () => reported.push('run'))
   await bound.patch(FOO, REF, { merge: {} })
   await bound.live.patch(FOO, REF, { merge: {} })
   await client.patch(FOO, REF, { merge: {} })
-  assert.deepEqual(told, ['run', 'run', 'all'])
+  assert.deepEqual(reported, ['run', 'run', 'all'])
   run.abort(new Error('the run has ended'))
   for (
     const call of [
@@ -61,7 +61,7 @@ test('a client that is bound to a run ends with it, and tells that run of its wr
   await client.patch(FOO, REF, { merge: {} })
 })
 
-test('each write may be ended by a signal of its own', async () => {
+test('each write may be aborted by its own signal', async () => {
   const client = new KubeClient({ api: new Api({ transport: silence }), fieldManager: 'me' })
   const calls: readonly ((signal: AbortSignal) => Promise<unknown>)[] = [
     (signal) => client.create(FOO, { metadata: REF, spec: { size: 1 } }, { signal }),
@@ -86,7 +86,7 @@ test('each write may be ended by a signal of its own', async () => {
   }
 })
 
-test('every write says who owns its fields, and what to do about unknown ones', async () => {
+test('every write sends its field manager and field validation', async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me', fieldValidation: 'Strict' })
   await client.create(FOO, { metadata: REF, spec: { size: 1 } })
@@ -110,7 +110,7 @@ test('every write says who owns its fields, and what to do about unknown ones', 
   })
 })
 
-test("one field manager's last apply is not another's", async () => {
+test('each field manager has its own last apply', async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
   const api = new Api({ transport })
   const reader = {
@@ -125,7 +125,7 @@ test("one field manager's last apply is not another's", async () => {
   assert.equal(requests.length, 2)
 })
 
-test('what a call asks for goes before what the client asks for, and deletions say what they shall', async () => {
+test("a call's options override the client's, and deletions send theirs", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, { ...foo, items: [] })))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me', fieldValidation: 'Strict' })
   await client.setStatus(FOO, REF, {}, { fieldManager: 'other', fieldValidation: 'Ignore', dryRun: true })
@@ -158,12 +158,12 @@ test('what a call asks for goes before what the client asks for, and deletions s
   ])
 })
 
-test("bodies of subresources are of their own kind, or of the object's", async () => {
+test("the body of a subresource has its own kind, or the object's", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(201, { kind: 'Status', status: 'Success' })))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
-  const told = { apiVersion: 'v9', kind: 'Wrong', metadata: { name: 'wrong', labels: { a: 'b' } } }
+  const body = { apiVersion: 'v9', kind: 'Wrong', metadata: { name: 'wrong', labels: { a: 'b' } } }
   for (const name of ['eviction', 'token', 'binding', 'scale', 'toString', 'approval']) {
-    await client.subresource(FOO, REF, name).create(told as never)
+    await client.subresource(FOO, REF, name).create(body as never)
   }
   assert.deepEqual(
     requests.map((request) => bodyOf(request)),
@@ -183,13 +183,13 @@ test("bodies of subresources are of their own kind, or of the object's", async (
   )
 })
 
-test('a token that was answered with is in no error, however the answer breaks, and nobody is told of it', async () => {
-  const told: unknown[] = []
+test('a returned token is in no error, however the response breaks, and in no write record', async () => {
+  const reported: unknown[] = []
   const broken = ['{"kind":"TokenRequest","status":{"token":"hunter2"', '{"status":{"token":"hunter2"}}x', '["hunter2"']
   const client = new KubeClient({
     api: new Api({ transport: () => Promise.resolve(answer(201, broken.shift() ?? '{"status":{"token":"hunter2"}}')) }),
     fieldManager: 'me',
-    onWrite: (write) => told.push(write),
+    onWrite: (write) => reported.push(write),
   })
   const token = client.subresource({ ...FOO, kind: 'ServiceAccount' }, REF, 'token')
   for (let i = 0; i < 3; i++) {
@@ -201,15 +201,15 @@ test('a token that was answered with is in no error, however the answer breaks, 
     )
   }
   assert.equal((await token.create({})).status.token, 'hunter2')
-  assert.deepEqual(told, [{ verb: 'create', kind: 'ServiceAccount/token', key: 'ns/a', result: 'created' }])
+  assert.deepEqual(reported, [{ verb: 'create', kind: 'ServiceAccount/token', key: 'ns/a', result: 'created' }])
 })
 
-test('a dry run is no write to be told of', async () => {
-  const told: unknown[] = []
+test('a dry run is not reported as a write', async () => {
+  const reported: unknown[] = []
   const client = new KubeClient({
     api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
     fieldManager: 'me',
-    onWrite: (write) => told.push(write),
+    onWrite: (write) => reported.push(write),
   })
   const dryRun = true
   await client.create(FOO, { metadata: REF, spec: { size: 1 } }, { dryRun })
@@ -220,5 +220,5 @@ test('a dry run is no write to be told of', async () => {
   await client.delete(FOO, REF, { dryRun })
   await client.deleteAll(FOO, { namespace: 'ns', dryRun })
   await client.subresource(FOO, REF, 'scale').patch({ merge: {} }, { dryRun })
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
 })

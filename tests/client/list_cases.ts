@@ -1,4 +1,4 @@
-/** Pages, watches and deletions, on any API server. */
+/** Cases of pages, watches and deletions for any API server. */
 import assert from 'node:assert/strict'
 import type { ListPage, WatchChange } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
@@ -21,7 +21,7 @@ const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
 
 export const LIST_CASES: readonly Case[] = [
   {
-    name: 'pages come one by one, each asked for when the one before was taken',
+    name: 'each page is requested when the consumer asks for it',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -40,7 +40,7 @@ export const LIST_CASES: readonly Case[] = [
         'v1 ConfigMap',
         'v1 ConfigMap',
       ])
-      assert.equal(new Set(seen.map(({ resourceVersion }) => resourceVersion)).size, 1, 'all pages are of one moment')
+      assert.equal(new Set(seen.map(({ resourceVersion }) => resourceVersion)).size, 1, 'all pages have one version')
       assert.equal(seen[2]!.continue, undefined)
       for await (
         const page of it.client.pages(CONFIG_MAP, {
@@ -54,11 +54,11 @@ export const LIST_CASES: readonly Case[] = [
       }
       methods(it)
       for await (const page of it.client.pages(CONFIG_MAP, { namespace, limit: 1 })) if (page.continue) break
-      assert.equal(methods(it).length, 1, 'leaving the loop asks for no more')
+      assert.equal(methods(it).length, 1, 'leaving the loop sends no further request')
     },
   },
   {
-    name: 'pages of a kind that is not served are an error',
+    name: 'pages of a kind that is not served throw',
     async run(context) {
       const { client } = bench(context)
       await assert.rejects(async () => {
@@ -67,7 +67,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a watch from a list on misses nothing, and leaving it ends it',
+    name: "a watch from a list's version misses nothing, and leaving the loop closes it",
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -89,7 +89,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'pages and watches of the metadata alone say of which kind it is',
+    name: 'objects of metadata-only pages and watches have their kind',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -107,7 +107,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a watch without a version begins with what there is, and its signal ends it with its reason',
+    name: 'a watch without a version begins with the existing objects, and an abort throws its reason',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -126,7 +126,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a watch that the server refuses is an error that says why',
+    name: 'a watch that the server refuses throws the reason',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -145,7 +145,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'deleteAll deletes what is selected, in one namespace, by one request',
+    name: 'deleteAll deletes the selected objects of one namespace by one request',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -179,7 +179,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'deleteAll needs a namespace for a namespaced kind, and none for others',
+    name: 'deleteAll needs a namespace for a namespaced kind only',
     async run(context) {
       const it = bench(context)
       const role = await it.client.create(CLUSTER_ROLE, {
@@ -188,7 +188,7 @@ export const LIST_CASES: readonly Case[] = [
       methods(it)
       await assert.rejects(
         it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }),
-        /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one at a time$/,
+        /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one namespace at a time$/,
       )
       assert.deepEqual(methods(it), [])
       assert.deepEqual(names(await it.client.deleteAll(CLUSTER_ROLE, { labels: { of: context.namespace } })), [
@@ -202,7 +202,7 @@ export const LIST_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'delete of a version spares a newer one, and a dry run deletes nothing',
+    name: 'delete with a version spares a newer one, and a dry run deletes nothing',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context

@@ -1,4 +1,4 @@
-/** No write loses what its client did not read, and no number that it did not read exactly. */
+/** Tests that no write loses fields that its client did not read, or rounds numbers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
@@ -18,19 +18,19 @@ import { answer, type Recorder, recorder } from './transports.ts'
 
 const REF = { namespace: 'default', name: 'a' }
 const data = { big: 'x'.repeat(50), small: 'y' }
-/** The same without its types: what a program in JavaScript could write. */
+/** The same without types, as a JavaScript program could call it. */
 const META: AnyResource = metadataOf(Secret)
 
 interface Bench {
   readonly network: Recorder
   readonly cluster: Cluster
   readonly client: Client
-  /** As the server has it. */
+  /** The object on the server. */
   readonly server: Client
   stop(): Promise<void>
 }
 
-/** A cluster on an API in memory that caches these kinds; what `make` creates is there before. */
+/** A cluster that caches these kinds, on an API in memory; `make` creates objects first. */
 async function caching(
   make: (client: Client) => Promise<unknown>,
   declare: (cluster: Cluster) => void,
@@ -57,7 +57,7 @@ const stripsBig = (cluster: Cluster): void =>
   })
 const makesMap = (client: Client): Promise<unknown> => client.create(ConfigMap, { metadata: REF, data })
 
-test('what is read as metadata alone is not written whole: nothing is sent', async () => {
+test('an object read as metadata only cannot be written: nothing is sent', async () => {
   const { network, cluster, client, server, stop } = await caching(
     (client) => client.create(Secret, { metadata: REF, data: { password: 'aGk=' } }),
     ({ cache }) => void cache.declare(META),
@@ -74,7 +74,7 @@ test('what is read as metadata alone is not written whole: nothing is sent', asy
       () => one.setStatus(META, REF, {} as never),
       () => one.create(META, { metadata: { ...REF, name: 'b' } }),
       () => one.apply(META, { metadata: REF }),
-      // Read through one and written through the other: a spread, a draft and the object itself.
+      // Read by one resource and written by the other: a spread, a draft and the object itself.
       () => one.update(Secret, object as never),
       () => one.update(Secret, { ...object } as never),
       () => one.update(Secret, draft(object) as never),
@@ -94,7 +94,7 @@ test('what is read as metadata alone is not written whole: nothing is sent', asy
   await stop()
 })
 
-test('metadata may be patched and objects deleted by a kind of metadata, and parts of objects are whole', async () => {
+test('a metadata-only resource can patch metadata and delete objects, and its subresources are complete', async () => {
   const { client, server, stop } = await caching(async (client) => {
     await client.create(Secret, { metadata: REF, data: { password: 'aGk=' } })
     await client.create(Deployment, {
@@ -118,7 +118,7 @@ test('metadata may be patched and objects deleted by a kind of metadata, and par
   await stop()
 })
 
-test("a change of an object whose cache strips it starts from the server's", async () => {
+test('an edit of an object that the cache strips reads the server', async () => {
   const { network, client, server, stop } = await caching(makesMap, stripsBig)
   assert.deepEqual((await client.get(ConfigMap, REF))?.data, { small: 'y' })
   assert.deepEqual(
@@ -147,7 +147,7 @@ test("a change of an object whose cache strips it starts from the server's", asy
     'PUT',
     'GET',
   ])
-  // Again from the cache, after its watch and its own writes have been there.
+  // Again from the cache, after its watch and its own writes have arrived.
   assert.deepEqual((await client.get(ConfigMap, REF))?.data, { small: 'y', more: 'z' })
   await assert.rejects(
     async () => await client.update(ConfigMap, { ...(await client.get(ConfigMap, REF))!, data: {} }),
@@ -156,14 +156,14 @@ test("a change of an object whose cache strips it starts from the server's", asy
   await stop()
 })
 
-test('a stripped object is not put back by update, nor applied, as itself, as a draft or as a spread; one that was read live is', async () => {
+test('update and apply refuse a stripped object, its draft and its spread; a live object is accepted', async () => {
   const { network, client, server, stop } = await caching(makesMap, stripsBig)
   const cached = (await client.get(ConfigMap, REF))!
   const mutable = draft(cached)
   mutable.metadata.labels = { a: 'b' }
   const [listed] = await client.list(ConfigMap, { namespace: 'default' })
   const message =
-    'Cannot update ConfigMap "default/a": it was read without what the cache strips, or as metadata alone, and the rest would be deleted; use edit or client.live.get, or send a patch'
+    'Cannot update ConfigMap "default/a": it is incomplete (stripped by the cache, or read as metadata only), and its missing fields would be deleted; use edit or client.live.get, or send a patch'
   for (const object of [cached, mutable, { ...cached, data: {} }, draft(mutable), listed!]) {
     await assert.rejects(client.update(ConfigMap, object), { name: 'TypeError', message })
     await assert.rejects(client.apply(ConfigMap, object), {
@@ -175,13 +175,13 @@ test('a stripped object is not put back by update, nor applied, as itself, as a 
   const live = draft((await client.live.get(ConfigMap, REF))!)
   live.metadata.labels = { a: 'b' }
   assert.deepEqual((await client.update(ConfigMap, live)).data, data)
-  // A copy under another name deletes nothing.
+  // A copy under another name loses nothing.
   await client.create(ConfigMap, { ...cached, metadata: { ...REF, name: 'copy' } })
   assert.deepEqual((await server.get(ConfigMap, { ...REF, name: 'copy' }))?.data, { small: 'y' })
   await stop()
 })
 
-test('a status is set whatever a stripped cache has of it, and an apply is sent whatever it has of the fields', async () => {
+test('setStatus and apply ignore a stripped cached object', async () => {
   const spec = {
     selector: { matchLabels: { a: 'b' } },
     template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
@@ -213,7 +213,7 @@ test('a status is set whatever a stripped cache has of it, and an apply is sent 
   await stop()
 })
 
-test('a strip function cannot take what the cache and its controllers read of the metadata', async () => {
+test('a strip function cannot remove the metadata that the cache and its controllers read', async () => {
   const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'u' }
   const { client, stop } = await caching(
     (client) =>
@@ -248,7 +248,7 @@ test('a strip function cannot take what the cache and its controllers read of th
   await stop()
 })
 
-test('a client of one namespace stays in it, whatever a kind is made of', async () => {
+test('a client of one namespace stays in it, whatever resource it is given', async () => {
   const victim = { namespace: 'kube-system', name: 'victim' }
   const { network, client, server, stop } = await caching(
     (client) => client.create(ConfigMap, { metadata: victim }),
@@ -278,7 +278,9 @@ const WIDE: Resource<KubeObject & { spec: Record<string, unknown>; status?: Reco
   ...FOO,
 }
 
-/** A client of a server that answers with this text, and keeps what it is sent; its cache has what JSON.parse makes of the text. */
+/**
+ * A client of a server that answers with this text and records bodies; its cache has the text as JSON.parse returns it.
+ */
 function answering(text: string, cached = JSON.parse(text) as KubeObject) {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, text)))
   const reader = {
@@ -318,7 +320,7 @@ const EXACT = [
   '123456789012345',
 ]
 
-test('a number that passes through an edit is written as it was read, however large', async () => {
+test('edit writes a number as it was read, however large', async () => {
   for (const number of EXACT) {
     const it = answering(wide(`{"n":${number},"list":[{"n":${number}},1,"9007199254740993"],"other":1}`))
     for (
@@ -349,7 +351,7 @@ test('a number that passes through an edit is written as it was read, however la
     ) await change()
     for (const body of it.bodies()) {
       const printed = /"n":([^,]*),"list":\[\{"n":(.*?)\},1,"9007199254740993"\],"other":2/.exec(body)
-      // A number that a double is exactly may be printed otherwise.
+      // A number that a double holds exactly may be printed differently.
       const expected = /^-?\d{16,}$/.test(number) ? number : JSON.stringify(JSON.parse(number))
       assert.deepEqual(printed?.slice(1), [expected, expected], `${number}: ${body}`)
     }
@@ -357,14 +359,14 @@ test('a number that passes through an edit is written as it was read, however la
   }
 })
 
-test("the answer to a write may be written again, and a number of the caller's own beside those that were read", async () => {
+test('the result of a write may be written again, with a new number beside those that were read', async () => {
   const it = answering(wide('{"n":9007199254740993}'))
   const answered = await it.client.patch(WIDE, REF, { merge: {} })
   await it.client.update(WIDE, { ...answered, spec: { ...answered.spec, own: 2 ** 60 } })
   assert.match(it.bodies()[1]!, /"spec":\{"n":9007199254740993,"own":1152921504606847000\}/)
 })
 
-test('a number that may have been rounded is never written back: the error names it, and nothing is sent', async () => {
+test('a number that may have been rounded is not written: the error names it, and nothing is sent', async () => {
   const it = answering(wide('{"max":9223372036854775807,"ok":1}', '{"seen":9007199254740993}'))
   const rounded = (action: string, field: string): object => ({
     name: 'TypeError',
@@ -377,7 +379,7 @@ test('a number that may have been rounded is never written back: the error names
     it.client.setStatus(WIDE, REF, { ...object.status, phase: 'x' }),
     rounded('set the status of', 'seen'),
   )
-  // Two numbers of one object that are the same double can't be told apart in what is written.
+  // Two numbers of one object that are the same double are ambiguous when written.
   const two = answering(wide('{"a":9007199254740993,"b":9007199254740992}'))
   await assert.rejects(
     two.client.edit(WIDE, REF, (object) => {
@@ -388,7 +390,7 @@ test('a number that may have been rounded is never written back: the error names
   assert.deepEqual([it.bodies(), two.bodies()], [[], []])
 })
 
-test('a status is set with the numbers of the object that it was read with', async () => {
+test('setStatus writes numbers exactly as its object has them', async () => {
   const it = answering(wide('{}', '{"seen":9007199254740993}'))
   const live = (await it.client.live.get(WIDE, REF))!
   await it.client.setStatus(WIDE, live, { ...live.status, phase: 'x' })
@@ -397,7 +399,7 @@ test('a status is set with the numbers of the object that it was read with', asy
   assert.equal(it.bodies().length, 2)
 })
 
-test('objects without long numbers are read from the cache and written as ever', async () => {
+test('objects without long numbers are read from the cache', async () => {
   const it = answering(wide('{"n":9007199254740991,"text":"9007199254740993","big":1e300}'))
   await it.client.edit(WIDE, REF, (object) => {
     object.spec['n'] = 1
@@ -405,7 +407,7 @@ test('objects without long numbers are read from the cache and written as ever',
   assert.deepEqual(it.requests.map(({ method }) => method), ['PUT'])
 })
 
-test('what was applied is forgotten with its object, whoever deletes it, and remembered of cached kinds only', async (t) => {
+test('the result of an apply is forgotten with its object, and remembered for cached kinds only', async (t) => {
   const { forget, of } = ApplyCache.prototype
   const [forgotten, asked] = [new Set<string>(), new Set<string>()]
   let memory: ApplyCache | undefined

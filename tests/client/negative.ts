@@ -1,4 +1,4 @@
-// What the client must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
+// Code that must not compile: tsc reports an @ts-expect-error above a line that compiles (`npm run check`).
 import type { Client, Editable } from '../../lib/client/client.ts'
 import { intercepted } from '../../lib/client/wrappers.ts'
 import * as finalizers from '../../lib/core/finalizers.ts'
@@ -22,7 +22,7 @@ await client.createOrUpdate(Deployment, key, (draft) => {
   draft.spec = { replica: 2 }
 })
 await client.createOrUpdate(Deployment, key, (draft) => {
-  // @ts-expect-error an object that is not there yet has no spec
+  // @ts-expect-error an object that may be new may have no spec
   draft.spec.replicas = 2
 })
 // @ts-expect-error a namespaced kind needs a namespace
@@ -35,7 +35,7 @@ await client.subresource(Deployment, key, 'scale').update({ spec: { replicas: 2 
 await client.subresource(Deployment, key, 'scale').update({ spec: { replica: 2 } })
 const token: string =
   (await client.subresource(ServiceAccount, key, 'token').create({ spec: { audiences: ['a'] } })).status.token
-// @ts-expect-error tokens have no such field
+// @ts-expect-error no such field in tokens
 await client.subresource(ServiceAccount, key, 'token').create({ spec: { audience: 'a' } })
 await client.subresource(Deployment, key, 'other').create({ anything: 'goes' })
 const applied: number | undefined =
@@ -50,25 +50,25 @@ await client.subresource(FOO, key, 'status').apply({ status: { fase: 'x' } })
 await client.subresource(FOO, key, 'status').apply({ status: { nested: { a: 1 } } })
 // @ts-expect-error a kind without a status
 await client.subresource(ConfigMap, key, 'status').apply({ status: { a: 1 } })
-// @ts-expect-error a kind is named by its group and version, or by its apiVersion
+// @ts-expect-error a kind needs a group and version, or an apiVersion
 await client.kindOf({ kind: 'Pod' })
 await client.edit(FOO, key, (draft) => void finalizers.add(draft, 'a.dev/b'))
 await client.createOrUpdate(FOO, key, (draft) => void finalizers.remove(draft, 'a.dev/b'))
-// @ts-expect-error what was read is not changed
+// @ts-expect-error an object that was read is readonly
 finalizers.add((await client.get(FOO, key))!, 'a.dev/b')
 
 for await (const { items } of client.pages(ConfigMap, { limit: 10 })) {
   const data: Readonly<Record<string, string>> | undefined = items[0]?.data
-  // @ts-expect-error what was read is readonly
+  // @ts-expect-error an object that was read is readonly
   items[0]!.data = data
 }
 for await (const { type, object } of client.watch(ConfigMap)) {
-  // @ts-expect-error bookmarks are left out
+  // @ts-expect-error bookmarks are not delivered
   if (type === 'BOOKMARK') break
   // @ts-expect-error readonly
   object.metadata.name = 'x'
 }
-// @ts-expect-error which ones must be said
+// @ts-expect-error the options are required
 await client.deleteAll(ConfigMap)
 // @ts-expect-error validation is one of three
 await client.update(ConfigMap, (await client.get(ConfigMap, key))!, { fieldValidation: 'strict' })
@@ -76,7 +76,7 @@ await client.update(ConfigMap, (await client.get(ConfigMap, key))!, { fieldValid
 const foo = (await client.get(FOO, key))!
 await client.edit(ConfigMap, key, (draft) => setController(draft, foo))
 await client.createOrUpdate(ConfigMap, key, (draft) => setController(draft, foo))
-// @ts-expect-error what was read is not changed
+// @ts-expect-error an object that was read is readonly
 setController((await client.get(ConfigMap, key))!, foo)
 // @ts-expect-error no such verb
 intercepted(client, { remove: () => Promise.resolve() })
@@ -87,7 +87,7 @@ await client.patch(meta, key, { merge: { metadata: { labels: { a: 'b' } } } })
 await client.delete(meta, key)
 await client.deleteAll(meta, { namespace: 'a' })
 await client.subresource(meta, key, 'other').patch({ merge: {} })
-// @ts-expect-error what is read as metadata alone is not written
+// @ts-expect-error a metadata-only resource is not writable
 await client.edit(meta, key, () => {})
 // @ts-expect-error likewise
 await client.update(meta, partial)

@@ -1,11 +1,11 @@
-/** The client's and the elector's cases against a real kube-apiserver. */
+/** Runs the cases of the client and the elector against a real kube-apiserver. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { Informer } from '../../lib/cache/informer.ts'
 import { Api } from '../../lib/client/api.ts'
-import { discoverKinds } from '../../lib/client/discovery.ts'
+import { discoverKinds } from '../../lib/client/rest_mapper.ts'
 import { isReason, LeadershipLost, messageOf } from '../../lib/core/errors.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
@@ -33,7 +33,7 @@ const LEASES = { resource: LEASE, namespace: 'default' }
 const TIMINGS: LeaseTimings = { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 300 }
 
 test(
-  'client and elector do on a real API server what they do on the embedded one',
+  'client and elector behave on a real API server as on the embedded one',
   { skip, timeout: 100_000 },
   async () => {
     const envtest = await startEnvtest()
@@ -68,7 +68,7 @@ test(
   },
 )
 
-/** Installs Foo and waits until it is served: until an informer of it, which lists until that works, is in sync. */
+/** Installs Foo and waits until the server serves it, by an informer that retries its list until it works. */
 async function serveFoo(api: Api): Promise<void> {
   await api.create({ resource: CRD }, FOO_CRD, {})
   const stop = new AbortController()
@@ -79,7 +79,7 @@ async function serveFoo(api: Api): Promise<void> {
   await running
 }
 
-/** Watches from a version until an object is as it should be. */
+/** Watches from a version until an object matches. */
 async function until(
   transport: Transport,
   target: { resource: AnyResource; namespace?: string },
@@ -97,7 +97,7 @@ async function until(
   throw new Error('the watch has ended')
 }
 
-/** A selector that we refuse is refused by the server, and one that we read is read. */
+/** Checks that the server accepts and refuses the same selectors as we do. */
 async function selectorsAgree(api: Api): Promise<void> {
   const embedded = new Api({ transport: new ApiServer().handle })
   for (
@@ -164,7 +164,7 @@ async function selectorsAgree(api: Api): Promise<void> {
   }
 }
 
-/** What our paths refuse, the server would have refused or taken for something else. */
+/** Checks that the names we refuse in paths are refused or misread by the server. */
 async function namesThatAreNone(transport: Transport): Promise<void> {
   for (const [name, status] of [['..', 400], ['.', 400], ['', 200], ['a%2Fb', 404]] as const) {
     const response = await transport({
@@ -199,7 +199,7 @@ interface Term {
   stop(): void
 }
 
-/** How to stop what a failing test may have left. */
+/** Stops what a failed test may have left running. */
 const campaigns: (() => void)[] = []
 
 function campaign(transport: Transport, lease: string, identity: string): Term {
@@ -233,7 +233,7 @@ async function releaseIsFollowedAtOnce(transport: Transport, api: Api): Promise<
   for (const time of [spec(first).acquireTime, spec(first).renewTime]) assert.match(String(time), /\.\d{6}Z$/)
   await api.patch(target, 'merge', { metadata: { labels: { kept: 'yes' } } }, {})
   const b = campaign(transport, 'release', 'b')
-  // A renewal is seen that kept what others wrote.
+  // A renewal keeps the fields of others.
   await until(
     transport,
     LEASES,
@@ -242,7 +242,7 @@ async function releaseIsFollowedAtOnce(transport: Transport, api: Api): Promise<
       metadata.name === 'release' && metadata.labels?.['kept'] === 'yes' &&
       (spec as LeaseRecord).renewTime !== (first as { spec?: LeaseRecord }).spec?.renewTime,
   )
-  // Asked for before it happens; what it finds is awaited below.
+  // Requested before it happens, and awaited below.
   const released = until(transport, LEASES, first.metadata.resourceVersion, ({ metadata, spec }) => {
     const { holderIdentity, leaseDurationSeconds, acquireTime } = spec as LeaseRecord
     return metadata.name === 'release' && holderIdentity === '' && leaseDurationSeconds === 1 &&

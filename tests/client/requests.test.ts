@@ -25,7 +25,7 @@ const ROLE: AnyResource = {
 }
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
 
-test('a path has the group, the version, the namespace, the kind, the name and the subresource', () => {
+test('a path has group, version, namespace, plural, name and subresource', () => {
   assert.equal(pathOf({ resource: POD, namespace: 'ns', name: 'a' }), '/api/v1/namespaces/ns/pods/a')
   assert.equal(
     pathOf({ resource: FOO, namespace: 'ns', name: 'a', subresource: 'status' }),
@@ -48,7 +48,7 @@ test('names keep their case and are escaped', () => {
   )
 })
 
-test('what can be no name does not become another path', () => {
+test('an invalid name throws, rather than become another path', () => {
   for (const name of ['', '.', '..', 'a/b', '../secrets', 'a%2fb']) {
     assert.throws(
       () => pathOf({ resource: POD, namespace: 'ns', name }),
@@ -67,7 +67,7 @@ test('what can be no name does not become another path', () => {
   }
 })
 
-test('a kind made by hand, or by a stranger, does not become another path either', () => {
+test('an invalid resource throws, rather than become another path', () => {
   const path = 'v1/namespaces/kube-system/configmaps/victim?x='
   for (const part of ['group', 'version', 'plural'] as const) {
     for (const name of [path, '.', '..', 'a/b', 'a%2fb', ...(part === 'group' ? [] : [''])]) {
@@ -88,7 +88,7 @@ test('a kind made by hand, or by a stranger, does not become another path either
   )
 })
 
-test('one object of a namespaced kind needs a namespace; a cluster-scoped one has none', () => {
+test('an object of a namespaced kind needs a namespace; a cluster-scoped kind ignores it', () => {
   assert.throws(() => pathOf({ resource: POD, name: 'a' }), /^TypeError: Cannot address Pod "a": it needs a namespace$/)
   assert.equal(
     pathOf({ resource: ROLE, namespace: 'ns', name: 'a' }),
@@ -96,7 +96,7 @@ test('one object of a namespaced kind needs a namespace; a cluster-scoped one ha
   )
 })
 
-test('a query has what was asked for, escaped, and nothing else', () => {
+test('a query has the given options, escaped, and nothing else', () => {
   const path = '/api/v1/namespaces/ns/pods'
   const target = { resource: POD, namespace: 'ns' }
   assert.equal(listRequest(target, {}).path, path)
@@ -151,14 +151,14 @@ test('each verb has its method and media type', () => {
   }
 })
 
-test('force is said of applies alone', () => {
+test('only applies send force', () => {
   const target = { resource: POD, namespace: 'ns', name: 'a' }
   assert.match(patchRequest(target, 'apply', {}, { force: true }).path, /\?force=true$/)
   assert.match(patchRequest(target, 'apply', {}, { force: false }).path, /\?force=false$/)
   assert.doesNotMatch(patchRequest(target, 'merge', {}, { force: true }).path, /force/)
 })
 
-test('a delete says what becomes of dependents, and under which condition', () => {
+test('a delete sends its propagation and its preconditions', () => {
   const target = { resource: POD, namespace: 'ns', name: 'a' }
   assert.deepEqual(bodyOf(deleteRequest(target, {})), { apiVersion: 'v1', kind: 'DeleteOptions' })
   assert.deepEqual(
@@ -178,7 +178,7 @@ test('a delete says what becomes of dependents, and under which condition', () =
   })
 })
 
-test("apiVersion and kind come from the resource, and the caller's object stays as it is", () => {
+test("apiVersion and kind come from the resource, and the caller's object is not changed", () => {
   const object = Object.freeze({ apiVersion: 'wrong/v9', kind: 'Wrong', metadata: Object.freeze({ name: 'a' }) })
   assert.deepEqual(wireObject(FOO, object), { apiVersion: 'example.dev/v1beta1', kind: 'Foo', metadata: { name: 'a' } })
   assert.equal(object.kind, 'Wrong')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
-import { discoverKinds, readKinds } from '../../lib/client/discovery.ts'
+import { discoverKinds, readKinds } from '../../lib/client/rest_mapper.ts'
 import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -41,7 +41,7 @@ function setup() {
   return { clock, network, api, kinds: new RestMapper(api) }
 }
 
-test('a kind is found with its plural and scope, by one request for each version of a group', async () => {
+test('a kind is found with its plural and scope, by one request per version of a group', async () => {
   const { kinds, network } = setup()
   assert.deepEqual(network.take(), []) // inert
   const found = await Promise.all([
@@ -59,7 +59,7 @@ test('a kind is found with its plural and scope, by one request for each version
   assert.deepEqual(network.take(), [])
 })
 
-test('a kind that is not there is asked for again each time, so that a CRD installed since is found; and one that goes is forgotten', async () => {
+test('a missing kind is requested each time, so that a new CRD is found; a removed group is forgotten', async () => {
   const { kinds, network, api, clock } = setup()
   const foo = { apiVersion: 'example.dev/v1', kind: 'Foo' }
   assert.equal(await kinds.find(foo), undefined)
@@ -75,7 +75,7 @@ test('a kind that is not there is asked for again each time, so that a CRD insta
   assert.equal(await kinds.find(foo), undefined)
 })
 
-test('an apiVersion that can be none is of no kind, and no request is made of it', async () => {
+test('an invalid apiVersion has no kinds, and sends no request', async () => {
   const { kinds, network, api } = setup()
   for (
     const apiVersion of [
@@ -108,7 +108,7 @@ test('an apiVersion that can be none is of no kind, and no request is made of it
   assert.deepEqual(network.take(), ['GET /apis', 'GET /api/v1', 'GET /apis/apps/v1'])
 })
 
-test('a server that cannot say is no server without the kind', async () => {
+test('an error of the server is thrown, not taken for a missing kind', async () => {
   const { kinds, network } = setup()
   network.intercept = async () => refusal(503, 'ServiceUnavailable')
   await assert.rejects(kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }), /list the kinds of apps\/v1/)

@@ -7,7 +7,7 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 const refused = (reason: string, code = 409): ApiError =>
   new ApiError(reason, { kind: 'Status', reason, code, message: reason }, { code })
 
-/** Waits that end at once, and how long they would have been. */
+/** A clock whose waits end at once and are recorded. */
 function clockOf(): { clock: FakeClock; waits: number[] } {
   const clock = new FakeClock()
   const waits: number[] = []
@@ -21,7 +21,7 @@ function clockOf(): { clock: FakeClock; waits: number[] } {
   return { clock, waits }
 }
 
-test('a write that conflicts is tried again after 10 ms and up to a tenth more, and its result is given', async () => {
+test('a conflicting write is retried after 10 to 11 ms, and its result is returned', async () => {
   const { clock, waits } = clockOf()
   const randoms = [0, 0.5, 1]
   let calls = 0
@@ -33,7 +33,7 @@ test('a write that conflicts is tried again after 10 ms and up to a tenth more, 
   assert.deepEqual(waits, [10, 10.5, 11])
 })
 
-test('after five tries the last Conflict is thrown; anything else at once', async () => {
+test('the fifth Conflict is thrown, and any other error at once', async () => {
   const { clock, waits } = clockOf()
   const errors: unknown[] = []
   const write = (reason: string) => async (): Promise<never> => {
@@ -48,7 +48,7 @@ test('after five tries the last Conflict is thrown; anything else at once', asyn
   assert.deepEqual([errors.length, waits.length], [8, 4])
 })
 
-test('an abort ends the wait with its reason, and no more is tried', async () => {
+test('an abort ends the wait with its reason, without another try', async () => {
   const stop = new AbortController()
   let calls = 0
   const trying = retryOnConflict(async () => {

@@ -1,4 +1,4 @@
-/** Subresources, on any API server. */
+/** Cases of subresources for any API server. */
 import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { CertificateSigningRequest, Deployment, Pod, PodDisruptionBudget, ServiceAccount } from '../../lib/kinds/mod.ts'
@@ -7,7 +7,7 @@ import { bench, type Case, CONFIG_MAP, FOO, methods, results } from './case_benc
 
 const NOT_EMBEDDED = 'the embedded API has no such subresource'
 
-/** A deployment without a controller to act on it. */
+/** A deployment that no controller acts on. */
 const deployment = (name: string, namespace: string) => ({
   metadata: { name, namespace },
   spec: {
@@ -21,7 +21,7 @@ const pod = (name: string, namespace: string) => ({
   spec: { containers: [{ name: 'c', image: 'i' }] },
 })
 
-/** A certificate request of nobody in particular. */
+/** A certificate signing request. */
 const REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
 MIHKMHECAQAwDzENMAsGA1UEAwwEY2FzZTBZMBMGByqGSM49AgEGCCqGSM49AwEH
 A0IABETESSLqpt2b9LdCW9Mgv0BOQrbPpZR3w+hYTb8ixpCAex9zREvOfwzYCeb5
@@ -33,7 +33,7 @@ QWBGc6Q4JPU3gJOMD5KRaw9K3klfDTYOTY4CIQC2H+niLlUgLY0Lpl+c3JkYZ3uH
 
 export const SUBRESOURCE_CASES: readonly Case[] = [
   {
-    name: 'a part of an object is applied: its fields are owned, those of others stay',
+    name: 'apply of a subresource owns its fields and keeps those of others',
     async run(context) {
       const it = bench(context)
       const { client } = it
@@ -46,7 +46,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal(both.metadata.generation, made.metadata.generation)
       const trial = await client.subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } }, { dryRun: true })
       assert.deepEqual([trial.status?.phase, (await client.live.get(FOO, ref))?.status?.phase], ['Never', 'Done'])
-      // What another owns is taken over, unless it is said not to.
+      // Fields of others are taken over, unless `force` is false.
       const unforced = client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } }, { force: false })
       await assert.rejects(unforced, (error: Error) => isReason(error, 'Conflict'))
       assert.equal((await client.subresource(FOO, ref, 'status').apply({ status: { count: 4 } })).status?.count, 4)
@@ -55,13 +55,13 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
         ...Array.from({ length: 3 }, () => 'apply Foo/status changed'),
         'apply Foo/status changed',
       ])
-      // A wrapper's options reach it, too.
+      // It gets a wrapper's options, too.
       const { metadata } = await dryRun(client).subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } })
       assert.equal((await client.live.get(FOO, ref))?.metadata.resourceVersion, metadata.resourceVersion)
     },
   },
   {
-    name: 'a kind is found as the server serves it',
+    name: 'kindOf resolves with the kind as the server serves it',
     async run(context) {
       const { client, network } = bench(context)
       const Foo = await client.kindOf({ apiVersion: 'cases.dev/v1', kind: 'Foo' })
@@ -103,7 +103,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'scale is read and set, of built-in kinds and of custom ones',
+    name: 'scale is read and set for built-in and custom kinds',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -144,7 +144,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a subresource that a kind does not have, and one of an object that is not there, are told apart',
+    name: 'the errors for a missing subresource and for a missing object differ',
     async run(context) {
       const { client } = bench(context)
       const { namespace } = context
@@ -160,7 +160,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a subresource needs a name and a namespace before anything is sent, and is no path of its own',
+    name: 'a subresource without a name or namespace, or with a path as its name, throws before anything is sent',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
@@ -176,7 +176,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the status as a subresource answers with the object',
+    name: 'the status as a subresource resolves with the object',
     async run(context) {
       const { client } = bench(context)
       const made = await client.create(FOO, {
@@ -191,7 +191,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an eviction ends a pod, unless a disruption budget forbids it',
+    name: 'an eviction deletes a pod, unless a disruption budget forbids it',
     realOnly: NOT_EMBEDDED,
     async run(context) {
       const { client } = bench(context)
@@ -235,7 +235,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a token is made for a service account, and no error repeats it',
+    name: 'a token is created for a service account, and no error contains it',
     realOnly: NOT_EMBEDDED,
     async run(context) {
       const it = bench(context)

@@ -1,7 +1,7 @@
-/** Transports for tests, as plain functions: canned answers, and a recorder that can stand in the way. */
+/** Transports for tests: canned responses, and a recorder that can intercept. */
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 
-/** An answer with a body of JSON, or of text as it is. */
+/** Returns a response with a JSON body, or with text unchanged. */
 export function answer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): HttpResponse {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return {
@@ -17,7 +17,7 @@ export function answer(status: number, body: unknown, headers: Readonly<Record<s
   }
 }
 
-/** A refusal as the API server words it. */
+/** Returns an error response as the API server sends it. */
 export function refusal(
   code: number,
   reason: string,
@@ -30,13 +30,13 @@ export function refusal(
 export interface Recorder {
   readonly transport: Transport
   readonly requests: HttpRequest[]
-  /** `PUT /path` of each request since the last look, without the query. */
+  /** Returns `PUT /path` of each request since the last call, without the query. */
   take(): string[]
-  /** Stands before the server: answers itself, or asks `next`. */
+  /** Called instead of the server: answers itself, or calls `next`. */
   intercept: ((request: HttpRequest, next: Transport) => Promise<HttpResponse>) | undefined
 }
 
-/** Records what is sent to `inner`. */
+/** Records the requests to `inner`. */
 export function recorder(inner: Transport): Recorder {
   let seen = 0
   const self: Recorder = {
@@ -55,13 +55,13 @@ export function recorder(inner: Transport): Recorder {
   return self
 }
 
-/** Never answers; ends with the request's signal, as a dead connection does. */
+/** Never answers, like a dead connection; an abort rejects. */
 export const silence: Transport = ({ signal }) =>
   new Promise((_, reject) => {
     signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   })
 
-/** The JSON that a request carries. */
+/** Returns the JSON body of a request. */
 export function bodyOf(request: HttpRequest | undefined): unknown {
   return JSON.parse(request?.body as string) as unknown
 }

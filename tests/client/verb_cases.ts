@@ -1,4 +1,4 @@
-/** Each verb with each kind of kind, on any API server: typed, without a schema, and with types of the user's. */
+/** Cases of each verb with typed, schemaless and user-typed kinds, for any API server. */
 import assert from 'node:assert/strict'
 import type { Client } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, readonly [AnyResource, object]>> = {
   }],
 }
 
-/** The verbs on one object that is there or not. */
+/** The verbs on one object, which may exist or not. */
 const VERBS: Readonly<Record<string, (client: Client, kind: AnyResource, object: KubeObject) => Promise<unknown>>> = {
   get: (client, kind, object) => client.get(kind, object),
   update: (client, kind, object) => client.update(kind, object),
@@ -76,14 +76,14 @@ export const VERB_CASES: readonly Case[] = [
       assert.equal(await client.get(kind, at), undefined)
       assert.equal(await client.delete(kind, at), false)
       for (const [verb, call] of Object.entries(VERBS)) {
-        if (verb === 'apply') continue // it makes what is not there
+        if (verb === 'apply') continue // it creates the object
         if (verb === 'get' || verb === 'edit') assert.equal(await call(client, kind, at), undefined, verb)
         else await assert.rejects(call(client, kind, at), (error: Error) => isReason(error, 'NotFound'), verb)
       }
     },
   })),
   {
-    name: 'every verb says so when a kind is not served, and names no object as missing',
+    name: 'every verb reports a kind that is not served, not a missing object',
     async run(context) {
       const { client } = bench(context, false)
       const kind = dynamicResource({ group: 'nope.dev', version: 'v1', kind: 'Nope' })
@@ -111,7 +111,7 @@ export const VERB_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a kind of others has the types that its user gives it',
+    name: 'a kind has the types that its user declares',
     async run(context) {
       const { client } = bench(context, false)
       const made = await client.create(THEIRS, {
@@ -120,7 +120,7 @@ export const VERB_CASES: readonly Case[] = [
       })
       const size: number = made.spec.size
       assert.equal(size, 1)
-      // @ts-expect-error a field that the type does not have
+      // @ts-expect-error no such field in the type
       assert.equal(made.spec.sise, undefined)
       assert.equal(
         (await client.edit(THEIRS, made, (draft) => {

@@ -1,4 +1,4 @@
-/** That every verb passes on what its caller and its client say, as far as the request, and every kind of client to all its verbs. */
+/** Tests that every verb of every client passes all options on to the request. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
@@ -23,7 +23,7 @@ const relabel = (draft: { metadata: { labels?: Record<string, string> | undefine
   draft.metadata.labels = { a: `${Math.random()}` }
 }
 
-/** Every verb that writes with fields, and whether it can be forced. */
+/** Every verb that writes fields, and whether it can be forced. */
 const WRITES: Readonly<Record<string, (client: Client, options: SendOptions) => Promise<unknown>>> = {
   create: (client, options) => client.create(FOO, { metadata: REF, spec: { size: 1 } }, options),
   update: (client, options) => client.update(FOO, foo, options),
@@ -70,19 +70,19 @@ function setup(options: { fence?: Fence } = {}) {
     return answer(200, foo)
   })
   const api = new Api({ transport: network.transport, ...options })
-  const told: string[] = []
+  const reported: string[] = []
   const client = new KubeClient({
     api,
     fieldManager: 'me',
     fieldValidation: 'Warn',
-    onWrite: ({ verb }) => told.push(verb),
+    onWrite: ({ verb }) => reported.push(verb),
   })
   const last = (): URLSearchParams => new URLSearchParams(network.requests.at(-1)!.path.split('?')[1])
-  return { network, api, client, told, last }
+  return { network, api, client, reported, last }
 }
 
-test("every write carries its field manager, validation and dry run: the call's, or the client's, or the wrapper's", async () => {
-  const { client, last, told } = setup()
+test('every write sends field manager, validation and dry run of the call, the client or the wrapper', async () => {
+  const { client, last, reported } = setup()
   const given = (query: URLSearchParams): unknown[] =>
     ['fieldManager', 'fieldValidation', 'dryRun'].map((name) => query.get(name))
   for (const [name, write] of Object.entries(WRITES)) {
@@ -91,13 +91,13 @@ test("every write carries its field manager, validation and dry run: the call's,
     await write(client.live, {})
     assert.deepEqual(given(last()), ['me', 'Warn', null], `${name}, live`)
     await write(client, { fieldManager: 'call', fieldValidation: 'Ignore', dryRun: true })
-    assert.deepEqual(given(last()), ['call', 'Ignore', 'All'], `${name} as told`)
+    assert.deepEqual(given(last()), ['call', 'Ignore', 'All'], `${name} as given`)
     const wrapped = withWriteOptions(client, { fieldManager: 'wrapper', fieldValidation: 'Strict' })
     await write(wrapped, {})
     assert.deepEqual(given(last()), ['wrapper', 'Strict', null], `${name}, wrapped`)
     await write(wrapped, { fieldManager: 'call' })
-    assert.deepEqual(given(last()), ['call', 'Strict', null], `${name}, wrapped, as told`)
-    const before = told.length
+    assert.deepEqual(given(last()), ['call', 'Strict', null], `${name}, wrapped, as given`)
+    const before = reported.length
     for (
       const trial of [
         dryRun(client),
@@ -108,12 +108,12 @@ test("every write carries its field manager, validation and dry run: the call's,
       await write(trial, { dryRun: false })
       assert.equal(last().get('dryRun'), 'All', `${name}, as a dry run`)
     }
-    assert.equal(told.length, before, `${name}: a dry run is not reported`)
+    assert.equal(reported.length, before, `${name}: a dry run is not reported`)
   }
 })
 
-test('a deletion that is a dry run says so in its body, and is reported to none', async () => {
-  const { client, network, told } = setup()
+test('a dry-run deletion sends dryRun in its body, and is not reported', async () => {
+  const { client, network, reported } = setup()
   for (const [name, remove] of Object.entries(DELETIONS)) {
     for (
       const call of [
@@ -125,13 +125,13 @@ test('a deletion that is a dry run says so in its body, and is reported to none'
       await call()
       assert.deepEqual((bodyOf(network.requests.at(-1)) as { dryRun?: unknown }).dryRun, ['All'], name)
     }
-    assert.deepEqual(told, [])
+    assert.deepEqual(reported, [])
   }
   for (const remove of Object.values(DELETIONS)) await remove(client, {})
-  assert.deepEqual(told, ['delete', 'delete'])
+  assert.deepEqual(reported, ['delete', 'delete'])
 })
 
-test('applies are forced unless they say otherwise, and conditions are sent with what they are for', async () => {
+test('applies are forced by default, and preconditions are sent', async () => {
   const { client, network, last } = setup()
   const force = async (write: Promise<unknown>): Promise<string | null> => (await write, last().get('force'))
   assert.equal(await force(client.apply(FOO, { metadata: REF, spec: { size: 1 } })), 'true')
@@ -168,7 +168,7 @@ test('applies are forced unless they say otherwise, and conditions are sent with
   }
 })
 
-test('no write passes a fence that has fallen, by whichever client; every read does', async () => {
+test('no write of any client passes a fallen fence; every read does', async () => {
   const fallen = new AbortController()
   const fence: Fence = { signal: fallen.signal, check: () => fallen.signal.throwIfAborted() }
   const { client, network } = setup()
@@ -192,7 +192,7 @@ test('no write passes a fence that has fallen, by whichever client; every read d
   await client.delete(FOO, REF)
 })
 
-test('every verb of a client that is bound ends with its run, live or not, and one that is not goes on', async () => {
+test('the end of a run aborts every verb of its client, live or not, and no other client', async () => {
   const { client, network } = setup()
   const run = new AbortController()
   const bound = client.bound(run)
@@ -208,7 +208,7 @@ test('every verb of a client that is bound ends with its run, live or not, and o
   await client.get(FOO, REF)
 })
 
-test('the clients of one operator share what they know of kinds', async () => {
+test('the clients of one operator share their RestMapper', async () => {
   const { client, network, api } = setup()
   for (
     const each of [

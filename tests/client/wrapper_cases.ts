@@ -1,4 +1,4 @@
-/** Clients made of clients, on any API server. */
+/** Cases of wrapped clients for any API server. */
 import assert from 'node:assert/strict'
 import { dryRun, intercepted, namespaced, withWriteOptions } from '../../lib/client/wrappers.ts'
 import { isReason } from '../../lib/core/errors.ts'
@@ -10,7 +10,7 @@ const byName = defineIndex(CONFIG_MAP, ({ metadata }) => metadata.name)
 
 export const WRAPPER_CASES: readonly Case[] = [
   {
-    name: 'a dry-run client writes nothing by any verb, whatever a call asks for',
+    name: 'a dry-run client stores nothing by any verb, whatever the options of a call',
     async run(context) {
       const { client } = bench(context, false)
       const { namespace } = context
@@ -55,7 +55,7 @@ export const WRAPPER_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a client with write options sends them by every verb, unless a call has its own',
+    name: 'withWriteOptions sets defaults for every verb, and a call overrides them',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
@@ -88,14 +88,14 @@ export const WRAPPER_CASES: readonly Case[] = [
       ])
       const { metadata } = (await it.client.get(FOO, made))! as { metadata: { managedFields?: { manager: string }[] } }
       assert.deepEqual([...new Set(metadata.managedFields?.map(({ manager }) => manager))].sort(), ['default', 'own'])
-      // And the other way round: the innermost call is the one that is sent.
+      // Nested the other way, the innermost options are sent.
       const within = withWriteOptions(withWriteOptions(it.client, { fieldManager: 'inner' }), { fieldManager: 'outer' })
       await within.patch(FOO, made, { merge: {} })
       assert.match(it.network.requests.at(-1)!.path, /fieldManager=outer/)
     },
   },
   {
-    name: 'a client for one namespace fills it in, and refuses others before anything is sent',
+    name: 'a client for one namespace fills it in, and another namespace throws before anything is sent',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
@@ -151,7 +151,7 @@ export const WRAPPER_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a client for one namespace lists, watches and deletes there, and leaves cluster-scoped kinds alone',
+    name: 'a client for one namespace lists, watches and deletes there, and does not affect cluster-scoped kinds',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
@@ -176,27 +176,27 @@ export const WRAPPER_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an intercepted client asks its hooks, also for what edit and createOrUpdate read and write, and for live',
+    name: 'an intercepted client calls its hooks, also for reads and writes of edit and createOrUpdate, and in live',
     async run(context) {
       const it = bench(context, false)
       const { namespace } = context
-      const heard: string[] = []
+      const calls: string[] = []
       const client = intercepted(it.client, {
         get: (inner, resource, ref) => {
-          heard.push('get')
+          calls.push('get')
           return inner.get(resource, ref)
         },
         create: async (inner, resource, object, options) => {
-          heard.push('create')
+          calls.push('create')
           return await inner.create(resource, object, { ...options, fieldManager: 'hook' })
         },
         update: (inner, resource, object, options) => {
-          heard.push('update')
+          calls.push('update')
           return inner.update(resource, object, options)
         },
-        delete: () => Promise.reject(new Error('nothing may go')),
+        delete: () => Promise.reject(new Error('read-only')),
         watch: async function* () {
-          yield* [] // nothing happens
+          yield* []
         },
       })
       const { object } = await client.createOrUpdate(CONFIG_MAP, { namespace, name: 'a' }, () => {})
@@ -204,9 +204,9 @@ export const WRAPPER_CASES: readonly Case[] = [
         draft.data = { x: '1' }
       })
       await client.live.get(CONFIG_MAP, object)
-      assert.deepEqual(heard, ['get', 'create', 'get', 'update', 'get'])
+      assert.deepEqual(calls, ['get', 'create', 'get', 'update', 'get'])
       assert.match(it.network.requests.find(({ method }) => method === 'POST')!.path, /fieldManager=hook/)
-      await assert.rejects(client.delete(CONFIG_MAP, object), /^Error: nothing may go$/)
+      await assert.rejects(client.delete(CONFIG_MAP, object), /^Error: read-only$/)
       for await (const _ of client.watch(CONFIG_MAP, { namespace })) assert.fail()
       assert.equal(
         (await client.list(CONFIG_MAP, { namespace, labels: '!x', fields: 'metadata.name=a' })).length,

@@ -278,7 +278,7 @@ test('a reconcile that blocks the event loop past the lease costs the leadership
     )
     assert.equal(ended.code, 1)
     assert.ok(performance.now() - began > 19_000, 'it was blocked for as long as it was meant to be')
-    assert.match(ended.process.output(), /the event loop stood still for (1[6-9]|2\d)(\.\d)? s/)
+    assert.match(ended.process.output(), /the event loop was blocked for (1[6-9]|2\d)(\.\d)? s/)
     await stage.goodLatencies(3)
     const probes = stage.worstProbes()
     assert.equal(Math.max(...probes), Infinity, 'who does not come to answer is not healthy')

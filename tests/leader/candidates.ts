@@ -1,4 +1,4 @@
-/** Candidates for one Lease on an embedded API server, each with a network of its own. */
+/** Candidates for one Lease on an embedded API server, each with its own network. */
 import { Api } from '../../lib/client/api.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -26,9 +26,9 @@ export interface Candidate {
   readonly network: Recorder
   /** Log lines as `warn text`. */
   readonly lines: string[]
-  /** How often it began to lead. */
+  /** The number of terms it has begun. */
   leads: number
-  /** How its start ended; undefined while it runs. */
+  /** The result of its start; undefined while it runs. */
   outcome: 'resolved' | Error | undefined
   /** Called at the beginning of a term. */
   lead: ((fence: Fence) => void) | undefined
@@ -37,7 +37,7 @@ export interface Candidate {
   start(options?: ElectionOptions): void
   stop(): void
   readonly stopping: AbortController
-  /** The machine it runs on, where there is one, and how it is taken away. */
+  /** The machine it runs on, if any, and a function that removes it. */
   host?: Host
   crash?: () => void
 }
@@ -94,17 +94,17 @@ export interface LeaseObject extends KubeObject {
   readonly spec: LeaseRecord
 }
 
-/** The Lease as the server has it. */
+/** Resolves with the Lease on the server. */
 export async function leaseOn(server: Transport): Promise<LeaseObject> {
   return (await new Api({ transport: server }).get(TARGET)) as LeaseObject
 }
 
-/** Who holds the Lease; empty when nobody does. */
+/** Resolves with the holder of the Lease; empty without a holder. */
 export async function holderOn(server: Transport): Promise<string> {
   return (await leaseOn(server)).spec.holderIdentity ?? ''
 }
 
-/** Changes the Lease behind the candidates' backs. */
-export async function meddle(server: Transport, patch: object): Promise<void> {
+/** Patches the Lease as another client would. */
+export async function patchLease(server: Transport, patch: object): Promise<void> {
   await new Api({ transport: server }).patch(TARGET, 'merge', patch, {})
 }

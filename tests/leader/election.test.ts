@@ -1,4 +1,4 @@
-/** Several electors against one server, on machines and over networks that misbehave: what must hold whatever happens. */
+/** Properties of several electors on one server, with faulty machines and networks. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -15,18 +15,18 @@ const FAULTS_END_MS = 90_000
 const SLOWEST = 0.85
 const FASTEST = 1.15
 
-type Happening =
-  /** The event loop stands still; with the monotonic clock, or without. */
+type Fault =
+  /** The event loop is blocked; with `asleep`, the monotonic clock is stopped, too. */
   | { readonly kind: 'suspend'; readonly forMs: number; readonly asleep: boolean }
-  /** The process is gone without a word; another starts in its place. */
+  /** The process crashes; another starts in its place. */
   | { readonly kind: 'crash'; readonly forMs: number }
-  /** It is told to stop, gives its lease back, and another starts in its place. */
+  /** The process stops and releases its lease; another starts in its place. */
   | { readonly kind: 'stop'; readonly forMs: number }
-  /** Somebody sets the wall clock. */
+  /** The wall clock is set. */
   | { readonly kind: 'set'; readonly byMs: number }
 
 const some = fc.oneof(fc.integer({ min: 100, max: 4000 }), fc.integer({ min: 4000, max: 40_000 }))
-const happening = (sleeps: boolean): fc.Arbitrary<Happening> =>
+const fault = (sleeps: boolean): fc.Arbitrary<Fault> =>
   fc.oneof(
     {
       weight: 3,
@@ -34,7 +34,7 @@ const happening = (sleeps: boolean): fc.Arbitrary<Happening> =>
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), forMs: some }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('stop' as const), forMs: some }) },
-    // A clock that is set back and a machine that sleeps at once cannot be told from nothing at all.
+    // A clock that is set back during an equally long sleep cannot be detected.
     {
       weight: 1,
       arbitrary: fc.record({
@@ -54,7 +54,7 @@ const machine = fc.boolean().chain((sleeps) =>
       minLength: 3,
       maxLength: 25,
     }),
-    happenings: fc.array(fc.tuple(fc.integer({ min: 0, max: FAULTS_END_MS }), happening(sleeps)), { maxLength: 4 }),
+    faults: fc.array(fc.tuple(fc.integer({ min: 0, max: FAULTS_END_MS }), fault(sleeps)), { maxLength: 4 }),
   })
 )
 const input = fc.record({
@@ -63,18 +63,18 @@ const input = fc.record({
 })
 type Input = typeof input extends fc.Arbitrary<infer T> ? T : never
 
-/** What came of one run. */
+/** The result of one run. */
 interface Outcome {
   readonly terms: number
   readonly writes: number
-  /** Writes that began in a term when a later one had begun. */
+  /** Writes of a term that began after the next term had begun. */
   readonly stale: readonly string[]
-  /** How long after the last fault somebody led; undefined when nobody did. */
+  /** How long after the last fault there was a leader; undefined without one. */
   readonly healedMs: number | undefined
   readonly transitions: readonly string[]
 }
 
-/** `honours`: whether the writers ask the fence. */
+/** `honours`: whether the writers check the fence. */
 async function play({ machines, slowMs }: Input, { honours = true }: { honours?: boolean } = {}): Promise<Outcome> {
   const clock = new FakeClock()
   const { transitions, transport: server } = counting(new ApiServer({ clock }).handle)
@@ -84,7 +84,7 @@ async function play({ machines, slowMs }: Input, { honours = true }: { honours?:
   let healed = false
   let ended = false
 
-  /** Writes in the name of the lease for as long as it may: a write that begins is one that the fence lets pass. */
+  /** Writes under the lease while the fence holds. */
   const work = (host: Host, name: string, everyMs: number, stopped: () => boolean) => (fence: Fence): void => {
     const term = ++terms
     const write = (): void => {
@@ -131,10 +131,10 @@ async function play({ machines, slowMs }: Input, { honours = true }: { honours?:
 
   machines.forEach((machine, index) => {
     clock.after(machine.startsMs, () => enter(machine, index))
-    for (const [atMs, what] of machine.happenings) {
+    for (const [atMs, what] of machine.faults) {
       clock.after(atMs, () => {
         const one = current[index]
-        if (!one?.host || one.host.still || !running.has(one)) return
+        if (!one?.host || one.host.blocked || !running.has(one)) return
         if (what.kind === 'set') return one.host.setWall(what.byMs)
         if (what.kind === 'suspend') one.host.suspend(what.asleep)
         if (what.kind === 'crash') one.crash!()
@@ -146,7 +146,7 @@ async function play({ machines, slowMs }: Input, { honours = true }: { honours?:
 
   await clock.advance(FAULTS_END_MS)
   healed = true
-  // What was under way comes in, and who stood still goes on.
+  // Delayed responses arrive, and blocked machines continue.
   await clock.advance(40_000)
   let healedMs: number | undefined
   for (let ms = 0; ms <= 60_000 && healedMs === undefined; ms += 500) {
@@ -164,7 +164,7 @@ async function play({ machines, slowMs }: Input, { honours = true }: { honours?:
   return { terms, writes, stale, healedMs, transitions }
 }
 
-/** Looks at each write of the Lease that the server takes: transitions count changes of holder and nothing else. */
+/** Checks at each successful write of the Lease that transitions count exactly the changes of holder. */
 function counting(inner: Transport): { transport: Transport; transitions: string[] } {
   const transitions: string[] = []
   let before: LeaseRecord = {}
@@ -187,10 +187,10 @@ function counting(inner: Transport): { transport: Transport; transitions: string
   }
 }
 
-test('no write begins in a term when a later one has begun, and when faults end somebody leads', async () => {
+test('no write begins after a later term has begun, and after the last fault there is a leader', async () => {
   const total = { terms: 0, writes: 0, changed: 0 }
   const { durationMs, retryPeriodMs, renewDeadlineMs } = DEFAULT_TIMINGS
-  // The lease has to expire on the slowest clock; a request that hangs, and a pause, may lie before and after that.
+  // The lease must expire on the slowest clock; a hanging request and a pause may be added.
   const boundMs = (durationMs + renewDeadlineMs / 2 + retryPeriodMs * 2.2) / SLOWEST + 1000
   await fc.assert(
     fc.asyncProperty(input, async (world) => {
@@ -199,7 +199,7 @@ test('no write begins in a term when a later one has begun, and when faults end 
       assert.deepEqual(transitions, [])
       assert.ok(
         healedMs !== undefined && healedMs <= boundMs,
-        `nobody leads ${healedMs ?? 60_000} ms after the last fault`,
+        `no leader ${healedMs ?? 60_000} ms after the last fault`,
       )
       total.terms += terms
       total.writes += writes
@@ -210,11 +210,11 @@ test('no write begins in a term when a later one has begun, and when faults end 
   const { terms, writes, changed } = total
   assert.ok(
     terms > 300 && changed > 75 && writes > 15_000,
-    `only ${terms} terms, ${writes} writes, ${changed} runs with a change of leader: the property says little`,
+    `only ${terms} terms, ${writes} writes, ${changed} runs with a change of leader: too few to prove the property`,
   )
 })
 
-test('without the fence, writes begin in terms that are over: the property can tell', async () => {
+test('without the fence the property fails: writes begin in ended terms', async () => {
   const outcome = await fc.check(
     fc.asyncProperty(input, async (world) => (await play(world, { honours: false })).stale.length === 0),
     { seed: 11, numRuns: 100, endOnFailure: true },

@@ -22,34 +22,34 @@ function after(state: FollowerState, ...inputs: readonly FollowerInput[]): Follo
   return inputs.reduce((before, input) => step(before, input, DEFAULT_TIMINGS, () => 0.5), state)
 }
 
-const tried = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000 }) // asked again at 2000 + 2000 × 1.6, jitter 125
+const tried = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000 }) // polls again at 2000 + 2000 × 1.6, jitter 125
 const lostRace = after(INITIAL_FOLLOWER_STATE, { kind: 'tried', nowMs: 2000, lostRace: true })
 const watched = after(tried, { kind: 'opening' }, { kind: 'opened' })
 
-test("the next try comes with the next question, the record's end, or what the watch tells", () => {
+test("the next try is at the next poll, at the record's expiry, or by a watch event", () => {
   const rows: readonly (readonly [string, FollowerState, Observation | undefined, number])[] = [
-    ['at the beginning: at once', INITIAL_FOLLOWER_STATE, undefined, -Infinity],
-    ['without a watch it is asked', tried, held, 5200],
-    ['a watch that is not open yet is no watch', after(tried, { kind: 'opening' }), held, 5200],
-    ['without a watch, when the record expires before that', tried, { ...held, sinceMs: -12_000 }, 3125],
-    ['with a watch, only when the record expires', watched, held, 16_125],
-    ['a record that had expired before the last try says nothing', watched, { ...held, sinceMs: -13_000 }, 5200],
-    ['a record that was free at the last try says nothing', watched, free, 5200],
+    ['initially: at once', INITIAL_FOLLOWER_STATE, undefined, -Infinity],
+    ['without a watch: polls', tried, held, 5200],
+    ['with a watch that is not open yet: polls', after(tried, { kind: 'opening' }), held, 5200],
+    ['without a watch: when the record expires before the poll', tried, { ...held, sinceMs: -12_000 }, 3125],
+    ['with a watch: only when the record expires', watched, held, 16_125],
+    ['a record that expired before the last try is no hint', watched, { ...held, sinceMs: -13_000 }, 5200],
+    ['a record that was free at the last try is no hint', watched, free, 5200],
     ['no record', watched, undefined, 5200],
-    ['released: after the jitter', after(watched, { kind: 'told', nowMs: 9000, free: true }), free, 9125],
+    ['released: after the jitter', after(watched, { kind: 'observed', nowMs: 9000, free: true }), free, 9125],
     [
-      'released, told twice: from the first',
-      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9100, free: true }),
+      'released, observed twice: from the first',
+      after(watched, { kind: 'observed', nowMs: 9000, free: true }, { kind: 'observed', nowMs: 9100, free: true }),
       free,
       9125,
     ],
     [
-      'released, and taken by another meanwhile',
-      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'told', nowMs: 9010, free: false }),
+      'released, and acquired by another meanwhile',
+      after(watched, { kind: 'observed', nowMs: 9000, free: true }, { kind: 'observed', nowMs: 9010, free: false }),
       { ...held, sinceMs: 9010 },
       24_135,
     ],
-    ['a race was lost: soon', lostRace, undefined, 2125],
+    ['after a lost race: soon', lostRace, undefined, 2125],
     [
       'and the next one too: not at once',
       after(lostRace, { kind: 'tried', nowMs: 3000, lostRace: true }),
@@ -57,25 +57,25 @@ test("the next try comes with the next question, the record's end, or what the w
       6200,
     ],
     [
-      'released, tried, and lost',
-      after(watched, { kind: 'told', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }),
+      'released, tried, and failed',
+      after(watched, { kind: 'observed', nowMs: 9000, free: true }, { kind: 'tried', nowMs: 9200 }),
       free,
       12_400,
     ],
     [
-      'the watch has broken: asked again',
+      'after a broken watch: polls',
       after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 7000, error: broken }),
       held,
       12_200,
     ],
-    ['it is ours, for the answer to our write was lost: asked, whatever the watch does', watched, ours, 5200],
-    ['ours, without a watch', tried, ours, 5200],
-    ['ours, told after the time of the next question: at once', watched, { ...ours, sinceMs: 9000 }, 5200],
+    ['with our own record, as the response was lost: polls, with or without a watch', watched, ours, 5200],
+    ['with our own record, without a watch: polls', tried, ours, 5200],
+    ['with our own record, observed after the poll was due: at once', watched, { ...ours, sinceMs: 9000 }, 5200],
   ]
   for (const [what, state, observed, expected] of rows) assert.equal(nextTryMs(state, observed, 'a'), expected, what)
 })
 
-test('a watch that lasted is opened again at once; one that did not, later and later; one that is refused, much later', () => {
+test('a watch that lasted is reopened at once, one that broke early with back-off, a refused one after 10 minutes', () => {
   const again = (state: FollowerState): number => (state.watch.kind === 'closed' ? state.watch.againMs : NaN)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400 })), 9000)
   assert.equal(again(after(watched, { kind: 'ended', nowMs: 9000, lastedMs: 4400, error: broken })), 9000)
@@ -105,11 +105,11 @@ test('a watch that lasted is opened again at once; one that did not, later and l
   assert.equal(
     again(after(healthy, { kind: 'opening' }, { kind: 'ended', nowMs: 0, lastedMs: 0, error: broken })),
     1250,
-    'a watch that lasted ends a series',
+    'a watch that lasted resets the back-off',
   )
 })
 
-test('where to begin is asked anew after what may have been missed, and not after a connection that broke', () => {
+test('needsNewVersion is true if events may be missing, and false after a broken connection', () => {
   const rows: readonly (readonly [unknown, boolean])[] = [
     [undefined, false],
     [broken, false],

@@ -1,4 +1,4 @@
-/** Followers that watch: how soon they lead, and what that costs the server. */
+/** Tests of followers with a watch: how soon they lead, and how many requests they send. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
@@ -7,7 +7,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { refusal, silence } from '../client/transports.ts'
-import { type Candidate, candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET } from './candidates.ts'
+import { type Candidate, candidate, holderOn, LEASE, leaseOn, patchLease, PATH, TARGET } from './candidates.ts'
 import { isWatch, through } from './weather.ts'
 
 const WATCH = `GET ${PATH}`
@@ -19,7 +19,7 @@ function setup(): { clock: FakeClock; server: Transport } {
   return { clock, server: new ApiServer({ clock }).handle }
 }
 
-/** A leader, and a follower that has seen it. */
+/** Starts a leader, and a follower that has observed it. */
 async function pair(
   server: Transport,
   clock: FakeClock,
@@ -34,7 +34,7 @@ async function pair(
   return { a, b }
 }
 
-test('while its watch is open a follower asks nothing', async () => {
+test('a follower sends nothing while its watch is open', async () => {
   const { clock, server } = setup()
   const { b } = await pair(server, clock)
   assert.deepEqual(b.network.take(), [GET, WATCH])
@@ -45,7 +45,7 @@ test('while its watch is open a follower asks nothing', async () => {
   assert.deepEqual([b.network.take(), b.leads], [[], 0])
 })
 
-test("who lost the race for a new lease looks at once who won, for the winner's time counts from there", async () => {
+test("a follower that lost a race reads the lease at once, as the winner's time counts from that read", async () => {
   const { clock, server } = setup()
   const racing = ['a', 'b'].map((identity) => candidate(server, clock, identity, { random: () => 0.999 }))
   for (const each of racing) each.start()
@@ -57,7 +57,7 @@ test("who lost the race for a new lease looks at once who won, for the winner's 
   assert.deepEqual(loser.network.take(), [GET, WATCH])
 })
 
-test('a watch that the server closes is opened again where it stopped, without a question', async () => {
+test('a watch that the server closes is reopened at its last version, without a read', async () => {
   const { clock, server } = setup()
   const { b } = await pair(server, clock)
   await clock.advance(1000)
@@ -66,7 +66,7 @@ test('a watch that the server closes is opened again where it stopped, without a
   assert.deepEqual(b.network.take(), [WATCH, WATCH])
 })
 
-test('a released lease is taken within the jitter', async () => {
+test('a released lease is acquired within the jitter', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock, { random: () => 0.999 })
   await clock.advance(100_000)
@@ -78,7 +78,7 @@ test('a released lease is taken within the jitter', async () => {
   assert.deepEqual([b.leads, b.network.take(), (await leaseOn(server)).spec.leaseTransitions], [1, [GET, PUT], 1])
 })
 
-test('a lease that is deleted is made anew by a follower, if its leader is gone', async () => {
+test('a follower creates a deleted lease if its leader is gone', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   a.network.intercept = silence
@@ -88,7 +88,7 @@ test('a lease that is deleted is made anew by a follower, if its leader is gone'
   assert.deepEqual([b.leads, await holderOn(server)], [1, 'b'])
 })
 
-test('a leader that dies is followed as soon as its lease has expired, counted from when the watch told of its last renewal', async () => {
+test('a follower leads as soon as the lease of a crashed leader expires, counted from the last renewal on the watch', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   await clock.advance(5999) // the last renewal is at 6 s
@@ -100,7 +100,7 @@ test('a leader that dies is followed as soon as its lease has expired, counted f
   assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
 })
 
-/** A network on which the answers to the first `times` updates are lost, after the server has carried them out. */
+/** A network that loses the responses to the first `times` updates, after the server has applied them. */
 function losing(times: number): NonNullable<Candidate['network']['intercept']> {
   return (
     request,
@@ -110,7 +110,7 @@ function losing(times: number): NonNullable<Candidate['network']['intercept']> {
     : next(request))
 }
 
-test('the answer to the winning write is lost: the follower asks again within a pause, not when its own record expires', async () => {
+test('a follower whose winning response is lost polls again, and does not wait until its own record expires', async () => {
   for (const watches of [true, false]) {
     const { clock, server } = setup()
     const { a, b } = await pair(server, clock, { random: () => 0.999 })
@@ -136,7 +136,7 @@ test('the answer to the winning write is lost: the follower asks again within a 
   }
 })
 
-test('while every answer is lost, the record that has our own name is asked for once a pause', async () => {
+test('while every response is lost, our own record is read once per polling interval', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   b.network.intercept = losing(Infinity)
@@ -152,7 +152,7 @@ test('while every answer is lost, the record that has our own name is asked for 
   assert.equal(b.leads, 1)
 })
 
-test('a follower that is told to stop after the answer to its winning write was lost gives the lease back', async () => {
+test('a follower that is stopped after its winning response was lost releases the lease', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   b.network.intercept = losing(1)
@@ -164,7 +164,7 @@ test('a follower that is told to stop after the answer to its winning write was 
   assert.deepEqual([await holderOn(server), b.leads, b.outcome], ['', 0, 'resolved'])
 })
 
-test('a process that comes back under its fixed name leads at once, though the answer to its first write is lost', async () => {
+test('a process that restarts under its fixed name leads at once, though its first response is lost', async () => {
   const { clock, server } = setup()
   const { b: other } = await pair(server, clock)
   const again = candidate(server, clock, 'a')
@@ -174,7 +174,7 @@ test('a process that comes back under its fixed name leads at once, though the a
   assert.deepEqual([again.leads, other.leads], [1, 0])
 })
 
-test('an elector that lost its lease by answers that never came has it back with its next start', async () => {
+test('an elector that lost its lease by missing responses gets it back with its next start', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   a.network.intercept = losing(Infinity)
@@ -187,19 +187,19 @@ test('an elector that lost its lease by answers that never came has it back with
   assert.deepEqual([a.leads, a.elector.isLeader, b.leads], [2, true, 0])
 })
 
-test("who annotates the Lease does not keep a dead leader's alive, though the watch tells of it", async () => {
+test("annotating the Lease does not extend a crashed leader's term, though the watch reports it", async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   a.network.intercept = silence
   for (let second = 1; second <= 15; second++) {
     await clock.advance(1000)
-    await meddle(server, { metadata: { annotations: { at: String(second) } } })
+    await patchLease(server, { metadata: { annotations: { at: String(second) } } })
   }
   await clock.advance(0)
   assert.equal(b.leads, 1)
 })
 
-test('a follower that may not watch is told what it misses, asks as client-go does, and is as safe', async () => {
+test('a follower that may not watch logs the missing verb, polls as client-go does, and is as safe', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -214,18 +214,18 @@ test('a follower that may not watch is told what it misses, asks as client-go do
   const taken = b.network.take()
   assert.equal(taken.filter((each) => each === GET).length, 331)
   assert.equal(taken.filter((each) => each === WATCH).length, 2) // at once, and after ten minutes
-  const told = b.lines.filter((line) => line.includes('verb watch'))
+  const warnings = b.lines.filter((line) => line.includes('verb watch'))
   assert.match(
-    told[0]!,
-    /^info Cannot watch .*leases is forbidden \(with the verb watch on leases, handover is prompt\); asking every 2 s to 4\.4 s instead$/,
+    warnings[0]!,
+    /^info Cannot watch .*leases is forbidden \(the verb watch on leases makes the handover prompt\); polling every 2 s to 4\.4 s instead$/,
   )
-  assert.equal(told.length, 2)
+  assert.equal(warnings.length, 2)
   a.stop()
   await clock.advance(2000)
   assert.equal(b.leads, 1)
 })
 
-test('a watch that breaks at once each time costs few requests, and the questions go on', async () => {
+test('a watch that always breaks at once costs few requests, and polling continues', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -243,7 +243,7 @@ test('a watch that breaks at once each time costs few requests, and the question
   assert.ok(watches <= 16, `${watches} watches in ten minutes`)
 })
 
-test('a watch that breaks is opened again where it stopped, and tells of what happened meanwhile', async () => {
+test('a broken watch is reopened at its last version, and reports what happened meanwhile', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -263,7 +263,7 @@ test('a watch that breaks is opened again where it stopped, and tells of what ha
   assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
 })
 
-test('a watch that is deaf is found out when the record seems to expire, and replaced', async () => {
+test('a watch that missed a change is detected when the record seems to expire, and replaced', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -286,7 +286,7 @@ test('a watch that is deaf is found out when the record seems to expire, and rep
   assert.equal(b.leads, 1)
 })
 
-test('a version that the server has forgotten is asked for anew', async () => {
+test('an expired version is read again', async () => {
   const { clock, server } = setup()
   let watches = 0
   const a = candidate(server, clock, 'a')
@@ -302,7 +302,7 @@ test('a version that the server has forgotten is asked for anew', async () => {
   assert.deepEqual(b.network.take(), [GET, WATCH, GET, WATCH])
 })
 
-test('of many followers that wake at once one leads, and the others go on following at little cost', async () => {
+test('of many followers that wake at once one leads, and the others follow with few requests', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -318,11 +318,11 @@ test('of many followers that wake at once one leads, and the others go on follow
   await clock.advance(5000)
   assert.equal(many.reduce((sum, { leads }) => sum + leads, 0), 1)
   const asked = many.flatMap((each) => each.network.take()).filter((each) => each === GET).length
-  assert.ok(asked <= 3, `${asked} asked: the others had heard before that somebody else was faster`)
+  assert.ok(asked <= 3, `${asked} asked: the others knew already that another was faster`)
   assert.equal((await leaseOn(server)).spec.leaseTransitions, 1)
 })
 
-test('many followers without jitter: losing the race is no reason to try again at once', async () => {
+test('many followers without jitter: a loser does not retry at once', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -337,7 +337,7 @@ test('many followers without jitter: losing the race is no reason to try again a
   for (const each of many) assert.ok(each.network.take().length <= 3)
 })
 
-test('a follower that is told to stop leaves no watch, no timer and no listener', async () => {
+test('a stopped follower leaves no watch, no timer and no listener', async () => {
   const { clock, server } = setup()
   await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, {
     metadata: { name: 'lock' },
@@ -360,7 +360,7 @@ test('a follower that is told to stop leaves no watch, no timer and no listener'
   assert.deepEqual([b.outcome, open, clock.pending], ['resolved', 0, 0])
 })
 
-test('the watch ends when the lease is won', async () => {
+test('the watch ends when the lease is acquired', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   const watch = b.network.requests.find(isWatch)!
@@ -372,7 +372,7 @@ test('the watch ends when the lease is won', async () => {
   assert.deepEqual(b.network.take(), [PUT])
 })
 
-test('a watch that never answers changes nothing: the follower asks', async () => {
+test('with a watch that gets no response, the follower polls', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -384,7 +384,7 @@ test('a watch that never answers changes nothing: the follower asks', async () =
   assert.deepEqual(b.network.take(), [GET, WATCH, GET, GET, GET, GET, GET])
 })
 
-test('a watch that is deaf to its signal does not keep the winner from leading', async () => {
+test('a watch that ignores its signal does not delay the winner', async () => {
   const { clock, server } = setup()
   const { a, b } = await pair(server, clock)
   b.stop()

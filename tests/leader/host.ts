@@ -1,4 +1,4 @@
-/** A machine in a test: clocks of its own, and an event loop that can stand still. */
+/** A simulated machine with its own clocks and an event loop that can be blocked. */
 import type { Clock } from '../../lib/async/clock.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -6,7 +6,7 @@ import type { FakeClock } from '../../lib/testing/fake_clock.ts'
 export interface HostOptions {
   /** How fast its clocks run. Default: 1. */
   readonly rate?: number
-  /** How far its wall clock is ahead at the beginning. Default: 0. */
+  /** The initial lead of its wall clock. Default: 0. */
   readonly aheadMs?: number
 }
 
@@ -14,10 +14,10 @@ export class Host implements Clock {
   readonly #clock: FakeClock
   readonly #rate: number
   #aheadMs: number
-  /** How long its monotonic clock stood still, by the true time. */
+  /** How long its monotonic clock was stopped, in true time. */
   #sleptMs = 0
-  /** Since when the event loop stands still, and whether the monotonic clock does too. */
-  #still: { readonly sinceMs: number; readonly asleep: boolean } | undefined
+  /** Since when the event loop is blocked, and whether the monotonic clock is stopped, too. */
+  #blocked: { readonly sinceMs: number; readonly asleep: boolean } | undefined
   #waiting: (() => void)[] = []
 
   constructor(clock: FakeClock, { rate = 1, aheadMs = 0 }: HostOptions = {}) {
@@ -31,7 +31,7 @@ export class Host implements Clock {
   }
 
   monotonic(): number {
-    const asleepMs = this.#still?.asleep ? this.#clock.monotonic() - this.#still.sinceMs : 0
+    const asleepMs = this.#blocked?.asleep ? this.#clock.monotonic() - this.#blocked.sinceMs : 0
     return (this.#clock.monotonic() - this.#sleptMs - asleepMs) * this.#rate
   }
 
@@ -41,7 +41,7 @@ export class Host implements Clock {
     let isCancelled = false
     const arm = (): void => {
       cancel = this.#clock.after(Math.max(0, dueMs - this.monotonic()) / this.#rate, () => {
-        if (this.#still) this.#waiting.push(() => isCancelled || arm())
+        if (this.#blocked) this.#waiting.push(() => isCancelled || arm())
         else if (dueMs - this.monotonic() > 1e-6) arm()
         else fire()
       })
@@ -53,33 +53,33 @@ export class Host implements Clock {
     }
   }
 
-  get still(): boolean {
-    return this.#still !== undefined
+  get blocked(): boolean {
+    return this.#blocked !== undefined
   }
 
-  /** The event loop stands still; `asleep`: the machine does, and its monotonic clock with it. The wall clock goes on. */
+  /** Blocks the event loop; with `asleep`, stops the machine and its monotonic clock. The wall clock continues. */
   suspend(asleep: boolean): void {
-    this.#still ??= { sinceMs: this.#clock.monotonic(), asleep }
+    this.#blocked ??= { sinceMs: this.#clock.monotonic(), asleep }
   }
 
   resume(): void {
-    if (!this.#still) return
-    if (this.#still.asleep) this.#sleptMs += this.#clock.monotonic() - this.#still.sinceMs
-    this.#still = undefined
+    if (!this.#blocked) return
+    if (this.#blocked.asleep) this.#sleptMs += this.#clock.monotonic() - this.#blocked.sinceMs
+    this.#blocked = undefined
     for (const go of this.#waiting.splice(0)) go()
   }
 
-  /** Somebody sets the wall clock. */
+  /** Sets the wall clock. */
   setWall(byMs: number): void {
     this.#aheadMs += byMs
   }
 
-  /** Settles when its event loop runs. */
+  /** Resolves when its event loop runs. */
   async awake(): Promise<void> {
-    while (this.#still) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    while (this.#blocked) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 
-  /** What comes in over the network is not looked at while the event loop stands still. */
+  /** Returns a transport that delivers nothing while the event loop is blocked. */
   online(inner: Transport): Transport {
     return async (request) => {
       let response: HttpResponse

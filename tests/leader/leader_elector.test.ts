@@ -7,7 +7,7 @@ import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { bodyOf, refusal, silence } from '../client/transports.ts'
-import { candidate, holderOn, LEASE, leaseOn, meddle, PATH, TARGET } from './candidates.ts'
+import { candidate, holderOn, LEASE, leaseOn, patchLease, PATH, TARGET } from './candidates.ts'
 import { isWatch } from './weather.ts'
 
 const START = '2026-01-01T00:00:00.000000Z'
@@ -32,7 +32,7 @@ const held = {
   leaseTransitions: 3,
 }
 
-test('without a Lease it is created in our name, in the form that client-go writes', async () => {
+test('a missing Lease is created with our name, in the form that client-go writes', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -48,7 +48,7 @@ test('without a Lease it is created in our name, in the form that client-go writ
   assert.deepEqual([a.leads, a.elector.isLeader, a.outcome], [1, true, undefined])
 })
 
-test('renewing is one PUT each period and no GET; acquireTime and transitions stay', async () => {
+test('renewing is one PUT per period and no GET; acquireTime and transitions stay', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -85,7 +85,7 @@ test('labels, annotations and unknown fields of the Lease survive a takeover and
   ])
 })
 
-test('a Lease of another is taken when it did not change for its own duration since it was first seen, however old it looks', async () => {
+test("another's Lease is acquired if it has not changed for its own duration since it was first seen, however old it looks", async () => {
   const { clock, server } = setup()
   await createLease(server, { ...held, leaseDurationSeconds: 30, renewTime: '2020-01-01T00:00:00.000000Z' })
   const a = candidate(server, clock, 'a')
@@ -106,19 +106,19 @@ test('a Lease of another is taken when it did not change for its own duration si
   })
 })
 
-test("who annotates the Lease does not keep a dead leader's alive", async () => {
+test("annotating the Lease does not extend a crashed leader's term", async () => {
   const { clock, server } = setup()
   await createLease(server, held)
   const a = candidate(server, clock, 'a')
   a.start()
   for (let second = 0; second < 8; second++) {
-    await meddle(server, { metadata: { annotations: { at: String(second) } } })
+    await patchLease(server, { metadata: { annotations: { at: String(second) } } })
     await clock.advance(2000)
   }
   assert.equal(a.leads, 1)
 })
 
-test('followers that may not watch wait between one and 2.2 periods between tries, after the try before has ended', async () => {
+test('a follower that may not watch waits 1 to 2.2 periods between the end of a try and the next one', async () => {
   const { clock, server } = setup()
   await createLease(server, { ...held, leaseDurationSeconds: 3600 })
   for (const [random, ms] of [[0, 2000], [0.5, 3200], [0.999, 4397.6]] as const) {
@@ -140,13 +140,13 @@ test('followers that may not watch wait between one and 2.2 periods between trie
   assert.equal(clock.pending, 0)
 })
 
-test('a conflict while renewing falls back to reading; the lease is still ours', async () => {
+test('a conflict while renewing falls back to reading, and the lease is kept', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
   a.network.take()
-  await meddle(server, { metadata: { labels: { touched: 'yes' } } })
+  await patchLease(server, { metadata: { labels: { touched: 'yes' } } })
   await clock.advance(1000)
   assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`, `GET ${PATH}/lock`, `PUT ${PATH}/lock`])
   assert.deepEqual([a.elector.isLeader, (await leaseOn(server)).metadata.labels], [true, { touched: 'yes' }])
@@ -154,7 +154,7 @@ test('a conflict while renewing falls back to reading; the lease is still ours',
   assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
 })
 
-test('a Lease that was deleted is made anew by its leader', async () => {
+test('a deleted Lease is created again by its leader', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -164,12 +164,12 @@ test('a Lease that was deleted is made anew by its leader', async () => {
   assert.deepEqual([a.elector.isLeader, a.leads, await holderOn(server)], [true, 1, 'a'])
 })
 
-test("a leader that finds another in its place ends at once, and leaves the other's lease alone", async () => {
+test("a leader that finds another holder ends at once, and does not change the other's lease", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await meddle(server, { spec: { holderIdentity: 'b' } })
+  await patchLease(server, { spec: { holderIdentity: 'b' } })
   const before = await leaseOn(server)
   await clock.advance(1000)
   assert.ok(a.outcome instanceof LeadershipLost)
@@ -180,7 +180,7 @@ test("a leader that finds another in its place ends at once, and leaves the othe
   assert.deepEqual(await leaseOn(server), before)
 })
 
-test('a leader that cannot renew ends at the deadline, counted from when its last success was sent', async () => {
+test('a leader that cannot renew ends at the deadline, counted from the send time of its last success', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -198,7 +198,7 @@ test('a leader that cannot renew ends at the deadline, counted from when its las
   assert.deepEqual([a.elector.isLeader, clock.pending], [false, 0])
 })
 
-test('the pause between tries does not reach beyond the deadline', async () => {
+test('the pause between tries does not exceed the deadline', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a', {
     timings: { durationMs: 11_000, renewDeadlineMs: 10_000, retryPeriodMs: 8000 },
@@ -212,7 +212,7 @@ test('the pause between tries does not reach beyond the deadline', async () => {
   assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
 })
 
-test('an answer that was long under way does not lengthen the term', async () => {
+test('a late response does not extend the term', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.network.intercept = (request, next) => {
@@ -228,7 +228,7 @@ test('an answer that was long under way does not lengthen the term', async () =>
   assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
 })
 
-test('a renewal that hangs is given up in time for another try', async () => {
+test('a hanging renewal is aborted in time for another try', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -237,7 +237,7 @@ test('a renewal that hangs is given up in time for another try', async () => {
   await clock.advance(2000)
   a.network.intercept = undefined
   a.network.take()
-  await clock.advance(4000) // sent at 2 s, given up at 7 s, and tried again at once
+  await clock.advance(4000) // sent at 2 s, aborted at 7 s, and retried at once
   assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
   await clock.advance(60_000)
   assert.deepEqual([a.elector.isLeader, a.leads, a.outcome], [true, 1, undefined])
@@ -247,7 +247,7 @@ test('a renewal that hangs is given up in time for another try', async () => {
   )
 })
 
-test('a transport that is deaf to its signal cannot hold up the end of a term, nor revive it by a late answer', async () => {
+test('a transport that ignores its signal cannot delay the end of a term, nor revive it by a late response', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -259,7 +259,7 @@ test('a transport that is deaf to its signal cannot hold up the end of a term, n
   assert.deepEqual([a.elector.isLeader, a.leads, clock.pending], [false, 1, 0])
 })
 
-test('a machine that was suspended has lost its term, though its monotonic clock stood still', async () => {
+test('a suspended machine loses its term, though its monotonic clock was stopped', async () => {
   const { clock, server } = setup()
   let asleepMs = 0
   const own: Clock = {
@@ -279,7 +279,7 @@ test('a machine that was suspended has lost its term, though its monotonic clock
   assert.deepEqual(a.network.take(), [])
 })
 
-test('a create whose answer is lost is found to be ours at the next try', async () => {
+test('a create whose response is lost is found at the next try', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   let lost = 0
@@ -299,7 +299,7 @@ test('a create whose answer is lost is found to be ours at the next try', async 
   ])
 })
 
-test('a renewal whose answer is lost is found to be ours at the next try', async () => {
+test('a renewal whose response is lost is found at the next try', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -313,7 +313,7 @@ test('a renewal whose answer is lost is found to be ours at the next try', async
   assert.deepEqual([a.elector.isLeader, a.leads, (await leaseOn(server)).spec.leaseTransitions], [true, 1, 0])
 })
 
-test('a lost race is ordinary; a refusal is a warning, and is tried again', async () => {
+test('a lost race is logged at debug; a refusal is a warning, and is retried', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const refusals = [
@@ -338,7 +338,7 @@ test('a lost race is ordinary; a refusal is a warning, and is tried again', asyn
   )
 })
 
-test('when told to stop, the leader gives the lease back, and the next one has it within a try', async () => {
+test('a stopped leader releases the lease, and the next one acquires it with its next try', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b', { random: () => 0.99 })
@@ -365,7 +365,7 @@ test('when told to stop, the leader gives the lease back, and the next one has i
   assert.deepEqual([b.leads, (await leaseOn(server)).spec.leaseTransitions], [1, 1])
 })
 
-test('a leader that dies is followed when its lease has expired, and not before', async () => {
+test('the lease of a crashed leader is acquired when it has expired, and not before', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -380,25 +380,25 @@ test('a leader that dies is followed when its lease has expired, and not before'
   assert.deepEqual([b.leads, a.outcome instanceof LeadershipLost], [1, true])
 })
 
-test("what is released is decided by the record that is fetched: a new leader's lease is not blanked", async () => {
+test("a release is decided by the fetched record: a new leader's lease is not cleared", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await meddle(server, { spec: { holderIdentity: 'b' } })
+  await patchLease(server, { spec: { holderIdentity: 'b' } })
   a.stop()
   await clock.advance(0)
   assert.deepEqual([a.outcome, await holderOn(server)], ['resolved', 'b'])
 })
 
-test('a release that meets a conflict reads again and tries again', async () => {
+test('a conflicting release reads again and retries', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
   let met = 0
   a.network.intercept = async (request, next) => {
-    if (request.method === 'PUT' && met++ < 2) await meddle(server, { metadata: { labels: { met: String(met) } } })
+    if (request.method === 'PUT' && met++ < 2) await patchLease(server, { metadata: { labels: { met: String(met) } } })
     return await next(request)
   }
   a.stop()
@@ -406,7 +406,7 @@ test('a release that meets a conflict reads again and tries again', async () => 
   assert.deepEqual([a.outcome, met, await holderOn(server)], ['resolved', 3, ''])
 })
 
-test('a release that gets no answer ends at the renew deadline, with a warning', async () => {
+test('a release without a response ends at the renew deadline, with a warning', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -419,11 +419,11 @@ test('a release that gets no answer ends at the renew deadline, with a warning',
   assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
   assert.match(
     a.lines.at(-1)!,
-    /^warn Cannot release lease "default\/lock": the server did not answer within 10 s; others wait for its end$/,
+    /^warn Cannot release lease "default\/lock": the server did not answer within 10 s; other candidates wait until it expires$/,
   )
 })
 
-test('a release of a Lease that is gone has nothing to do', async () => {
+test('a release of a deleted Lease does nothing', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -434,7 +434,7 @@ test('a release of a Lease that is gone has nothing to do', async () => {
   assert.deepEqual([a.outcome, a.lines.filter((line) => line.startsWith('warn'))], ['resolved', []])
 })
 
-test('a lease is kept when the work in its name has not ended', async () => {
+test("a lease is kept while the leader's work has not ended", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start({ mayRelease: () => false })
@@ -446,7 +446,7 @@ test('a lease is kept when the work in its name has not ended', async () => {
   assert.match(a.lines.at(-1)!, /^warn Keeping the lease "default\/lock" until it expires/)
 })
 
-test('a follower that is told to stop ends at once and touches nothing', async () => {
+test('a stopped follower ends at once and writes nothing', async () => {
   const { clock, server } = setup()
   await createLease(server, held)
   const a = candidate(server, clock, 'a')
@@ -460,7 +460,7 @@ test('a follower that is told to stop ends at once and touches nothing', async (
   assert.deepEqual(await leaseOn(server), before)
 })
 
-test('a follower that lost a race has nothing to give back', async () => {
+test('a stopped follower that lost a race releases nothing', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.network.intercept = async (request, next) => {
@@ -475,7 +475,7 @@ test('a follower that lost a race has nothing to give back', async () => {
   assert.deepEqual([a.outcome, a.network.take()], ['resolved', []])
 })
 
-test('an abort in the middle of a write gives back what the server may have carried out', async () => {
+test('an abort during a write releases the lease that the server may have written', async () => {
   for (const method of ['POST', 'PUT']) {
     const { clock, server } = setup()
     if (method === 'PUT') await createLease(server, { ...held, holderIdentity: '' })
@@ -494,7 +494,7 @@ test('an abort in the middle of a write gives back what the server may have carr
   }
 })
 
-test('an abort that comes with the answer does not begin a term', async () => {
+test('an abort together with the response does not begin a term', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.network.intercept = async (request, next) => {
@@ -507,7 +507,7 @@ test('an abort that comes with the answer does not begin a term', async () => {
   assert.deepEqual([a.outcome, a.leads, await holderOn(server)], ['resolved', 0, ''])
 })
 
-test('an abort in the middle of a renewal still gives the lease back', async () => {
+test('an abort during a renewal still releases the lease', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
@@ -522,12 +522,12 @@ test('an abort in the middle of a renewal still gives the lease back', async () 
   assert.deepEqual([a.outcome, await holderOn(server), clock.pending], ['resolved', '', 0])
 })
 
-test('an abort in the middle of the read that a conflict made necessary still gives the lease back', async () => {
+test('an abort during the read after a conflict still releases the lease', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await meddle(server, { metadata: { labels: { touched: 'yes' } } })
+  await patchLease(server, { metadata: { labels: { touched: 'yes' } } })
   a.network.intercept = async (request, next) => {
     if (request.method !== 'GET') return await next(request)
     a.network.intercept = undefined
@@ -540,7 +540,7 @@ test('an abort in the middle of the read that a conflict made necessary still gi
   assert.deepEqual([a.outcome, await holderOn(server), clock.pending], ['resolved', '', 0])
 })
 
-test('an elector whose signal was aborted before sends nothing', async () => {
+test('an elector with an aborted signal sends nothing', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.stop()
@@ -549,14 +549,14 @@ test('an elector whose signal was aborted before sends nothing', async () => {
   assert.deepEqual([a.outcome, a.network.take(), clock.pending], ['resolved', [], 0])
 })
 
-test('an elector runs once at a time, and can run again', async () => {
+test('an elector cannot be started twice at once, and can be started again', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(0)
   await assert.rejects(
     a.elector.start(new AbortController().signal, () => {}),
-    /^Error: Cannot start the elector of lease "default\/lock": it runs already$/,
+    /^Error: Cannot start the elector of lease "default\/lock": it is already running$/,
   )
   a.stop()
   await clock.advance(0)
@@ -570,7 +570,7 @@ test('an elector runs once at a time, and can run again', async () => {
   await second
 })
 
-test('an elector leaves no timer behind, and no listener for each of its tries', async () => {
+test('an elector leaves no timer, and no listener per try', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const listeners = countListeners(a.stopping.signal)
@@ -582,7 +582,7 @@ test('an elector leaves no timer behind, and no listener for each of its tries',
   assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
 })
 
-test('names that are missing and timings that cannot work are refused before anything is sent', () => {
+test('missing names and invalid timings throw before anything is sent', () => {
   const { clock, server } = setup()
   for (const name of ['lease', 'namespace', 'identity'] as const) {
     assert.throws(
@@ -596,7 +596,7 @@ test('names that are missing and timings that cannot work are refused before any
   )
 })
 
-test("what is sent is valid for the server's own types: whole seconds and six decimals", async () => {
+test("requests are valid for the server's types: whole seconds and six decimals", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a', { timings: { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 500 } })
   a.start()
@@ -617,7 +617,7 @@ function later(clock: Clock, ms: number, answer: Promise<HttpResponse>): Promise
   return new Promise((resolve, reject) => void clock.after(ms, () => answer.then(resolve, reject)))
 }
 
-/** How many listeners a signal was given and not relieved of. */
+/** Counts the listeners that are left on a signal. */
 function countListeners(signal: AbortSignal): () => number {
   const kept = new Set<unknown>()
   const { addEventListener, removeEventListener } = signal
@@ -632,7 +632,7 @@ function countListeners(signal: AbortSignal): () => number {
   return () => kept.size
 }
 
-test('what Deno does not permit ends the election instead of being tried for ever', async () => {
+test('a missing Deno permission ends the election instead of being retried for ever', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
@@ -657,7 +657,7 @@ const LACKS =
 const SAID =
   `Cannot acquire lease "default/lock": Cannot get Lease "default/lock": ${FORBIDDEN}; ${LACKS}; trying again`
 
-test('a role without the rule for leases is said once, with the rule, until it was right in between', async () => {
+test('a missing rule for leases is logged once, with the rule, and again after a success', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const warned = (): string[] => a.lines.splice(0).filter((line) => line.startsWith('warn'))
@@ -667,14 +667,14 @@ test('a role without the rule for leases is said once, with the rule, until it w
   a.start()
   await clock.advance(10_000)
   assert.deepEqual(warned(), [`warn ${SAID}`])
-  // Another failure is another line.
+  // Another failure is logged, too.
   a.network.intercept = () => Promise.reject(new Error('cut'))
   await clock.advance(3000)
   assert.equal(warned().length > 0, true)
   a.network.intercept = undefined
   await clock.advance(20_000)
   assert.equal(a.leads, 1)
-  // The same for renewals, and again after one that went well.
+  // The same for renewals, and again after a success.
   for (let time = 0; time < 2; time++) {
     a.network.intercept = forbid
     await clock.advance(6000)
@@ -690,7 +690,7 @@ test('a role without the rule for leases is said once, with the rule, until it w
   assert.equal(a.outcome, undefined)
 })
 
-test('the lease may be checked before the election, which does not say the same again', async () => {
+test('check logs a refusal before the election, which does not log it again', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const never = new AbortController().signal
@@ -707,10 +707,10 @@ test('the lease may be checked before the election, which does not say the same 
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [`warn ${SAID}`])
   a.network.take()
   await a.elector.check(never)
-  assert.deepEqual(a.network.take(), [], 'the election asks itself')
+  assert.deepEqual(a.network.take(), [], 'check sends nothing during the election')
 })
 
-test('a refusal is said again when the lease could be read in between', async () => {
+test('a refusal is logged again after a successful read', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const forbid = (): Promise<HttpResponse> => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
@@ -724,7 +724,7 @@ test('a refusal is said again when the lease could be read in between', async ()
   await clock.advance(5000)
   assert.deepEqual([warned(), a.leads], [[], 0])
   a.network.intercept = forbid
-  // The holder does not renew: from its end on the lease is tried.
+  // The holder does not renew, so the lease is tried once it expires.
   await clock.advance(20_000)
   const lines = warned()
   assert.equal(lines.length, 1, lines.join('\n'))

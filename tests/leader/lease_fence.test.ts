@@ -20,13 +20,13 @@ function setup(): { clock: FakeClock; host: Host; fence: LeaseFence } {
   return { clock, host, fence }
 }
 
-test('before the lease is won nobody is let through, and nothing is aborted', async () => {
+test('before the lease is acquired the fence blocks writes, and its signal is not aborted', async () => {
   const { clock, fence } = setup()
   assert.throws(
     () => fence.check(),
-    /^Error: Cannot write in the name of the lease "default\/lock": it is not ours yet$/,
+    /^Error: Cannot write under the lease "default\/lock": this process does not hold it yet$/,
   )
-  assert.deepEqual([fence.stands(), fence.signal.aborted, fence.renewedAgoMs, clock.pending], [
+  assert.deepEqual([fence.holds(), fence.signal.aborted, fence.renewedAgoMs, clock.pending], [
     false,
     false,
     undefined,
@@ -34,12 +34,12 @@ test('before the lease is won nobody is let through, and nothing is aborted', as
   ])
 })
 
-test('it stands until the deadline after the last renewal was sent; a timer lets it fall, with what it throws from then on', async () => {
+test('it holds until the deadline after the last renewal was sent; then a timer lets it fall, and check throws its reason', async () => {
   const { clock, host, fence } = setup()
   assert.equal(fence.renew(momentOf(host)), true)
   await clock.advance(4000)
   const sent = momentOf(host)
-  await clock.advance(3000) // the answer took its time
+  await clock.advance(3000) // a slow response
   assert.equal(fence.renew(sent), true)
   await clock.advance(6999)
   fence.check()
@@ -50,7 +50,7 @@ test('it stands until the deadline after the last renewal was sent; a timer lets
   assert.equal(clock.pending, 0)
 })
 
-test('the first look after the deadline lets it fall where the timer is late', () => {
+test('it falls at the first check after the deadline if the timer is late', () => {
   const { host, fence } = setup()
   fence.renew(momentOf(host))
   host.setWall(10_000)
@@ -59,7 +59,7 @@ test('the first look after the deadline lets it fall where the timer is late', (
   assert.equal(fence.signal.aborted, true)
 })
 
-test('it never stands up again, whatever is renewed, and only the first reason counts', async () => {
+test('it stays down, whatever is renewed, and only the first reason counts', async () => {
   const { clock, host, fence } = setup()
   fence.renew(momentOf(host))
   fence.fall(new LeadershipLost('another holds it'))
@@ -74,21 +74,21 @@ test('it never stands up again, whatever is renewed, and only the first reason c
   there.suspend(true)
   await later.advance(5000)
   there.resume()
-  // The answer to a renewal that was sent in time is read too late.
+  // The renewal was sent in time, but its response is read too late.
   assert.equal(other.renew({ monotonicMs: sent.monotonicMs + 9000, wallMs: sent.wallMs + 9000 }), false)
   assert.throws(() => other.check(), LOST)
 })
 
-test('a win that is known too late is none, and may still come', async () => {
+test('a first renewal that is too late does not count, and a later one may', async () => {
   const { clock, host, fence } = setup()
   const sent = momentOf(host)
   await clock.advance(10_000)
-  assert.deepEqual([fence.renew(sent), fence.stands(), fence.signal.aborted, clock.pending], [false, false, false, 0])
-  assert.deepEqual([fence.renew(momentOf(host)), fence.stands()], [true, true])
+  assert.deepEqual([fence.renew(sent), fence.holds(), fence.signal.aborted, clock.pending], [false, false, false, 0])
+  assert.deepEqual([fence.renew(momentOf(host)), fence.holds()], [true, true])
   fence.fall(new Error('end'))
 })
 
-test('a suspended machine finds its fence fallen, though its monotonic clock stood still', async () => {
+test('it has fallen after a suspension, though the monotonic clock was stopped', async () => {
   const { clock, host, fence } = setup()
   fence.renew(momentOf(host))
   await clock.advance(1000)
@@ -99,7 +99,7 @@ test('a suspended machine finds its fence fallen, though its monotonic clock sto
   assert.throws(() => fence.check(), LOST)
 })
 
-test('a wall clock that is set back prolongs nothing, and does not hide the suspension after it', async () => {
+test('a wall clock that is set back extends nothing, and does not hide a later suspension', async () => {
   const { clock, host, fence } = setup()
   fence.renew(momentOf(host))
   await clock.advance(1000)
@@ -112,10 +112,10 @@ test('a wall clock that is set back prolongs nothing, and does not hide the susp
   host.resume()
   assert.equal(fence.renewedAgoMs, 9999)
   await clock.advance(1)
-  assert.equal(fence.stands(), false)
+  assert.equal(fence.holds(), false)
 })
 
-test('what a clock said once is not taken back: set forward and back again, the time stays gone until the next renewal', async () => {
+test('time that a clock has shown stays elapsed until the next renewal, even if the clock is set back', async () => {
   const { clock, host, fence } = setup()
   fence.renew(momentOf(host))
   host.setWall(6000)
@@ -139,7 +139,7 @@ test('one timer serves all renewals', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('a write is under way until it ends; one without an answer counts for as long as the margin is', async () => {
+test('a write is open until it ends; one without a response stays open for the margin', async () => {
   const { clock, fence } = setup()
   assert.equal(fence.settled, true)
   const [first, second] = [fence.opened(), fence.opened()]

@@ -8,12 +8,12 @@ import {
   DEFAULT_TIMINGS,
   type LeaseRecord,
   leftMs,
-  mayTake,
+  mayAcquire,
   type Moment,
   type Observation,
   observe,
-  patienceMs,
   released,
+  tryTimeoutMs,
 } from '../../lib/leader/lease_state.ts'
 
 const WALL = Date.UTC(2026, 0, 1)
@@ -27,16 +27,16 @@ const held: LeaseRecord = {
   leaseTransitions: 4,
 }
 
-test('timings with which two could lead, or nobody, are refused', () => {
+test('timings that allow two leaders, or none, throw', () => {
   checkTimings(DEFAULT_TIMINGS)
   checkTimings({ durationMs: 1000, renewDeadlineMs: 900, retryPeriodMs: 700 })
   const table: readonly (readonly [number, number, number, RegExp])[] = [
     [15_000, 15_000, 2000, /duration \(15000 ms\) must be longer than renewDeadline \(15000 ms\)/],
     [15_000, 10_000, 10_000, /renewDeadline \(10000 ms\) must be longer than 1\.2 × retryPeriod/],
     [15_000, 2400, 2000, /must be longer than 1\.2 × retryPeriod/],
-    [15_500, 10_000, 2000, /duration is 15500 ms, and a Lease states whole seconds/],
-    [999, 500, 100, /whole seconds, at least 1/],
-    [15_000, 10_000, 0, /retryPeriod is 0 ms, and must be finite and more than 0/],
+    [15_500, 10_000, 2000, /duration is 15500 ms, and must be a whole number of seconds/],
+    [999, 500, 100, /a whole number of seconds, at least 1/],
+    [15_000, 10_000, 0, /retryPeriod is 0 ms, and must be finite and greater than 0/],
     [15_000, -1, 1, /renewDeadline is -1 ms/],
     [NaN, 10_000, 2000, /duration is NaN/],
     [15_000, NaN, 2000, /renewDeadline is NaN/],
@@ -52,7 +52,7 @@ test('timings with which two could lead, or nobody, are refused', () => {
   }
 })
 
-test('an instant has exactly six decimals', () => {
+test('a MicroTime has exactly six decimals', () => {
   assert.deepEqual([microTime(WALL), microTime(WALL + 1), microTime(WALL + 120)], [
     NOW,
     '2026-01-01T00:00:00.001000Z',
@@ -60,7 +60,7 @@ test('an instant has exactly six decimals', () => {
   ])
 })
 
-test('a claim writes us in as client-go does: transitions count takeovers, and renewing keeps the time of acquisition', () => {
+test('claim writes the record as client-go does: transitions count takeovers, and renewing keeps acquireTime', () => {
   const ours = { holderIdentity: 'a', leaseDurationSeconds: 15, renewTime: NOW }
   const rows: readonly (readonly [string, LeaseRecord | undefined, LeaseRecord])[] = [
     ['no lease', undefined, { ...ours, acquireTime: NOW, leaseTransitions: 0 }],
@@ -79,7 +79,7 @@ test('a claim writes us in as client-go does: transitions count takeovers, and r
   }
 })
 
-test('fields of the record that we do not know survive', () => {
+test('claim keeps unknown fields of the record', () => {
   const record = { ...held, strategy: 'OldestEmulationVersion', preferredHolder: 'c' } as LeaseRecord
   for (const next of [claim(record, 'a', WALL, DEFAULT_TIMINGS), released(record, WALL)] as Record<string, unknown>[]) {
     assert.deepEqual([next['strategy'], next['preferredHolder']], ['OldestEmulationVersion', 'c'])
@@ -96,10 +96,10 @@ test('a released record has no holder, lasts a second, and keeps its transitions
   })
 })
 
-test("the lease may be taken when it is ours, nobody's, or has not changed for as long as it says itself", () => {
+test('the lease may be acquired if it is ours, free, or has not changed for its own duration', () => {
   const rows: readonly (readonly [string, LeaseRecord, number, boolean])[] = [
     ['ours', { ...held, holderIdentity: 'a' }, 0, true],
-    ["nobody's", { ...held, holderIdentity: '' }, 0, true],
+    ['free', { ...held, holderIdentity: '' }, 0, true],
     ['without a holder', { leaseDurationSeconds: 15 }, 0, true],
     ["another's, just seen", held, 0, false],
     ["another's, almost expired", held, 14_999, false],
@@ -110,81 +110,81 @@ test("the lease may be taken when it is ours, nobody's, or has not changed for a
     ['however new its renewTime looks', { ...held, renewTime: '2099-01-01T00:00:00.000000Z' }, 15_000, true],
   ]
   for (const [what, record, waitedMs, expected] of rows) {
-    assert.equal(mayTake({ record, sinceMs: 1000 }, 'a', 1000 + waitedMs), expected, what)
+    assert.equal(mayAcquire({ record, sinceMs: 1000 }, 'a', 1000 + waitedMs), expected, what)
   }
 })
 
-test('the time of a record counts from when it was first seen; only another record starts it anew', () => {
+test('the time of a record counts from when it was first seen; only a different record restarts it', () => {
   const first = observe(undefined, held, 100)
   assert.deepEqual(first, { record: held, sinceMs: 100 })
   assert.equal(observe(first, { ...held }, 900), first)
   assert.deepEqual(observe(first, { ...held, renewTime: NOW }, 900).sinceMs, 900)
 })
 
-test('a leader believes in itself until the deadline after its last write was sent, by whichever clock moved further', () => {
+test('a leader acts until the deadline after its last write was sent, by whichever clock moved further', () => {
   const sent: Moment = { monotonicMs: 500, wallMs: WALL }
   const left = (monotonic: number, wall: number): number =>
     leftMs(sent, { monotonicMs: 500 + monotonic, wallMs: WALL + wall }, DEFAULT_TIMINGS)
   assert.equal(left(0, 0), 10_000)
   assert.equal(left(4000, 4000), 6000)
-  assert.equal(left(100, 12_000), -2000) // suspended: the monotonic clock stood still
+  assert.equal(left(100, 12_000), -2000) // suspended: the monotonic clock was stopped
   assert.equal(left(4000, -3_600_000), 6000) // the wall clock was set back
 })
 
-test('one try may take half the deadline, and never more than the deadline', () => {
+test('the timeout of a try is half the deadline, at least 1 s, and at most the deadline', () => {
   assert.deepEqual(
-    [10_000, 3000, 1500, 900].map((renewDeadlineMs) => patienceMs({ ...DEFAULT_TIMINGS, renewDeadlineMs })),
+    [10_000, 3000, 1500, 900].map((renewDeadlineMs) => tryTimeoutMs({ ...DEFAULT_TIMINGS, renewDeadlineMs })),
     [5000, 1500, 1000, 900],
   )
 })
 
 /**
- * The model: one Lease with optimistic locking, and candidates that drive the pure functions. Requests and answers are under
- * way for as long as the run says, or are lost; clocks run at different rates and start anywhere.
+ * A model of one Lease with optimistic locking, and candidates that drive the pure functions. The run sets the delay
+ * and the loss of requests and responses; clocks run at different rates from different starts.
  */
 class Model {
   now = 0
   record: LeaseRecord | undefined
   version = 0
-  /** The most that believed to lead at one moment. */
-  most = 0
-  /** How often somebody became leader. */
+  /** The max number of leaders at one moment. */
+  maxLeaders = 0
+  /** The number of terms. */
   terms = 0
   readonly #candidates: Candidate[]
-  #underWay: { at: number; readonly run: () => void }[] = []
+  #inFlight: { at: number; readonly run: () => void }[] = []
 
-  constructor(rates: readonly number[], believeFrom: 'sent' | 'answered') {
-    this.#candidates = rates.map((rate, index) => new Candidate(this, `c${index}`, rate, believeFrom))
+  constructor(rates: readonly number[], leadFrom: 'sent' | 'answered') {
+    this.#candidates = rates.map((rate, index) => new Candidate(this, `c${index}`, rate, leadFrom))
   }
 
   after(ms: number, run: () => void): void {
-    this.#underWay.push({ at: this.now + ms, run })
+    this.#inFlight.push({ at: this.now + ms, run })
   }
 
-  /** Lets time pass; looks at who believes after all that happens and just before. */
+  /** Advances the time, and counts the leaders before and after each event. */
   pass(ms: number): void {
     const end = this.now + ms
     for (;;) {
-      this.#underWay.sort((a, b) => a.at - b.at)
-      const next = this.#underWay[0]
+      this.#inFlight.sort((a, b) => a.at - b.at)
+      const next = this.#inFlight[0]
       if (!next || next.at > end) break
-      this.#underWay.shift()
+      this.#inFlight.shift()
       this.now = next.at
-      this.#look()
+      this.#countLeaders()
       next.run()
-      this.#look()
+      this.#countLeaders()
     }
     this.now = end
-    this.#look()
+    this.#countLeaders()
   }
 
   step(index: number, network: Network): void {
     this.#candidates[index % this.#candidates.length]!.step(network)
-    this.#look()
+    this.#countLeaders()
   }
 
-  #look(): void {
-    this.most = Math.max(this.most, this.#candidates.filter((candidate) => candidate.believes).length)
+  #countLeaders(): void {
+    this.maxLeaders = Math.max(this.maxLeaders, this.#candidates.filter((candidate) => candidate.leads).length)
   }
 }
 
@@ -198,27 +198,27 @@ class Candidate {
   readonly #model: Model
   readonly #identity: string
   readonly #rate: number
-  readonly #believeFrom: 'sent' | 'answered'
+  readonly #leadFrom: 'sent' | 'answered'
   #observed: Observation | undefined
   #version = 0
   #renewed: Moment | undefined
   #call = 0
 
-  constructor(model: Model, identity: string, rate: number, believeFrom: 'sent' | 'answered') {
+  constructor(model: Model, identity: string, rate: number, leadFrom: 'sent' | 'answered') {
     this.#model = model
     this.#identity = identity
     this.#rate = rate
-    this.#believeFrom = believeFrom
+    this.#leadFrom = leadFrom
   }
 
-  get believes(): boolean {
+  get leads(): boolean {
     return this.#renewed !== undefined && leftMs(this.#renewed, this.#moment(), DEFAULT_TIMINGS) > 0
   }
 
-  /** One try. A try before it that was not answered is given up, though the server may still carry it out. */
+  /** Tries once. An earlier try without a response is abandoned, though the server may still apply it. */
   step(network: Network): void {
     const call = ++this.#call
-    if (this.#renewed && !this.believes) this.#renewed = undefined
+    if (this.#renewed && !this.leads) this.#renewed = undefined
     if (this.#renewed) return this.#write(call, network)
     this.#send(
       call,
@@ -228,7 +228,7 @@ class Candidate {
         this.#version = version
         if (record) this.#observed = observe(this.#observed, record, this.#moment().monotonicMs)
         else this.#observed = undefined
-        if (!this.#observed || mayTake(this.#observed, this.#identity, this.#moment().monotonicMs)) {
+        if (!this.#observed || mayAcquire(this.#observed, this.#identity, this.#moment().monotonicMs)) {
           this.#write(
             call,
             network,
@@ -248,13 +248,13 @@ class Candidate {
       return ++this.#model.version
     }, (written) => {
       if (written === undefined) {
-        this.#renewed = undefined // conflict: whoever leads on reads first; this model gives up
+        this.#renewed = undefined // conflict: a real leader reads again; this model gives up
         return
       }
       this.#version = written
       this.#observed = observe(this.#observed, record, this.#moment().monotonicMs)
       if (!this.#renewed) this.#model.terms++
-      this.#renewed = this.#believeFrom === 'sent' ? { monotonicMs, wallMs } : this.#moment()
+      this.#renewed = this.#leadFrom === 'sent' ? { monotonicMs, wallMs } : this.#moment()
     })
   }
 
@@ -277,7 +277,7 @@ class Candidate {
 
 const delay = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 500 }), fc.integer({ min: 500, max: 40_000 }))
 const run = fc.record({
-  // Deadline and duration leave room for a factor of 1.5 between the fastest and the slowest clock.
+  // Deadline and duration allow a factor of 1.5 between the fastest and the slowest clock.
   rates: fc.array(fc.double({ min: 0.82, max: 1.22, noNaN: true }), { minLength: 2, maxLength: 5 }),
   steps: fc.array(
     fc.record({
@@ -295,9 +295,9 @@ const run = fc.record({
 
 function play(
   { rates, steps }: { rates: readonly number[]; steps: readonly { index: number; pass: number; network: Network }[] },
-  believeFrom: 'sent' | 'answered',
+  leadFrom: 'sent' | 'answered',
 ): Model {
-  const model = new Model(rates, believeFrom)
+  const model = new Model(rates, leadFrom)
   for (const { index, pass, network } of steps) {
     model.step(index, network)
     model.pass(pass)
@@ -306,7 +306,7 @@ function play(
   return model
 }
 
-test('no two candidates believe to lead at once, whatever the network does and however clocks are skewed', () => {
+test('no two candidates lead at once, whatever the network and the clocks do', () => {
   let terms = 0
   let changes = 0
   fc.assert(
@@ -314,23 +314,29 @@ test('no two candidates believe to lead at once, whatever the network does and h
       const model = play(input, 'sent')
       terms += model.terms
       changes += model.terms > 1 ? 1 : 0
-      assert.ok(model.most <= 1, `${model.most} believe to lead`)
+      assert.ok(model.maxLeaders <= 1, `${model.maxLeaders} lead at once`)
     }),
     { seed: 7, numRuns: 2000 },
   )
   assert.ok(
     terms > 2000 && changes > 200,
-    `only ${terms} terms, ${changes} runs with a change of leader: the property says little`,
+    `only ${terms} terms, ${changes} runs with a change of leader: too few to prove the property`,
   )
 })
 
-test('counting from the answer instead of from when it was sent, two would lead: the model can tell', () => {
-  const outcome = fc.check(fc.property(run, (input) => play(input, 'answered').most <= 1), { seed: 7, numRuns: 5000 })
+test('the property fails if a term counts from the response instead of the send time', () => {
+  const outcome = fc.check(fc.property(run, (input) => play(input, 'answered').maxLeaders <= 1), {
+    seed: 7,
+    numRuns: 5000,
+  })
   assert.equal(outcome.failed, true)
 })
 
-test('with clocks that differ by more than duration and deadline do, two would lead: the model can tell', () => {
+test('the property fails if clock rates differ by more than duration / deadline', () => {
   const wide = run.map((input) => ({ ...input, rates: input.rates.map((_, index) => (index === 0 ? 0.6 : 1.2)) }))
-  const outcome = fc.check(fc.property(wide, (input) => play(input, 'sent').most <= 1), { seed: 7, numRuns: 5000 })
+  const outcome = fc.check(fc.property(wide, (input) => play(input, 'sent').maxLeaders <= 1), {
+    seed: 7,
+    numRuns: 5000,
+  })
   assert.equal(outcome.failed, true)
 })

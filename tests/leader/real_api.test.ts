@@ -1,4 +1,4 @@
-/** The elector on a real kube-apiserver, in real time. */
+/** Tests of the elector on a real kube-apiserver, in real time. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -48,9 +48,9 @@ interface Campaign {
   readonly network: Recorder
   readonly elector: LeaderElector
   readonly lines: string[]
-  /** Settles at the begin of its term, with when that was. */
+  /** Resolves at the start of its term, with that time. */
   readonly led: Promise<number>
-  /** Settles when somebody else is seen to lead. */
+  /** Resolves when another leader is observed. */
   readonly follows: Promise<void>
   readonly ended: Promise<void>
   stop(): void
@@ -90,7 +90,7 @@ async function leaseOf(name: string): Promise<LeaseObject> {
 }
 
 test(
-  'a term on a real API server: what is written is taken, kept and given back as client-go would',
+  'a term on a real API server writes, renews and releases the lease as client-go does',
   { skip },
   async () => {
     const renewed = new Latch()
@@ -131,7 +131,7 @@ test(
 )
 
 test(
-  'a Lease as a candidate of client-go releases it is taken at once, and one that it holds is not',
+  'a Lease that client-go has released is acquired at once, and one that it holds is not',
   { skip },
   async () => {
     const times = { acquireTime: '2026-01-01T00:00:00.123456Z', renewTime: '2026-01-01T00:00:00.654321Z' }
@@ -155,7 +155,7 @@ test(
   },
 )
 
-test('a release is followed within a second, by a watch, and by one follower alone', { skip }, async () => {
+test('a released lease is acquired within a second by a watch, and by one follower only', { skip }, async () => {
   const a = campaign('release', 'a')
   await a.led
   const followers = ['b', 'c', 'd'].map((identity) => campaign('release', identity))
@@ -175,7 +175,7 @@ test('a release is followed within a second, by a watch, and by one follower alo
 })
 
 test(
-  'a winner that does not get its answer leads soon all the same, and is not followed by another',
+  'a winner whose response is lost leads soon, and no other follower does',
   { skip },
   async () => {
     const timings = { ...TIMINGS, durationMs: 60_000 }
@@ -206,7 +206,7 @@ test(
 )
 
 test(
-  'a leader that is cut off is followed within the lease and a second, and knows before that it has lost',
+  'a leader that is cut off is replaced within the lease duration and 1 s, and ends before that',
   { skip },
   async () => {
     const a = campaign('crash', 'a')
@@ -219,14 +219,14 @@ test(
     const lostMs = systemClock.monotonic()
     assert.throws(() => a.elector.fence.check(), LeadershipLost)
     const ledMs = await b.led
-    assert.ok(lostMs < ledMs, 'it led on while the other began')
+    assert.ok(lostMs < ledMs, 'it still led when the other began')
     assert.ok(ledMs - cutMs <= TIMINGS.durationMs + 1000, `it took ${ledMs - cutMs} ms`)
     b.stop()
     await b.ended
   },
 )
 
-test('a candidate that may not watch says so and asks instead', { skip }, async () => {
+test('a candidate that may not watch logs it and polls', { skip }, async () => {
   const config = await envtest.addUser('blind')
   const namespaced = { namespace: 'default', name: 'blind' }
   const rules = [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }]
@@ -252,7 +252,7 @@ test('a candidate that may not watch says so and asks instead', { skip }, async 
   assert.ok(ledMs - releasedMs <= TIMINGS.retryPeriodMs * 2.2 + 1000, `it took ${ledMs - releasedMs} ms`)
   assert.ok(
     b.lines.some((line) =>
-      /cannot watch resource "leases".*with the verb watch on leases, handover is prompt/.test(line)
+      /cannot watch resource "leases".*the verb watch on leases makes the handover prompt/.test(line)
     ),
     b.lines.join('\n'),
   )

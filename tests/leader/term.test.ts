@@ -1,4 +1,4 @@
-/** What a term of office gives and takes: the fence, the release, callbacks, labels, health and metrics. */
+/** Tests of one term: fence, release, callbacks, labels, health and metrics. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
@@ -12,7 +12,7 @@ import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { type Candidate, candidate, holderOn, leaseOn, meddle } from './candidates.ts'
+import { type Candidate, candidate, holderOn, leaseOn, patchLease } from './candidates.ts'
 import { Host } from './host.ts'
 
 const NAME = { name: 'lock' }
@@ -23,7 +23,7 @@ function setup(): { clock: FakeClock; server: Transport } {
   return { clock, server: new ApiServer({ clock }).handle }
 }
 
-/** A candidate that was started so long ago, alone, on a machine that can stand still. */
+/** Returns a single candidate, started this long ago, on a machine whose event loop can be blocked. */
 async function leading(forMs: number): Promise<{ clock: FakeClock; host: Host; a: Candidate }> {
   const { clock, server } = setup()
   const host = new Host(clock)
@@ -33,11 +33,11 @@ async function leading(forMs: number): Promise<{ clock: FakeClock; host: Host; a
   return { clock, host, a }
 }
 
-test('the fence that is taken before the start is that of the first term; the next start has another', async () => {
+test('the fence before the start is that of the first term; the next start has another', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const first = a.elector.fence
-  assert.throws(() => first.check(), /it is not ours yet$/)
+  assert.throws(() => first.check(), /this process does not hold it yet$/)
   let given: Fence | undefined
   a.lead = (fence) => void (given = fence)
   a.start()
@@ -49,7 +49,7 @@ test('the fence that is taken before the start is that of the first term; the ne
   assert.equal(first.signal.aborted, true)
   assert.throws(
     () => first.check(),
-    /^LeadershipLost: Cannot write in the name of the lease "default\/lock": its term has ended$/,
+    /^LeadershipLost: Cannot write under the lease "default\/lock": its term has ended$/,
   )
   const again = new AbortController()
   const running = a.elector.start(again.signal, (fence) => void (given = fence))
@@ -63,7 +63,7 @@ test('the fence that is taken before the start is that of the first term; the ne
   assert.equal(clock.pending, 0)
 })
 
-test('a fence of a start that never led falls with it', async () => {
+test('the fence of a start that never led falls at its end', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const b = candidate(server, clock, 'b')
@@ -76,7 +76,7 @@ test('a fence of a start that never led falls with it', async () => {
   assert.throws(() => b.elector.fence.check(), LeadershipLost)
 })
 
-test("writes of the leader's clients end with its term, those of others and its own requests do not", async () => {
+test("the end of a term aborts writes of the leader's clients, not of others or of the elector", async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   const network = recorder(server)
@@ -84,7 +84,7 @@ test("writes of the leader's clients end with its term, those of others and its 
   const leaders = api.fenced(a.elector.fence)
   await assert.rejects(
     leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {}),
-    /it is not ours yet$/,
+    /this process does not hold it yet$/,
   )
   a.start()
   await clock.advance(0)
@@ -109,17 +109,17 @@ test("writes of the leader's clients end with its term, those of others and its 
   assert.throws(() => a.elector.fence.check(), (error) => error === a.outcome)
 })
 
-test('a leader that finds another in its place lets its fence fall with that', async () => {
+test('the fence of a leader that finds another holder falls with that reason', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await meddle(server, { spec: { holderIdentity: 'b' } })
+  await patchLease(server, { spec: { holderIdentity: 'b' } })
   await clock.advance(1000)
   assert.throws(() => a.elector.fence.check(), /^LeadershipLost: Cannot renew lease "default\/lock": "b" holds it now$/)
 })
 
-test('a look at the fence after a suspension ends the term at once, before the next renewal is due', async () => {
+test('a check of the fence after a suspension ends the term at once, before the next renewal', async () => {
   const { clock, host, a } = await leading(500)
   host.suspend(true)
   await clock.advance(12_000)
@@ -131,7 +131,7 @@ test('a look at the fence after a suspension ends the term at once, before the n
   assert.deepEqual(a.network.take(), [])
 })
 
-test('a lease is kept when a write in its name is under way, or ended without an answer a moment ago', async () => {
+test('a lease is kept while a write is open, or shortly after one got no response', async () => {
   for (const [how, keeps] of [['open', true], ['lost', true], ['lost long ago', false], ['answered', false]] as const) {
     const { clock, server } = setup()
     const a = candidate(server, clock, 'a')
@@ -153,7 +153,7 @@ test('a lease is kept when a write in its name is under way, or ended without an
     assert.deepEqual([a.outcome, await holderOn(server)], ['resolved', keeps ? 'a' : ''], how)
     assert.equal(
       a.lines.some((line) =>
-        line.startsWith('warn Keeping the lease "default/lock" until it expires: a write in its name')
+        line.startsWith('warn Keeping the lease "default/lock" until it expires: a write of the leader')
       ),
       keeps,
       how,
@@ -161,13 +161,13 @@ test('a lease is kept when a write in its name is under way, or ended without an
   }
 })
 
-test('labels are laid over those of the Lease, when it is made and at each renewal; all else stays', async () => {
+test('labels are added to the Lease at its creation and at each renewal; all else stays', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a', { labels: { app: 'x' } })
   a.start()
   await clock.advance(0)
   assert.deepEqual((await leaseOn(server)).metadata.labels, { app: 'x' })
-  await meddle(server, {
+  await patchLease(server, {
     metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] },
   })
   await clock.advance(2000)
@@ -177,12 +177,12 @@ test('labels are laid over those of the Lease, when it is made and at each renew
   ]])
 })
 
-test('fields of coordinated election stay as they are found', async () => {
+test('fields of coordinated election are kept', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await meddle(server, { spec: { strategy: 'OldestEmulationVersion', preferredHolder: 'c' } })
+  await patchLease(server, { spec: { strategy: 'OldestEmulationVersion', preferredHolder: 'c' } })
   await clock.advance(1000)
   a.stop()
   await clock.advance(0)
@@ -190,13 +190,13 @@ test('fields of coordinated election stay as they are found', async () => {
   assert.deepEqual([strategy, preferredHolder, holderIdentity], ['OldestEmulationVersion', 'c', ''])
 })
 
-test('callbacks hear of every change of holder and of each term, one after the other; what they throw is logged', async () => {
+test('callbacks are called for every change of holder and each term, in order; their errors are logged', async () => {
   const { clock, server } = setup()
-  const heard: string[] = []
+  const events: string[] = []
   const note = (what: string) => async (): Promise<void> => {
-    heard.push(`${what} …`)
+    events.push(`${what} …`)
     await Promise.resolve()
-    heard.push(what)
+    events.push(what)
     if (what === 'stopped') throw new Error('oh no')
   }
   const onNewLeader = (identity: string): Promise<void> => note(`leader "${identity}"`)()
@@ -217,14 +217,14 @@ test('callbacks hear of every change of holder and of each term, one after the o
   b.stop()
   a.stop()
   await clock.advance(0)
-  assert.deepEqual(heard.filter((each) => !each.endsWith('…')), ['leader "a"', 'started', 'stopped', 'leader ""'])
-  assert.ok(heard.every((each, at) => at % 2 === 0 ? each.endsWith('…') : heard[at - 1] === `${each} …`))
+  assert.deepEqual(events.filter((each) => !each.endsWith('…')), ['leader "a"', 'started', 'stopped', 'leader ""'])
+  assert.ok(events.every((each, at) => at % 2 === 0 ? each.endsWith('…') : events[at - 1] === `${each} …`))
   assert.deepEqual(seen, ['a'])
   assert.deepEqual(a.lines.filter((line) => line.startsWith('error')), ['error onStoppedLeading failed: oh no'])
   assert.deepEqual([a.outcome, b.lines.filter((line) => line.startsWith('error'))], ['resolved', []])
 })
 
-test('a callback that never ends holds up nothing, and the end for the renew deadline at most', async () => {
+test('a callback that never ends blocks nothing but the end, for at most the renew deadline', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a', { callbacks: { onStartedLeading: () => new Promise<void>(() => {}) } })
   a.start()
@@ -239,7 +239,7 @@ test('a callback that never ends holds up nothing, and the end for the renew dea
   assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
 })
 
-test('healthy is who does not lead, and who leads and renewed within the lease and the tolerance', async () => {
+test('checkHealthy throws only for a leader whose renewal is older than the lease and the tolerance', async () => {
   const { clock, server } = setup()
   const host = new Host(clock)
   const a = candidate(server, host, 'a')
@@ -247,21 +247,21 @@ test('healthy is who does not lead, and who leads and renewed within the lease a
   a.start()
   await clock.advance(300_000)
   a.elector.checkHealthy()
-  // The first thing that runs after a long pause may be the health check.
+  // The health check may be the first code to run after a long pause.
   host.suspend(false)
   await clock.advance(20_000)
   host.resume()
   a.elector.checkHealthy(5000)
   assert.throws(
     () => a.elector.checkHealthy(4999),
-    /^Error: Cannot vouch for the lease "default\/lock": we lead, and have not renewed it for 20 s$/,
+    /^Error: Cannot report healthy: this process leads, but has not renewed the lease "default\/lock" for 20 s$/,
   )
   await clock.advance(0)
   assert.ok(a.outcome instanceof LeadershipLost)
   a.elector.checkHealthy()
 })
 
-test('metrics say who holds the lease, and how often a holder had to read it first', async () => {
+test('metrics show whether the lease is held, and count renewals that had to read it first', async () => {
   const { clock, server } = setup()
   const meter = memoryMeter()
   const a = candidate(server, clock, 'a', { meter })
@@ -270,7 +270,7 @@ test('metrics say who holds the lease, and how often a holder had to read it fir
   a.start()
   await clock.advance(1000)
   assert.deepEqual([status(), meter.value('leader_election_slowpath_total', NAME)], [1, 0])
-  await meddle(server, { metadata: { labels: { touched: 'yes' } } })
+  await patchLease(server, { metadata: { labels: { touched: 'yes' } } })
   await clock.advance(5000)
   assert.deepEqual([status(), meter.value('leader_election_slowpath_total', NAME)], [1, 1])
   a.stop()
@@ -280,19 +280,19 @@ test('metrics say who holds the lease, and how often a holder had to read it fir
   b.start()
   await clock.advance(1000)
   assert.equal(status(), 1)
-  await meddle(server, { spec: { holderIdentity: 'c' } })
+  await patchLease(server, { spec: { holderIdentity: 'c' } })
   await clock.advance(1000)
   assert.deepEqual([b.outcome instanceof LeadershipLost, status()], [true, 0])
 })
 
-test('an event loop that stands still is told with how long; one that stood still for too long is why the lease was lost', async () => {
+test('a blocked event loop is logged with its duration, and is the reason if the lease is lost by it', async () => {
   const { clock, host, a } = await leading(500)
   host.suspend(false)
   await clock.advance(8700)
   host.resume()
   await clock.advance(0)
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
-    'warn Renewing the lease "default/lock" late: the event loop stood still for 7.2 s; it would have been lost in 800 ms',
+    'warn Renewing the lease "default/lock" late: the event loop was blocked for 7.2 s; the lease would have been lost in 800 ms',
   ])
   assert.equal(a.elector.isLeader, true)
   host.suspend(false)
@@ -301,11 +301,11 @@ test('an event loop that stands still is told with how long; one that stood stil
   await clock.advance(0)
   assert.match(
     String(a.outcome),
-    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 12 s$/,
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked for 12 s$/,
   )
 })
 
-test('an event loop that is held by what begins to lead is measured from the start of leading, and the lease is renewed at once after it', async () => {
+test("a block by the leader's start is measured from the start of the term, and the lease is renewed right after it", async () => {
   const { clock, server } = setup()
   let heldMs = 0
   const held: Clock = {
@@ -319,7 +319,7 @@ test('an event loop that is held by what begins to lead is measured from the sta
   await clock.advance(0)
   await clock.advance(0)
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
-    'warn Renewing the lease "default/lock" late: the event loop stood still for 3 s; it would have been lost in 5 s',
+    'warn Renewing the lease "default/lock" late: the event loop was blocked for 3 s; the lease would have been lost in 5 s',
   ])
   assert.equal((await leaseOn(server)).spec.renewTime, microTime(held.now()))
   assert.equal(a.elector.isLeader, true)
@@ -333,11 +333,11 @@ test('an event loop that is held by what begins to lead is measured from the sta
   assert.equal(b.leads, 1)
   assert.match(
     String(b.outcome),
-    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop stood still for 11 s$/,
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked for 11 s$/,
   )
 })
 
-test('a little late is not worth a line', async () => {
+test('a slightly late renewal is not logged', async () => {
   const { clock, host, a } = await leading(1500)
   host.suspend(false)
   await clock.advance(1400)

@@ -1,4 +1,4 @@
-/** What a network does to the requests of one candidate, one after the other. */
+/** Network faults for the requests of one candidate. */
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { type Clock, sleep } from '../../lib/async/clock.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
@@ -7,7 +7,7 @@ import { refusal } from '../client/transports.ts'
 export const WEATHERS = ['fair', 'slow there', 'slow back', 'request lost', 'answer lost', 'refused', 'hangs'] as const
 export type Weather = (typeof WEATHERS)[number]
 
-/** `next` is asked as it is in such a weather. A watch that is slow is one that breaks off then; one that is lost tells nothing. */
+/** Calls `next` with a fault. A slow watch breaks off after `slowMs`; a lost one delivers nothing. */
 export async function through(
   kind: Weather,
   request: Parameters<Transport>[0],
@@ -22,7 +22,7 @@ export async function through(
       await sleep(clock, 5, signal)
       return await next(request)
     case 'slow there':
-      // On its way for long: the server carries it out even when the caller has given it up.
+      // A slow request: the server applies it even after the caller gave up.
       return await orAbort(
         sleep(clock, slowMs).then(() => next({ ...request, signal: undefined, beforeSend: undefined })),
         signal,

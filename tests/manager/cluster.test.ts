@@ -96,7 +96,7 @@ test("what the server puts off is sent again by the cluster's clock and chance, 
     await cluster.client.list(ConfigMap)
     assert.deepEqual(times, [0, waitMs, waitMs])
     assert.deepEqual(lines, [
-      'debug The server is busy, the request is sent again later',
+      'debug The server is busy; retrying the request later',
       'warn The API server warns: v1 is old',
     ])
   }

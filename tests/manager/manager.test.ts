@@ -11,7 +11,7 @@ import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { silence } from '../client/transports.ts'
-import { type Candidate, candidate, holderOn, meddle } from '../leader/candidates.ts'
+import { type Candidate, candidate, holderOn, patchLease } from '../leader/candidates.ts'
 import { type Part, part, type Place, PLACES, recordingLog, STARTS, STOPS, watchOutcome } from './parts.ts'
 
 interface Setup {
@@ -446,7 +446,7 @@ test('a lost lease ends the manager at once, without waiting, and what runs on c
   add('caches', 'cache', { lingers: true })
   const running = start()
   await clock.advance(0)
-  await meddle(server.handle, { spec: { holderIdentity: 'thief' } })
+  await patchLease(server.handle, { spec: { holderIdentity: 'thief' } })
   await clock.advance(2000)
   await lastTurns(clock)
   assert.ok(running.outcome instanceof LeadershipLost)
@@ -655,12 +655,12 @@ test('the fence lets nobody through before the lease is won, stands while it las
   await clock.advance(0)
   start()
   await clock.advance(0)
-  assert.throws(() => manager.fence.check(), /it is not ours yet/)
+  assert.throws(() => manager.fence.check(), /this process does not hold it yet/)
   assert.equal(manager.fence.signal.aborted, false)
   other.stop()
   await clock.advance(4000)
   manager.fence.check()
-  await meddle(server.handle, { spec: { holderIdentity: 'thief' } })
+  await patchLease(server.handle, { spec: { holderIdentity: 'thief' } })
   await clock.advance(4000)
   assert.throws(() => manager.fence.check())
   assert.equal(manager.fence.signal.aborted, true)

@@ -354,9 +354,9 @@ test('what an extension is handed writes only while this replica leads; what is 
           client.delete(ConfigMap, metadata),
           client.deleteAll(ConfigMap, { namespace: 'default' }),
         ]
-        for (const write of writes) await assert.rejects(write, /it is not ours yet/)
+        for (const write of writes) await assert.rejects(write, /this process does not hold it yet/)
       }
-      await assert.rejects(each.api.create(target, { metadata }, {}), /it is not ours yet/)
+      await assert.rejects(each.api.create(target, { metadata }, {}), /this process does not hold it yet/)
       assert.equal(await each.client.get(ConfigMap, metadata), undefined)
       await each.unfenced.client.create(ConfigMap, { metadata })
       assert.ok(await each.client.live.get(ConfigMap, metadata))

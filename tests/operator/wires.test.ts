@@ -225,7 +225,7 @@ test('the election is as its options say: lease, namespace, identity, labels, ti
     ['me'],
   ])
   assert.deepEqual(s.log.filter(({ level }) => level === 'warn'), [])
-  assert.ok(s.log.some(({ message }) => message === 'Leading: the lease "kube-system/own-lease" is ours'))
+  assert.ok(s.log.some(({ message }) => message === 'Leading: acquired the lease "kube-system/own-lease"'))
   await s.clock.advance(6999)
   assert.equal(puts(), 0)
   await s.clock.advance(1)

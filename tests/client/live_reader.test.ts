@@ -41,7 +41,7 @@ async function read(answers: readonly HttpResponse[], options: PageOptions = {})
   }
 }
 
-test('a list whose moment was forgotten goes on with the rest at a later one, and repeats nothing', async () => {
+test('pages whose version has expired continue at a later version, and repeat nothing', async () => {
   const { names, pages, failure, queries } = await read([
     page(['a', 'b'], '7', 't1'),
     expired('t2'),
@@ -54,7 +54,7 @@ test('a list whose moment was forgotten goes on with the rest at a later one, an
   assert.deepEqual(queries, ['limit=2', 'limit=2&continue=t1', 'limit=2&continue=t2', 'limit=2&continue=t3'])
 })
 
-test('a list goes on each time that its moment is forgotten, as long as a page comes in between', async () => {
+test('pages continue after each expiry, if at least one page came in between', async () => {
   const { names, failure, queries } = await read([
     page(['a'], '7', 't1'),
     expired('t2'),
@@ -68,7 +68,7 @@ test('a list goes on each time that its moment is forgotten, as long as a page c
   assert.deepEqual(queries.slice(1).map((query) => query?.split('continue=')[1]), ['t1', 't2', 't3', 't4', 't5', 't6'])
 })
 
-test('where the server cannot go on, the iteration says so; so it does when nothing comes of going on', async () => {
+test('the iteration throws Expired if the server cannot continue, or expires twice in a row', async () => {
   const cut = await read([page(['a'], '7', 't1'), expired()])
   assert.deepEqual([cut.names, (cut.failure as { reason: string }).reason], [['a'], 'Expired'])
   const again = await read([page(['a'], '7', 't1'), expired('t2'), expired('t3')])
@@ -81,7 +81,7 @@ test('where the server cannot go on, the iteration says so; so it does when noth
   assert.deepEqual([atOnce.names, (atOnce.failure as { reason: string }).reason], [[], 'Expired'])
 })
 
-test('a page that was given up and a list that is empty end the iteration', async () => {
+test('an aborted page and an empty list end the iteration', async () => {
   const { names } = await read([page([], '7')])
   assert.deepEqual(names, [''])
   const stop = new AbortController()

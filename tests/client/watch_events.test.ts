@@ -3,16 +3,82 @@ import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import type { WatchChange } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
+import { parseWatchLine } from '../../lib/client/watch_events.ts'
 import { isReason } from '../../lib/core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { pod } from '../cache/scripted_server.ts'
 import { CONFIG_MAP, type ConfigMap } from './case_bench.ts'
 import { answer } from './transports.ts'
+
+const line = (type: unknown, object: unknown): string => JSON.stringify({ type, object })
+
+test('parseWatchLine maps ADDED and MODIFIED to applied, and knows DELETED and BOOKMARK', () => {
+  const object = pod('a', '5')
+  assert.deepEqual(parseWatchLine(line('ADDED', object), 'pods'), { kind: 'applied', object })
+  assert.deepEqual(parseWatchLine(line('MODIFIED', object), 'pods'), { kind: 'applied', object })
+  assert.deepEqual(parseWatchLine(line('DELETED', object), 'pods'), { kind: 'deleted', object })
+  assert.deepEqual(parseWatchLine(line('BOOKMARK', { metadata: { resourceVersion: '9' } }), 'pods'), {
+    kind: 'bookmark',
+    resourceVersion: '9',
+  })
+})
+
+test('parseWatchLine throws the error of an ERROR event, with its Retry-After', () => {
+  const status = {
+    kind: 'Status',
+    status: 'Failure',
+    code: 410,
+    reason: 'Expired',
+    message: 'too old',
+    details: { retryAfterSeconds: 3 },
+  }
+  assert.throws(
+    () => parseWatchLine(line('ERROR', status), 'pods'),
+    (error) =>
+      isReason(error, 'Expired') && error.retryAfterMs === 3000 && /Cannot watch pods: too old/.test(error.message),
+  )
+})
+
+test('parseWatchLine throws for a malformed line', () => {
+  for (
+    const bad of [
+      '',
+      '{',
+      'null',
+      '5',
+      '[]',
+      '"x"',
+      '{}',
+      line('ADDED', undefined),
+      line('ADDED', null),
+      line('ADDED', {}),
+      line('ADDED', { metadata: {} }),
+      line('BOOKMARK', { metadata: {} }),
+      line('PATCHED', pod('a', '5')),
+      line(undefined, pod('a', '5')),
+      line('ERROR', undefined),
+      line('ERROR', null),
+    ]
+  ) {
+    assert.throws(() => parseWatchLine(bad, 'pods'), /Cannot watch pods/, bad)
+  }
+})
+
+test('an error about a line does not quote it, as it may be a Secret', () => {
+  for (const bad of ['{"data":"c2VjcmV0"', '{"data":"c2VjcmV0" x', '"c2VjcmV0"']) {
+    assert.throws(
+      () => parseWatchLine(bad, 'secrets'),
+      (error: Error) => error.cause === undefined && !error.message.includes('c2Vj'),
+      bad,
+    )
+  }
+})
 
 const event = (type: string, name: string): string =>
   JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
 
-/** A server that answers each watch with these chunks, and then ends it or stays silent until it is aborted. */
+/** A server that answers each watch with these chunks, then ends it or is silent until an abort. */
 function server(chunks: readonly string[], { silent = false } = {}) {
   const requests: HttpRequest[] = []
   let closed = 0
@@ -54,7 +120,7 @@ async function read(chunks: readonly string[]): Promise<{ seen: string[]; failur
   return { seen, failure: undefined }
 }
 
-test('events come however the bytes were cut, bookmarks are left out, and a watch that the server ends is over', async () => {
+test('a watch yields events for any chunks, skips bookmarks, and ends when the server ends it', async () => {
   const bytes = `${event('ADDED', 'a')}\n${event('BOOKMARK', '')}\n${event('MODIFIED', 'a')}\n\n${
     event('DELETED', 'a')
   }\n`
@@ -64,7 +130,7 @@ test('events come however the bytes were cut, bookmarks are left out, and a watc
   }
 })
 
-test('an ERROR is thrown as what it is, after what came before', async () => {
+test('an ERROR event is thrown after the events before it', async () => {
   const status = {
     kind: 'Status',
     status: 'Failure',
@@ -80,7 +146,7 @@ test('an ERROR is thrown as what it is, after what came before', async () => {
   assert.equal(failure.message, 'Cannot watch configmaps: too old resource version: 1 (7)')
 })
 
-test('what is no event is an error that repeats nothing of it', async () => {
+test('the error for a malformed event quotes nothing of it', async () => {
   const lines = [
     '{"type":"ADDED","object":{"data":{"password":"hunter2"',
     '"hunter2"',
@@ -99,7 +165,7 @@ test('what is no event is an error that repeats nothing of it', async () => {
   assert.deepEqual([cut.seen, (cut.failure as Error).name], [['ADDED a'], 'SyntaxError'])
 })
 
-test('a watch asks for no timeout of its own, and for a version only where it was given one', async () => {
+test('a watch sends no timeout, and a version only if one was given', async () => {
   const it = server([])
   for await (
     const _ of it.client.watch(CONFIG_MAP, { namespace: 'ns', fields: 'metadata.name=a', resourceVersion: '7' })
@@ -111,7 +177,7 @@ test('a watch asks for no timeout of its own, and for a version only where it wa
   ])
 })
 
-test('what had come before an abort, and was not taken yet, is not given out after it', async () => {
+test('events received before an abort are not yielded after it', async () => {
   for (const ends of ['signal', 'run'] as const) {
     const [own, run] = [new AbortController(), new AbortController()]
     const it = server([`${event('ADDED', 'a')}\n${event('ADDED', 'b')}\n${event('ADDED', 'c')}\n`], { silent: true })
@@ -126,7 +192,7 @@ test('what had come before an abort, and was not taken yet, is not given out aft
   }
 })
 
-test('leaving a watch, its signal, and the end of the run that it belongs to each close it, and no listener is left', async () => {
+test('leaving the loop, the signal and the end of the run each close a watch and leave no listener', async () => {
   const { controller, listeners } = countedSignal()
   const { signal } = controller
   const it = server([`${event('ADDED', 'a')}\n`], { silent: true })

@@ -1,0 +1,146 @@
+/** Transport middleware: retries refused requests, logs the server's warnings, counts requests. */
+import { type Clock, sleep } from '../async/clock.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
+import { type Log, silentLog } from '../observe/log.ts'
+import type { Counter, Meter, MetricDefinition } from '../observe/metrics.ts'
+import { retryAfterMs } from './codec.ts'
+
+export interface RetryOptions {
+  readonly clock: Clock
+  /** Default: Math.random. */
+  readonly random?: (() => number) | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+  /** Max times a request is sent. Default: 11, one try and ten retries. */
+  readonly maxAttempts?: number | undefined
+}
+
+/** The part of a response that decides about a retry. */
+export type Refusal = Pick<HttpResponse, 'status' | 'headers'>
+
+/** Longer waits belong to the caller, which has a queue and its own deadline. */
+const MAX_WAIT_MS = 30_000
+
+/**
+ * Returns the wait before a retry in milliseconds, without jitter and at most 30 s, or `undefined` if the response is
+ * final. `attempt` is how many times the request was sent.
+ */
+export function retryDelayMs(
+  { status, headers }: Refusal,
+  attempt: number,
+  options: { maxAttempts: number; now: number },
+): number | undefined {
+  if (status !== 429 && status < 500) return undefined
+  if (attempt >= options.maxAttempts) return undefined
+  const delay = retryAfterMs(headers['retry-after'], options.now)
+  return delay === undefined ? undefined : Math.min(delay, MAX_WAIT_MS)
+}
+
+/**
+ * Returns a transport that retries 429 and 5xx responses with a Retry-After, as client-go does: with that header, the
+ * server has not acted on the request. It waits up to 10 % longer, so that the clients do not all retry at once.
+ * Watches are not retried here, as their state machine backs off itself. An abort ends the wait at once.
+ */
+export function retrying(transport: Transport, options: RetryOptions): Transport {
+  const { clock, random = Math.random, log = silentLog, maxAttempts = 11 } = options
+  return async (request) => {
+    for (let attempt = 1;; attempt++) {
+      const response = await transport(request)
+      const delay = retryDelayMs(response, attempt, { maxAttempts, now: clock.now() })
+      if (delay === undefined || isWatch(request)) return response
+      // Release the connection before the wait.
+      response.body.cancel()
+      const ms = delay + random() * Math.max(delay, MIN_SPREAD_MS) * JITTER
+      log.debug('The server is busy; retrying the request later', {
+        method: request.method,
+        path: request.path,
+        status: response.status,
+        attempt,
+        ms,
+      })
+      await sleep(clock, ms, request.signal)
+    }
+  }
+}
+
+const JITTER = 0.1
+
+/** Spreads retries after `Retry-After: 0`, too. */
+const MIN_SPREAD_MS = 1000
+
+function isWatch({ path }: HttpRequest): boolean {
+  const watch = new URLSearchParams(path.split('?', 2)[1]).get('watch')
+  return watch === 'true' || watch === '1'
+}
+
+/** Above this many texts the oldest are forgotten, and logged again when they recur. */
+const MAX_TEXTS = 1000
+
+/**
+ * Returns a transport that logs the server's warnings (deprecated versions, unknown fields, useless settings), each
+ * text once.
+ */
+export function loggingWarnings(transport: Transport, log: Log): Transport {
+  const logged = new Set<string>()
+  return async (request) => {
+    const response = await transport(request)
+    const header = response.headers['warning']
+    if (header === undefined) return response
+    for (const text of warningTexts(header)) {
+      if (logged.has(text)) continue
+      if (logged.size >= MAX_TEXTS) logged.delete(logged.keys().next().value!)
+      logged.add(text)
+      log.warn(`The API server warns: ${text}`, { method: request.method, path: request.path.split('?', 1)[0] })
+    }
+    return response
+  }
+}
+
+/**
+ * Returns the texts of a Warning header with code 299, which API servers use. Caches in between use other codes.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7234#section-5.5
+ */
+export function warningTexts(header: string): readonly string[] {
+  const texts: string[] = []
+  for (const [, code, quoted] of header.matchAll(/(\d{3}) [^\s"]+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/gs)) {
+    const text = quoted!.replace(/\\(.)/gs, '$1').trim()
+    if (code === '299' && text !== '') texts.push(text)
+  }
+  return texts
+}
+
+const REQUESTS_TOTAL: MetricDefinition<'code' | 'method' | 'host'> = {
+  name: 'rest_client_requests_total',
+  help:
+    'Number of requests to the API server, by status code, method and host; the code is <error> without a response.',
+  labels: ['code', 'method', 'host'],
+}
+
+/** Creates the metrics of requests. */
+export interface RequestMeter {
+  /** Returns a transport that counts its requests. `host` is the server, as `host:port`. */
+  requests(transport: Transport, host: string): Transport
+}
+
+/** Returns a transport that counts every sent request, retries included, as client-go does. */
+export function countingRequests(meter: Meter, transport: Transport, host: string): Transport {
+  const series = meter.counter(REQUESTS_TOTAL)
+  const counters = new Map<string, Counter>()
+  const count = (code: string, method: string): void => {
+    const id = `${code} ${method}`
+    let counter = counters.get(id)
+    if (!counter) counters.set(id, counter = series.with({ code, method, host }))
+    counter.inc()
+  }
+  return async (request) => {
+    try {
+      const response = await transport(request)
+      count(String(response.status), request.method)
+      return response
+    } catch (error) {
+      count('<error>', request.method)
+      throw error
+    }
+  }
+}
