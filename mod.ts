@@ -105,6 +105,7 @@ export type { HasOwners } from './lib/core/owners.ts'
 export type {
   CustomResourceDefinition,
   CustomResourceVersion,
+  DefinedResource,
   Definition,
   JsonSchema,
   KindType,

@@ -77,10 +77,17 @@ export interface OwnedBy<O extends KubeObject | undefined> {
   owner?: O
 }
 
-/** Requires `metadata.namespace` of a namespaced object that is written without an owner. */
-export type Placed<T extends KubeObject, O extends KubeObject | undefined> = [O, T['metadata']['namespace']] extends
-  [undefined, string] ? { readonly metadata: { readonly namespace: string } }
-  : unknown
+/**
+ * Requires `metadata.namespace` of a namespaced object that gets no namespace from its owner: without an owner, or with
+ * one of a cluster-scoped kind. An owner whose scope is known only at run time may have a namespace.
+ */
+export type Placed<T extends KubeObject, O extends KubeObject | undefined> =
+  [NamespaceOf<O>, T['metadata']['namespace']] extends [undefined, string]
+    ? { readonly metadata: { readonly namespace: string } }
+    : unknown
+
+/** @internal The namespace of an owner. */
+type NamespaceOf<O extends KubeObject | undefined> = O extends KubeObject ? O['metadata']['namespace'] : undefined
 
 /** Options of {@link Client.patch}. */
 export interface PatchOptions extends WriteOptions {

@@ -148,6 +148,11 @@ export class Controller implements Runnable {
     return this.#queue.idle && this.#sources.idle
   }
 
+  /** The keys in work, for tools; none without `onReconcile`. */
+  get running(): readonly string[] {
+    return this.#journal?.running ?? []
+  }
+
   /**
    * Adds a source, which ends with the controller or with `signal`. In a controller that runs it starts at once;
    * settles when its initial keys are queued, or when it has ended. Rejects when it fails before that.

@@ -63,6 +63,11 @@ export class RunHistory {
     else this.#waiting.delete(key)
   }
 
+  /** The keys that were handed out and whose runs have not ended. */
+  get running(): readonly string[] {
+    return [...this.#current.keys()]
+  }
+
   /** The run is over. */
   end(key: string): RunRecord {
     const causes = this.#current.get(key) ?? []

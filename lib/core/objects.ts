@@ -80,6 +80,13 @@ export interface ObjectKey {
 export type Ref<T extends KubeObject> =
   | { readonly metadata: Pick<T['metadata'], 'name' | 'namespace'> }
   | KeyIn<T['metadata']['namespace']>
+  | UnplacedIn<T['metadata']['namespace']>
+
+/** An object of a cluster-scoped kind, reduced to its name. An object that has a namespace is of another kind. */
+/** @internal A reference without a namespace. */
+type UnplacedIn<Namespace extends string | undefined> = [Namespace] extends [undefined]
+  ? { readonly metadata: { readonly name: string; readonly namespace?: undefined } }
+  : never
 
 /** Keys of objects, or the objects themselves, also as a promise. The array shortens the compiler's messages. */
 export type Keys<Key> = readonly Named<Key>[] | Iterable<Named<Key>> | Promise<Iterable<Named<Key>>>

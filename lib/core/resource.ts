@@ -13,10 +13,25 @@ export interface Resource<T extends KubeObject = KubeObject, D = unknown> {
   readonly scope: 'Namespaced' | 'Cluster'
   /** Set by {@link metadataOf}: only the metadata of the objects is read. */
   readonly only?: 'metadata' | undefined
-  /** Present on kinds made by `defineResource`. */
+  /** Present on kinds made by `defineResource`: see {@link DefinedResource}. */
   readonly definition?: Definition
   /** Never set. It carries the types. */
   readonly types?: { readonly read: T; readonly write: D }
+}
+
+/**
+ * The result of `defineResource`: a kind with its definition.
+ *
+ * @example
+ * ```ts
+ * import { defineResource } from 'kubeloop'
+ * import * as z from 'zod'
+ * const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}) })
+ * console.log(JSON.stringify(Foo.definition.crd))
+ * ```
+ */
+export interface DefinedResource<T extends KubeObject = KubeObject, D = unknown> extends Resource<T, D> {
+  readonly definition: Definition
 }
 
 /** A resource of any kind. */

@@ -5,6 +5,7 @@
  */
 import { isDomainName, isLabelText } from './names.ts'
 
+/** @internal Labels by name. */
 type Labels = Readonly<Record<string, string>>
 
 interface Requirement {

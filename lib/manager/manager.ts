@@ -27,8 +27,10 @@ export interface ManagerOptions {
   readonly elector?: LeaderElector | undefined
   /** How long to wait for what runs, once told to stop: 0 is not at all, Infinity for ever. Default: 30 s. */
   readonly graceMs?: number | undefined
-  /** Whether runnables of the roles `server` and `webhook` are started; without, they never are. Default: true. */
-  readonly listens?: boolean | undefined
+  /**
+   * Whether runnables of the roles `server` and `webhook` are started. A function is called with each instead. Default: true.
+   */
+  readonly listens?: boolean | ((server: Runnable) => void) | undefined
 }
 
 /**
@@ -109,7 +111,11 @@ export class Manager implements Runnable {
     const { name } = runnable
     if (this.#stop?.signal.aborted) throw new ManagerStopping(`Cannot add "${name}": the manager is stopping`)
     const phase = classify(runnable)
-    if (this.#options.listens === false && (runnable.role === 'server' || runnable.role === 'webhook')) return
+    const { listens = true } = this.#options
+    if (listens !== true && (runnable.role === 'server' || runnable.role === 'webhook')) {
+      if (listens) listens(runnable)
+      return
+    }
     if (runnable.warmup) {
       this.#group('warmup').add({
         name: `${name} (warm-up)`,

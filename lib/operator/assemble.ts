@@ -38,8 +38,8 @@ export interface AssemblySetup {
   readonly leaderElection?: boolean | undefined
   /** Whether health, metrics and profiling are served where the operator says. */
   readonly serves: boolean
-  /** Whether servers that extensions add are started. Default: true. */
-  readonly listens?: boolean | undefined
+  /** Whether servers that extensions add are started, or what is called with each instead. Default: true. */
+  readonly listens?: boolean | ((server: Runnable) => void) | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** The clusters, as the manager runs them. */
   readonly running: readonly Runnable[]
@@ -190,7 +190,8 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const lease = own.lease ?? name
   const namespace = own.namespace ?? (config?.namespace || undefined)
-  if (namespace === undefined) {
+  // A start on a transport alone, as in a test, has no configuration and no replicas elsewhere.
+  if (config && namespace === undefined) {
     const hint =
       'set leaderElection.namespace to that of the other replicas: those elsewhere do not see this one, and lead beside it'
     log.warn(`The configuration names no namespace for the lease "${lease}", so it is in "default"; ${hint}`)

@@ -3,6 +3,7 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import { type AnyResource, resourceId } from '../core/resource.ts'
+import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
@@ -54,8 +55,8 @@ export interface StartOptions {
   leaderElection?: boolean
   /** Whether health, metrics and profiling are served where the operator says. Default: true. */
   serves?: boolean
-  /** Whether servers of the operator's own are started, those that its extensions add. Default: true. */
-  listens?: boolean
+  /** Whether the servers that extensions add are started. A function is called with each instead. Default: true. */
+  listens?: boolean | ((server: Runnable) => void)
   /** Freezes what caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'

@@ -7,9 +7,10 @@ import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
 import { printerColumns } from './columns.ts'
 import { isRequired, structuralSchema } from './structural.ts'
 import { problemsOf } from './validate.ts'
+import { userFrames } from '../observe/stack.ts'
 import type { $ZodType } from 'zod/v4/core'
 import type { CustomObject, DesiredObject } from '../core/objects.ts'
-import type { CustomResourceDefinition, Definition, JsonSchema, Resource } from '../core/resource.ts'
+import type { CustomResourceDefinition, DefinedResource, Definition, JsonSchema } from '../core/resource.ts'
 
 /** A schema of zod 4 or zod/mini, in the words that types need. Zod's own would have to be found where these declarations are. */
 export interface ZodSchema<Output = unknown, Input = unknown> {
@@ -36,8 +37,10 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
 }
 
 /**
- * Defines a kind. Throws a TypeError on a name that the API server would not take, and on what a CRD schema cannot say:
- * transforms, coercions, refinements without CEL.
+ * Defines a kind.
+ *
+ * @throws TypeError for a name that the API server does not accept, and for what a CRD schema cannot express: transforms,
+ * coercions, refinements without CEL. Its stack begins with the caller.
  *
  * @example
  * ```ts
@@ -56,11 +59,26 @@ export function defineResource<
   Cluster extends boolean = false,
 >(
   definition: ResourceDefinition<Spec, Status, Cluster>,
-): Resource<
+): DefinedResource<
   CustomObject<Spec['_zod']['output'], Status['_zod']['output'], Cluster extends true ? undefined : string>,
   DesiredObject<Spec['_zod']['input']>
 > {
+  try {
+    return defined(definition)
+  } catch (error) {
+    // V8 and JavaScriptCore keep the 10 innermost frames: below a nested schema, none of them is the user's. Frames that are
+    // the user's own, such as a getter's in the schema, are kept.
+    if (error instanceof Error && userFrames(error.stack).length === 0) Error.captureStackTrace(error, defineResource)
+    throw error
+  }
+}
+
+// deno-lint-ignore no-explicit-any -- the types of the objects are those of the schemas, which `defineResource` states
+function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>): DefinedResource<any, any> {
   const { group, version, kind } = definition
+  for (const [name, value] of Object.entries({ group, version, kind })) {
+    if (typeof value !== 'string') throw new TypeError(`Cannot define a resource: its ${name} must be a string`)
+  }
   const { spec, status } = definition as { readonly spec: unknown; readonly status?: unknown } as {
     spec: $ZodType
     status?: $ZodType

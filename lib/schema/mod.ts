@@ -10,6 +10,7 @@ import {
   $ZodNumberFormat,
   $ZodObject,
   $ZodOptional,
+  $ZodRecord,
   $ZodString,
   type $ZodType,
   _array,
@@ -20,9 +21,11 @@ import {
   _regex,
   globalRegistry,
 } from 'zod/v4/core'
+import type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
 
 export type { Condition } from '../core/conditions.ts'
+export type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 
 /**
  * The schema of `status.conditions`: a list with one condition of each type, which may be absent. Types, reasons and lengths are those
@@ -40,6 +43,51 @@ export type { Condition } from '../core/conditions.ts'
  * ```
  */
 export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(listSchema())
+
+/**
+ * The schema of a label selector, such as a Deployment's `spec.selector`: `matchLabels` and `matchExpressions`, as in meta/v1
+ * LabelSelector. Server-side apply replaces it as one value. The server checks the operators, but neither the form of the labels nor
+ * the number of values: `client.list(Pod, { labels: selectors.formatLabels(selector) })` throws a TypeError for what can't select.
+ *
+ * @example
+ * ```ts
+ * import { defineResource } from 'kubeloop'
+ * import { labelSelector } from 'kubeloop/schema'
+ * import * as z from 'zod'
+ * const Foo = defineResource({
+ *   group: 'example.com', version: 'v1', kind: 'Foo',
+ *   spec: z.object({ selector: labelSelector, others: z.optional(labelSelector) }),
+ * })
+ * ```
+ */
+export const labelSelector: $ZodType<LabelSelector, LabelSelector> = selectorSchema()
+
+function selectorSchema(): $ZodType<LabelSelector, LabelSelector> {
+  const text = (): $ZodString => new $ZodString({ type: 'string' })
+  const expression = new $ZodObject({
+    type: 'object',
+    shape: {
+      key: text(),
+      operator: _enum($ZodEnum, ['In', 'NotIn', 'Exists', 'DoesNotExist']),
+      values: optional(atomicList(text())),
+    },
+  }) as $ZodType as $ZodType<LabelExpression, LabelExpression>
+  const selector = new $ZodObject({
+    type: 'object',
+    shape: {
+      matchLabels: optional(new $ZodRecord({ type: 'record', keyType: text(), valueType: text() })),
+      matchExpressions: optional(atomicList(expression)),
+    },
+  })
+  globalRegistry.add(selector, { 'x-kubernetes-map-type': 'atomic' })
+  return selector as $ZodType as $ZodType<LabelSelector, LabelSelector>
+}
+
+function atomicList<T extends $ZodType>(element: T): $ZodType {
+  const list = _array($ZodArray, element)
+  globalRegistry.add(list, { 'x-kubernetes-list-type': 'atomic' })
+  return list
+}
 
 function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
   return new $ZodOptional({ type: 'optional', innerType }) as $ZodOptional<T>

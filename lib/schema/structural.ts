@@ -117,7 +117,7 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
     case 'null':
       return refuse(place, 'nothing but null', 'use .nullable() on a type')
     default:
-      return refuse(place, `a ${def.type}`, 'JSON has no such values')
+      return refuse(place, `z.${def.type}()`, 'JSON has no such values')
   }
 }
 

@@ -5,7 +5,9 @@ import { formatPretty } from '../observe/format_log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { placeLine } from '../runtime/os/terminal.ts'
 
-/** Warnings and errors as lines on standard error, an error with the place in the user's file and its line of source. */
+/**
+ * Warnings and errors as lines on standard error, an error with the place in the user's file and its line of source.
+ */
 export function consoleLog(clock: Pick<Clock, 'now'>): Log {
   const at = (level: 'warn' | 'error'): Log['warn'] => (message, fields = {}) => {
     const place = placeOfError(fields['error'])

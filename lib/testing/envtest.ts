@@ -16,16 +16,25 @@ export interface EnvtestOptions {
   readonly assets?: string
   /** Further flags by program; a later flag wins over ours. */
   readonly extraArgs?: ExtraArgs
-  /** Run kube-controller-manager (garbage collector, namespaces, deployments, …), or only the controllers named. Default: no. */
+  /**
+   * Run kube-controller-manager (garbage collector, namespaces, deployments, …), or only the controllers named.
+   * Default: no.
+   */
   readonly controllerManager?: boolean | readonly string[]
-  /** The folder for etcd's data, kept when the control plane stops. Default: a temporary one. Credentials are new each time. */
+  /**
+   * The folder for etcd's data, kept when the control plane stops. Default: a temporary one. Credentials are new each
+   * time.
+   */
   readonly dataDir?: string
   /** How long each program may take to become ready. Default: 60 s. */
   readonly startTimeoutMs?: number
   readonly log?: Log
 }
 
-/** A control plane that runs. RBAC is on; the ServiceAccount admission plugin is off, for nobody may be there to make the accounts. */
+/**
+ * A control plane that runs. RBAC is on; the ServiceAccount admission plugin is off, for nobody may be there to make
+ * the accounts.
+ */
 export interface Envtest {
   /** A cluster administrator (`system:masters`) by client certificate. */
   readonly config: ClusterConfig

@@ -14,7 +14,10 @@ interface Timer {
 export interface FakeClockOptions {
   /** The wall-clock time at the start. Default: 2026-01-01T00:00:00Z. */
   readonly nowMs?: number
-  /** Awaited before each timer fires and at the end, so that what the one before began has come to rest. Default: one turn of the event loop. */
+  /**
+   * Awaited before each timer fires and at the end, so that what the one before began has come to rest. Default: one
+   * turn of the event loop.
+   */
   readonly settle?: () => Promise<void>
 }
 

@@ -4,27 +4,33 @@ import type { Duration } from '../core/duration.ts'
 import { NetworkError } from 'kubeloop'
 import { type Clock, sleep } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
+import { messageOf } from '../core/errors.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
 /** What happens to some requests of an operator. It needs one of `status`, `delay` and `cut`. */
 export interface Fault {
-  /** Which requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Default: all. */
+  /**
+   * Which requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Default: all.
+   */
   verb?: string
   /** Default: every kind. */
   resource?: AnyResource
-  /** Requests to which cluster: one that `app.cluster(…)` made, or its name; `null` is the operator's own. Default: every cluster. */
+  /**
+   * Requests to which cluster: one that `app.cluster(…)` made, or its name; `null` is the operator's own. Default:
+   * every cluster.
+   */
   cluster?: OtherCluster | string | null
   /** How many requests it meets, in all clusters together. Infinity is all of them from now on. Default: 1. */
   times?: number
   /** Ends it when aborted; a request that is delayed then still waits for its time. Default: only `times` ends it. */
   until?: AbortSignal
-  /** Answer with this status code instead of asking the server. */
+  /** Answer with this status code, from 400 to 599, instead of asking the server. */
   status?: number
   /** Wait this long on the world's clock first. */
   delay?: Duration
   /**
-   * Break the connection. A watch that the server accepts breaks right after the head of its answer; any other request is
-   * cut before it reaches the server.
+   * Break the connection. A watch that the server accepts breaks right after the head of its answer; any other request
+   * is cut before it reaches the server.
    */
   cut?: boolean
 }
@@ -33,7 +39,10 @@ export interface Fault {
 export interface Faults {
   /** How many requests wait for the end of a `delay`. */
   readonly delayed: number
-  /** @throws TypeError if the fault has no effect, or names a verb or a cluster that does not exist. RangeError for an invalid `times`, `status` or `delay`. */
+  /**
+   * @throws TypeError if the fault has no effect, names a verb or a cluster that does not exist, or has a `resource`
+   * that is not a kind. RangeError for an invalid `times`, `status` or `delay`.
+   */
   add(fault: Fault): void
   /** `cluster`: the name of the cluster that `inner` leads to; `null` for the operator's own. */
   around(inner: Transport, cluster: string | null): Transport
@@ -53,24 +62,36 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
     get delayed() {
       return delayed
     },
-    add({ cluster: where, delay, ...fault }) {
-      const { verb, times = 1, status, cut } = fault
-      const cluster = typeof where === 'object' ? (where?.name ?? null) : where
-      const delayMs = delay === undefined ? undefined : toMs(delay)
+    add(given) {
       const cannot = 'Cannot add a fault'
+      if (typeof given !== 'object' || (given as unknown) === null) {
+        throw new TypeError(`${cannot}: it must be an object, such as { verb: 'patch', status: 500 }`)
+      }
+      const { cluster: where, delay, ...fault } = given
+      const { verb, resource, times = 1, status, cut } = fault
+      const cluster = typeof where === 'object' ? (where?.name ?? null) : where
+      const delayMs = delay === undefined ? undefined : msOf(delay, cannot)
       if (status === undefined && delayMs === undefined && !cut) {
         throw new TypeError(`${cannot}: it has no effect; give it a status, a delay or cut`)
       }
       if (verb !== undefined && !VERBS.includes(verb)) {
         throw new TypeError(`${cannot} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
       }
+      if (resource !== undefined && typeof (resource as { plural?: unknown } | null)?.plural !== 'string') {
+        throw new TypeError(
+          `${cannot}: resource is ${textOf(resource)}, and must be a kind, such as Deployment of kubeloop/kinds`,
+        )
+      }
       if (typeof cluster === 'string' && !clusters.includes(cluster)) {
         throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has none of that name`)
       }
-      if (status !== undefined && !(Number.isInteger(status) && status >= 200 && status <= 599)) {
-        throw new RangeError(`${cannot}: status is ${status}, and must be a whole number from 200 to 599`)
+      if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599)) {
+        const why = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
+        throw new RangeError(`${cannot}: status is ${textOf(status)}, ${why}`)
       }
-      if (!(times >= 1)) throw new RangeError(`${cannot}: times is ${times}, and must be at least 1`)
+      if (!(Number.isInteger(times) || times === Infinity) || times < 1) {
+        throw new RangeError(`${cannot}: times is ${textOf(times)}, and must be a whole number from 1, or Infinity`)
+      }
       active.push({ ...fault, cluster, delayMs, left: times })
     },
     around: (inner, cluster) => async (request) => {
@@ -92,6 +113,21 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       return fault.cut ? await cutOff(inner, request) : await inner(request)
     },
   }
+}
+
+function msOf(delay: Duration, cannot: string): number {
+  try {
+    return toMs(delay)
+  } catch (cause) {
+    throw new RangeError(`${cannot}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** A value as it is written in code. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null)
+    ? JSON.stringify(value)
+    : String(value)
 }
 
 async function cutOff(inner: Transport, request: HttpRequest): Promise<HttpResponse> {

@@ -19,6 +19,9 @@ export interface FailingKey {
   readonly place: string | undefined
 }
 
+/** A key that is reconciled more often before the next rest is worth naming when there is none. */
+const MAX_QUIET_RUNS = 50
+
 /** The reconciles of one replica: logged as an operator logs them, and watched for keys that never come to rest. */
 export class ReplicaRuns {
   /** The keys whose last run failed. */
@@ -27,6 +30,8 @@ export class ReplicaRuns {
   readonly #log: Log
   readonly #telling = foldFailures()
   #hot: HotKeys
+  /** How often each key was reconciled since the last rest. */
+  readonly #counts = new Map<string, number>()
   /** What is wrong with a key that became hot since the last rest. */
   problem: string | undefined
 
@@ -39,6 +44,8 @@ export class ReplicaRuns {
   ended(report: ReconcileReport): void {
     const { controller, kind, key, disposition } = report
     const id = `${controller} ${key}`
+    const counted = `${kind} "${key}" by the controller "${controller}"`
+    this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
     logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#telling(id, report), report)
     this.failing.delete(id)
     if ('error' in disposition) {
@@ -48,9 +55,16 @@ export class ReplicaRuns {
     this.problem ??= this.#hot.ended(id, report)
   }
 
+  /** The key that was reconciled most often since the last rest, if that is more often than once in a while. */
+  get busiest(): string | undefined {
+    const [busiest] = [...this.#counts].sort(([, a], [, b]) => b - a)
+    return busiest && busiest[1] > MAX_QUIET_RUNS ? `${busiest[0]} was reconciled ${busiest[1]} times` : undefined
+  }
+
   /** All has come to rest, so no key is hot: they are counted anew. */
   rest(): void {
     this.problem = undefined
+    this.#counts.clear()
     this.#hot = hotKeys(this.#clock)
   }
 }

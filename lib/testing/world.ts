@@ -1,32 +1,52 @@
 /** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
-import { type Client, Cluster, type Log, type Operator, type OtherCluster, type Parts, type Transport } from 'kubeloop'
+import {
+  type Client,
+  Cluster,
+  type Controller,
+  type CustomResourceDefinition,
+  type Log,
+  type Operator,
+  type OtherCluster,
+  type Transport,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/storage/objects.ts'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { groupResourceOf } from '../core/resource.ts'
+import { apiVersionOf, groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
+import { watchedResources } from '../operator/description.ts'
 import { nextTurn } from '../runtime/os/turn.ts'
+import { crdOf } from '../schema/crds.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
-import { Activity, MAX_TURNS } from './activity.ts'
+import { Activity, MAX_TURNS, type Watched } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
+import { Replica } from './replica.ts'
 import { type FailingKey, ReplicaRuns } from './replica_runs.ts'
+import { fetchFrom } from './servers.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
-  /** Created before the operator starts, in this order. Each has apiVersion, kind and metadata. */
+  /**
+   * Created before the operator starts, in this order. Each has apiVersion, kind and metadata. A kind that the operator
+   * defines is there; of others that are not built in, the CustomResourceDefinition comes first.
+   */
   objects?: readonly object[]
   /** How many replicas of the operator run. Default: 1. */
   replicas?: number
+  /** The time at which the world begins. Default: 2026-01-01T00:00:00Z. */
+  now?: Date
   /**
-   * Everything random comes from it: uids, generated names, back-off, the identities of replicas, the ids of reconciles. Equal
-   * seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
+   * Everything random comes from it: uids, generated names, back-off, the identities of replicas, the ids of
+   * reconciles. Equal seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
    */
   seed?: number
-  /** In force when the operator starts, as for a cluster that is not there yet; {@link World.fault} adds others later. */
+  /**
+   * In force when the operator starts, as for a cluster that is not there yet; {@link World.fault} adds others later.
+   */
   faults?: readonly Fault[]
   /** Default: warnings and errors on standard error, an error with the place in the user's file. */
   log?: Log
@@ -49,13 +69,13 @@ export interface World extends AsyncDisposable {
   clientOf(cluster: OtherCluster): Client
   readonly clock: FakeClock
   /**
-   * Waits until no key is queued or in work and no request is under way; a request that a fault delays waits for its time, and
-   * is not waited for. Resolves with the keys that fail: each waits for its next try, or for a change of its object if it is not
-   * retried.
+   * Waits until no key is queued or in work and no request is under way; a request that a fault delays waits for its
+   * time, and is not waited for. Resolves with the keys that fail: each waits for its next try, or for a change of its
+   * object if it is not retried.
    *
-   * Rejects with the error of a replica that ended, if the operator does not come to rest, if a key is reconciled and written for more
-   * than 50 times meanwhile, which also stops the operator, and if the operator watches a kind that the world does not serve: nothing
-   * is reconciled then.
+   * Rejects with the error of a replica that ended, if the operator does not come to rest, if a key is reconciled and
+   * written for more than 50 times meanwhile, which also stops the operator, and if the operator watches a kind that
+   * the world does not serve: nothing is reconciled then.
    *
    * @example
    * ```ts
@@ -68,8 +88,50 @@ export interface World extends AsyncDisposable {
    * ```
    */
   settle(): Promise<readonly FailingKey[]>
-  /** Lets time pass; what becomes due happens in order, each thing when the one before has settled. Rejects as `settle` does. */
+  /**
+   * Lets time pass; what becomes due happens in order, each thing when the one before has settled. Rejects as `settle`
+   * does.
+   */
   advance(time: Duration): Promise<void>
+  /**
+   * Calls a server that an extension added, by its name, in the replica on which it would listen: the first that runs,
+   * or the leader if the server has `everyReplica: false`. A throw is logged and answered with 500, as over a network.
+   *
+   * @throws TypeError if no running replica has a server of that name. Error if it is the leader's, and no replica
+   * leads.
+   *
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { operator, Server } from 'kubeloop'
+   * import { world } from 'kubeloop/testing'
+   * const app = operator({ name: 'greeter' })
+   * app.extend(({ manager }) => manager.add(new Server({ name: 'hello', fetch: () => new Response('hello') })))
+   * app.add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+   * const w = await world(app)
+   * assert.equal(await (await w.fetch('hello', '/')).text(), 'hello')
+   * await w.stop()
+   * ```
+   */
+  fetch(server: string, request: Request | string, init?: RequestInit): Promise<Response>
+  /**
+   * Kills a replica, as a node that fails does: it does not give its lease back, no request of its own reaches a server
+   * any more, none of its timers fires, and neither `settle` nor `stop` waits for it. The others go on. Default: the
+   * replica that leads.
+   *
+   * @throws RangeError if no replica of that number, from 0, runs. Error if none is named and none leads.
+   *
+   * @example
+   * ```ts
+   * import { world } from 'kubeloop/testing'
+   * import app from './operator.ts'
+   * const w = await world(app, { replicas: 2 })
+   * w.kill()
+   * await w.advance('20s') // the lease expires, and the other replica leads
+   * await w.stop()
+   * ```
+   */
+  kill(replica?: number): void
   /**
    * Makes requests of the operator fail, those to its other clusters included.
    *
@@ -77,8 +139,8 @@ export interface World extends AsyncDisposable {
    */
   fault(fault: Fault): void
   /**
-   * Returns the error that a replica ended with and forgets it; undefined if there is none. For tests in which a replica is
-   * to fail: the other replicas go on.
+   * Returns the error that a replica ended with and forgets it; undefined if there is none. For tests in which a
+   * replica is to fail: the other replicas go on.
    *
    * @example
    * ```ts
@@ -96,13 +158,17 @@ export interface World extends AsyncDisposable {
    */
   takeFailure(): unknown
   /**
-   * Stops the operator and waits for its end, advancing the clock where that waits for it. Rejects with the errors of replicas
-   * that no other call has rejected with or returned, and if the operator does not end within its grace period and ten minutes.
+   * Stops the operator and waits for its end, advancing the clock where that waits for it. Rejects with the errors of
+   * replicas that no other call has rejected with or returned, and if the operator does not end within its grace period
+   * and ten minutes.
    */
   stop(): Promise<void>
 }
 
-/** What an end may take besides the grace period, which covers the controllers: the lease is given back, the last Events are sent. */
+/**
+ * What an end may take besides the grace period, which covers the controllers: the lease is given back, the last Events
+ * are sent.
+ */
 const STOP_MARGIN_MS = 600_000
 /** An infinite grace period ends, too, or a test would. */
 const MAX_GRACE_MS = 3_600_000
@@ -122,10 +188,10 @@ const MAX_GRACE_MS = 3_600_000
  * ```
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
-  const { replicas = 1, seed = 1, objects = [] } = options
+  const { replicas = 1, seed = 1, objects = [], now } = options
   const { description } = operator
   const random = seededRandom(seed)
-  const clock: FakeClock = new FakeClock({ settle: () => activity.rest() })
+  const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
   const log = safeLog(options.log ?? consoleLog(clock))
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
   for (const fault of options.faults ?? []) faults.add(fault)
@@ -136,48 +202,57 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
   const open = (name: string | null): Opened => {
     const { handle } = new ApiServer({ clock, random })
+    const counted = activity.counting(handle)
     // Outside of what is counted: a request that a fault delays is not under way.
-    return { handle, transport: faults.around(activity.counting(handle), name), admin: admin(handle) }
+    const of = (replica: Replica): Transport => replica.receiving(faults.around(replica.sending(counted), name))
+    return { handle, transportOf: of, admin: admin(handle) }
   }
   const main = open(null)
-  const { client, kinds } = main.admin
-  for (const object of objects) await create({ client, kinds }, object as AnyObject)
+  const { client } = main.admin
+  const own = (): readonly CustomResourceDefinition[] => crdOf(watchedResources(description))
+  for (const [index, object] of objects.entries()) await create(main.admin, checked(object, index), own)
   const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
 
   for (const { handle } of [main, ...others.values()]) {
     const collector = new GarbageCollector({ transport: activity.counting(handle), clock, log, random })
-    activity.run((watch) => (watch(() => collector.idle), collector.start(stopping.signal)))
+    activity.run((watch) => {
+      watch({ idle: () => collector.idle, busyWith: () => ['the garbage collector collects dependents'] })
+      return collector.start(stopping.signal)
+    })
   }
-  /** The replicas that run, and their parts, once they are made. */
-  const running = new Map<ReplicaRuns, Parts | undefined>()
-  for (let replica = 0; replica < replicas; replica++) {
+  /** The replicas that run, each with what drops it from what is under way. */
+  const running = new Map<Replica, () => void>()
+  for (let number = 0; number < replicas; number++) {
     const runs = new ReplicaRuns(clock, log)
-    running.set(runs, undefined)
+    const replica = new Replica(number, runs, clock, log)
     activity.watchRuns(runs)
     // A source of its own: whether anything is logged must not change what else is random.
-    const ids = seededRandom(seed + 1 + replica)
-    activity.run((watch) =>
+    const ids = seededRandom(seed + 1 + number)
+    const drop = activity.run((watch) =>
       operator.start(stopping.signal, {
-        instance: `replica-${replica}`,
-        transport: main.transport,
-        transports: Object.fromEntries([...others].map(([name, { transport }]) => [name, transport])),
-        clock,
+        instance: `replica-${number}`,
+        transport: main.transportOf(replica),
+        transports: Object.fromEntries([...others].map(([name, { transportOf }]) => [name, transportOf(replica)])),
+        clock: replica.clock,
         random,
         uuid: () => newUid(ids),
-        log,
+        log: replica.log,
         crds: 'install',
         freeze: true,
         fieldValidation: 'Strict',
         serves: false,
-        listens: false,
+        listens: (server) => void replica.servers.push(server),
         ...(replicas > 1 ? {} : { leaderElection: false }),
-        onReconcile: (report) => runs.ended(report),
-        onAssembled: (parts) => {
-          running.set(runs, parts)
-          watch(() => [...parts.controllers.values()].every((controller) => controller.idle))
+        onReconcile: (report) => {
+          if (!replica.isKilled) runs.ended(report)
         },
-      }).finally(() => running.delete(runs))
+        onAssembled: (parts) => {
+          replica.parts = parts
+          for (const controller of parts.controllers.values()) watch(watchedOf(controller))
+        },
+      }).finally(() => running.delete(replica))
     )
+    running.set(replica, drop)
   }
   const { grace = '30s', name } = description.options
   const maxStopMs = Math.min(grace === 'forever' ? Infinity : toMs(grace), MAX_GRACE_MS) + STOP_MARGIN_MS
@@ -208,7 +283,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   /** What is not synced without a fault of the test's: an administrator cannot list it, either. */
   const checkSynced = async (): Promise<void> => {
     const missing = new Set<string>()
-    for (const parts of running.values()) {
+    for (const { parts } of running.keys()) {
       if (!parts) continue
       for (const cluster of [undefined, ...description.clusters]) {
         const { admin } = cluster ? others.get(cluster.name)! : main
@@ -249,11 +324,29 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     async settle() {
       await activity.rest()
       await checkSynced()
-      return [...running.keys()].flatMap((runs) => [...runs.failing.values()])
+      return [...running.keys()].flatMap(({ runs }) => [...runs.failing.values()])
     },
     async advance(time) {
       await clock.advance(toMs(time))
       await checkSynced()
+    },
+    async fetch(server, request, init) {
+      const whole = new Request(request instanceof Request ? request : new URL(request, 'http://localhost'), init)
+      return await fetchFrom([...running.keys()], server, whole)
+    },
+    kill(number) {
+      const all = [...running.keys()]
+      const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
+      if (!replica) {
+        if (number === undefined) {
+          throw new Error('Cannot kill the replica that leads: none does; name one by its number')
+        }
+        const running = all.length > 0 ? `those that run are ${all.map((each) => each.number).join(', ')}` : 'none runs'
+        throw new RangeError(`Cannot kill replica ${number}: ${running}`)
+      }
+      replica.kill()
+      running.get(replica)!()
+      running.delete(replica)
     },
     fault: (fault) => faults.add(fault),
     takeFailure: () => activity.takeFailure(),
@@ -265,22 +358,70 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
 interface Opened {
   /** Past every fault. */
   readonly handle: Transport
-  /** The operator's. */
-  readonly transport: Transport
+  /** A replica's. */
+  readonly transportOf: (replica: Replica) => Transport
   readonly admin: Cluster
 }
 
-type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string } }
+type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string; readonly generateName?: string } }
 
-async function create({ client, kinds }: Pick<Cluster, 'client' | 'kinds'>, object: AnyObject): Promise<void> {
+function millisOf(now: unknown): number {
+  if (!(now instanceof Date)) {
+    throw new TypeError(`Cannot make a world: now is ${JSON.stringify(now)}, and must be a Date`)
+  }
+  const ms = now.getTime()
+  if (Number.isNaN(ms)) throw new RangeError('Cannot make a world: now is an invalid Date')
+  return ms
+}
+
+/** The object, if it says what it is. */
+function checked(object: unknown, index: number): AnyObject {
+  const { apiVersion, kind, metadata } = (object ?? {}) as Partial<AnyObject>
+  const missing = Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name ?? metadata?.generateName })
+    .flatMap(([field, value]) => (typeof value === 'string' && value !== '' ? [] : [field]))
+  if (missing.length === 0) return object as AnyObject
+  throw new TypeError(
+    `Cannot create objects[${index}] of the world: it has no ${
+      missing.join(' and no ')
+    }; give whole objects: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }`,
+  )
+}
+
+/** Creates an object, and before the first one of a kind that the operator defines, its definition. */
+async function create(
+  { client, kinds }: Pick<Cluster, 'client' | 'kinds'>,
+  object: AnyObject,
+  own: () => readonly CustomResourceDefinition[],
+): Promise<void> {
   const { apiVersion, kind, metadata } = object
-  const resource = await kinds.find({ apiVersion, kind })
+  let resource = await kinds.find(object)
+  if (!resource) {
+    const definition = own().find(({ spec }) =>
+      spec.names.kind === kind &&
+      spec.versions.some(({ name }) => apiVersionOf({ ...spec, version: name }) === apiVersion)
+    )
+    if (definition) {
+      await create({ client, kinds }, definition as CustomResourceDefinition & AnyObject, () => [])
+      resource = await kinds.find(object)
+    }
+  }
   if (!resource) {
     throw new TypeError(
-      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind} before the operator has installed its CRDs`,
+      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; give its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
     )
   }
   await client.create(resource, object)
+}
+
+/** What a world watches of a controller. */
+function watchedOf(controller: Controller): Watched {
+  return {
+    idle: () => controller.idle,
+    busyWith: () =>
+      controller.running.length > 0
+        ? controller.running.map((key) => `the controller "${controller.name}" reconciles "${key}"`)
+        : [`the controller "${controller.name}" has keys that wait, or events that are being mapped`],
+  }
 }
 
 /** A small generator of good enough numbers (mulberry32), so that a seed repeats a run. */

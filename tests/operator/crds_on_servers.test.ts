@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type AnyResource, defineResource } from 'kubeloop'
-import { conditionList } from 'kubeloop/schema'
+import { conditionList, labelSelector } from 'kubeloop/schema'
 import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -246,7 +246,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
         shortNames: ['wh'],
         categories: ['all'],
         columns: { Size: '.spec.size' },
-        spec: z.object({ size: z.int32().describe('How large.').default(1) }),
+        spec: z.object({ size: z.int32().describe('How large.').default(1), selector: z.optional(labelSelector) }),
         status: z.object({ ready: z.boolean(), conditions: conditionList }),
       }),
     )],

@@ -258,7 +258,7 @@ test("without options the lease has the operator's name, this process's, and cli
   assert.equal(holders.size, 3, 'no two processes have one name')
 })
 
-test('the lease is in the namespace of the configuration; without one it is in default, which is said once', async () => {
+test('the lease is in the namespace of the configuration; without one it is in default, which is logged once', async () => {
   const told = ({ log }: Started): string[] => log.filter(({ level }) => level === 'warn').map(({ message }) => message)
   for (
     const [config, leaderElection, namespace, warns] of [
@@ -266,7 +266,7 @@ test('the lease is in the namespace of the configuration; without one it is in d
       [{ ...nowhere, namespace: 'team-a' }, { namespace: 'kube-system' }, 'kube-system', false],
       [nowhere, true, 'default', true],
       [{ ...nowhere, namespace: '' }, true, 'default', true],
-      [undefined, { lease: 'x' }, 'default', true],
+      [undefined, { lease: 'x' }, 'default', false],
       [undefined, { namespace: 'default' }, 'default', false],
     ] as const
   ) {

@@ -23,7 +23,7 @@ const NOW = Date.UTC(2026, 0, 2)
 
 test('the list is a map by type, with the limits of meta/v1', () => {
   const of = (definition: typeof Foo.definition): unknown => {
-    const root = definition!.crd.spec.versions[0]!.schema.openAPIV3Schema as { properties: { status: unknown } }
+    const root = definition.crd.spec.versions[0]!.schema.openAPIV3Schema as { properties: { status: unknown } }
     return root.properties.status
   }
   const status = of(Foo.definition) as {
@@ -85,7 +85,7 @@ const values: readonly (readonly [string, unknown, boolean])[] = [
 for (const [name, list, isRight] of values) {
   test(`a status with ${name} is ${isRight ? 'valid' : 'refused'}, here and by a server`, async () => {
     const object = { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1 } }
-    assert.equal(Foo.definition!.validate({ ...object, status: { conditions: list } }).length === 0, isRight)
+    assert.equal(Foo.definition.validate({ ...object, status: { conditions: list } }).length === 0, isRight)
     const api = new Api({ transport: new ApiServer().handle })
     await installCrds(
       [Foo],

@@ -41,7 +41,7 @@ test('a resource has the names of its kind', () => {
 })
 
 test('the CRD is whole', () => {
-  const { crd } = Site.definition!
+  const { crd } = Site.definition
   assert.equal(crd.metadata.name, 'foos.example.com')
   assert.deepEqual(crd.spec.names, {
     kind: 'Foo',
@@ -69,7 +69,7 @@ test('the CRD is whole', () => {
 })
 
 test('without a status schema there is no status', () => {
-  const [version] = defineResource({ ...base, spec: z.object({}) }).definition!.crd.spec.versions
+  const [version] = defineResource({ ...base, spec: z.object({}) }).definition.crd.spec.versions
   assert.equal(version!.subresources, undefined)
   assert.equal(version!.additionalPrinterColumns, undefined)
   assert.ok(!('status' in (version!.schema.openAPIV3Schema['properties'] as object)))
@@ -77,14 +77,14 @@ test('without a status schema there is no status', () => {
 
 test('a spec that is filled in is not required', () => {
   const [version] =
-    defineResource({ ...base, spec: z.object({ a: z.string().default('x') }).prefault({}) }).definition!.crd.spec
+    defineResource({ ...base, spec: z.object({ a: z.string().default('x') }).prefault({}) }).definition.crd.spec
       .versions
   assert.equal(version!.schema.openAPIV3Schema['required'], undefined)
 })
 
 test('a column of the age is not repeated', () => {
   const columns = { Born: '.metadata.creationTimestamp' }
-  const [version] = defineResource({ ...base, columns, spec: z.object({}) }).definition!.crd.spec.versions
+  const [version] = defineResource({ ...base, columns, spec: z.object({}) }).definition.crd.spec.versions
   assert.deepEqual(version!.additionalPrinterColumns, [{
     name: 'Born',
     type: 'date',
@@ -112,12 +112,12 @@ test('a name that the server would not take is refused', () => {
 })
 
 test('a group of the Kubernetes project gets the annotation that the server demands', () => {
-  const { crd } = defineResource({ ...base, group: 'samplecontroller.k8s.io', spec: z.object({}) }).definition!
+  const { crd } = defineResource({ ...base, group: 'samplecontroller.k8s.io', spec: z.object({}) }).definition
   assert.deepEqual(crd.metadata, {
     name: 'foos.samplecontroller.k8s.io',
     annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' },
   })
-  assert.ok(!('annotations' in Site.definition!.crd.metadata))
+  assert.ok(!('annotations' in Site.definition.crd.metadata))
 })
 
 test('zod and zod/mini define the same', () => {
@@ -137,24 +137,24 @@ test('zod and zod/mini define the same', () => {
       name: mini.optional(mini.string().check(mini.minLength(1))),
     }),
   })
-  assert.deepEqual(small.definition!.crd, classic.definition!.crd)
+  assert.deepEqual(small.definition.crd, classic.definition.crd)
 })
 
 const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'x' } }
 
 test('a valid object has no problems, whatever else it has', () => {
-  const { validate } = Site.definition!
+  const { validate } = Site.definition
   assert.deepEqual(validate({ ...object, spec: { size: 1 } }), [])
   assert.deepEqual(validate({ ...object, spec: { later: true }, status: { ready: true, more: 1 }, other: 1 }), [])
   const strict = defineResource({
     ...base,
     spec: z.strictObject({ deep: z.union([z.strictObject({ a: z.string() }), z.strictObject({ b: z.string() })]) }),
   })
-  assert.deepEqual(strict.definition!.validate({ spec: { later: 1, deep: { a: 'x', later: 1 } } }), [])
+  assert.deepEqual(strict.definition.validate({ spec: { later: 1, deep: { a: 'x', later: 1 } } }), [])
 })
 
 test('problems name their fields as the server does', () => {
-  const { validate } = Site.definition!
+  const { validate } = Site.definition
   assert.deepEqual(
     validate({ ...object, spec: { size: 'x', hosts: ['a', ''] }, status: {} }).map(({ field }) => field),
     ['spec.size', 'spec.hosts[1]', 'status.ready'],
@@ -176,7 +176,7 @@ test('the alternative that was meant speaks', () => {
     port: z.union([z.int(), z.string()]).optional(),
     map: z.record(z.string(), z.int()).optional(),
   })
-  const { validate } = defineResource({ ...base, spec }).definition!
+  const { validate } = defineResource({ ...base, spec }).definition
   const fields = (value: object): readonly string[] => validate({ spec: value }).map(({ field }) => field)
   assert.deepEqual(fields({ tls: { mode: 'on' } }), ['spec.tls.secret'])
   assert.deepEqual(fields({ tls: { mode: 'x' } }), ['spec.tls.mode'])
@@ -189,7 +189,7 @@ test('the alternative that was meant speaks', () => {
 
 test("a user's own message is kept", () => {
   const { validate } = defineResource({ ...base, spec: z.object({ a: z.string().min(3, 'Too short a name') }) })
-    .definition!
+    .definition
   assert.deepEqual(validate({ spec: { a: 'x' } }), [{ field: 'spec.a', message: 'Too short a name' }])
 })
 

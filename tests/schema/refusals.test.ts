@@ -1,10 +1,14 @@
 /** What a CRD cannot say is refused when the resource is defined, with its path and a way out. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
+import { userFrames } from '../../lib/observe/stack.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
 import type { $ZodType } from 'zod/v4/core'
+
+const source = readFileSync(new URL(import.meta.url), 'utf8')
 
 interface Tree {
   readonly children: readonly Tree[]
@@ -47,10 +51,15 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['trimming', z.string().trim(), /spec\.at is changed when it is read/],
   ['a catch', z.string().catch('x'), /spec\.at is a catch/],
   ['a tuple', z.tuple([z.string()]), /spec\.at is a tuple/],
-  ['a map', z.map(z.string(), z.string()), /spec\.at is a map/],
-  ['a set', z.set(z.string()), /spec\.at is a set/],
+  [
+    'a map',
+    z.map(z.string(), z.string()),
+    /spec\.at is z\.map\(\), which a CRD schema cannot express; JSON has no such values/,
+  ],
+  ['a set', z.set(z.string()), /spec\.at is z\.set\(\)/],
   ['a class', z.instanceof(URL), /spec\.at is checked by a function/],
-  ['never', z.never(), /spec\.at is a never/],
+  ['never', z.never(), /spec\.at is z\.never\(\)/],
+  ['undefined', z.undefined(), /spec\.at is z\.undefined\(\), which a CRD schema cannot express/],
   ['only null', z.null(), /spec\.at is nothing but null/],
   ['a literal undefined', z.literal([undefined]), /spec\.at is a literal undefined/],
   ['several types of values', z.literal(['a', 1]), /spec\.at is a set of values of several types \(string, number\)/],
@@ -228,8 +237,54 @@ test('a validation that does not end at once is refused when it is asked for', (
     kind: 'Foo',
     spec: z.object({}).refine(async () => false).meta(rules),
   })
-  assert.throws(() => Foo.definition!.validate({ spec: {} }), {
+  assert.throws(() => Foo.definition.validate({ spec: {} }), {
     name: 'TypeError',
     message: 'Cannot validate: the schema is asynchronous',
   })
+})
+
+test('names that are missing are refused by their names', () => {
+  const whole = { group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}) }
+  for (const name of ['group', 'version', 'kind'] as const) {
+    assert.throws(() => defineResource({ ...whole, [name]: undefined }), {
+      name: 'TypeError',
+      message: `Cannot define a resource: its ${name} must be a string`,
+    })
+  }
+})
+
+/** A schema that refuses its innermost field, this many objects deep. */
+const nested = (depth: number): z.ZodType =>
+  depth === 0 ? z.date() : z.object({ at: z.array(nested(depth - 1)).optional() })
+
+function helper(depth: number): void {
+  define(z.object({ at: nested(depth) })) // the place of the call
+  assert.fail('it was not refused')
+}
+
+test('the stack of a refusal has the place of the call, however deep the schema is', () => {
+  const line = source.split('\n').findIndex((text) => text.endsWith('// the place of the call')) + 1
+  for (const depth of [0, 2, 20]) {
+    assert.throws(() => helper(depth), (error: Error) => {
+      assert.match(error.message, /is a Date, which/)
+      assert.match(error.stack!, /^TypeError: Cannot define resource "Foo"/)
+      const places = userFrames(error.stack)
+      assert.match(places[0]!, /refusals\.test\.ts:\d+:\d+$/, `${depth} deep`)
+      assert.ok(places.some((place) => place.includes(`refusals.test.ts:${line}:`)), `${depth} deep: ${places.join()}`)
+      return true
+    })
+  }
+})
+
+test('an error of a getter of the user’s keeps its own place', () => {
+  const broken = z.object({
+    get at(): z.ZodType {
+      throw new RangeError('no schema') // the place of the throw
+    },
+  })
+  const line = source.split('\n').findIndex((text) => text.endsWith('// the place of the throw')) + 1
+  assert.throws(
+    () => define(broken),
+    (error: Error) => error instanceof RangeError && userFrames(error.stack)[0]!.includes(`refusals.test.ts:${line}:`),
+  )
 })

@@ -256,7 +256,7 @@ test('a success resets the back-off', async () => {
   await one.clock.advance(60_000)
   one.refuses = true
   one.lines.length = 0
-  await one.client.create(CRD, Foo.definition!.crd)
+  await one.client.create(CRD, Foo.definition.crd)
   await one.clock.advance(0)
   assert.match(one.lines.join('\n'), /retrying in 1 s/)
   one.stop.abort()
@@ -271,7 +271,7 @@ test('a change of a definition ends the back-off', async () => {
   await one.clock.advance(100_000)
   one.refuses = false
   const before = one.discoveries
-  await one.client.create(CRD, Foo.definition!.crd)
+  await one.client.create(CRD, Foo.definition.crd)
   await one.clock.advance(0)
   assert.ok(one.discoveries > before)
   const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
@@ -296,10 +296,10 @@ test('a definition created during discovery is not missed', async () => {
   const other = defineResource({ group: 'other.example.com', version: 'v1', kind: 'Other', spec: z.object({}) })
   one.meanwhile = async () => {
     one.meanwhile = undefined
-    await one.client.create(CRD, Foo.definition!.crd)
+    await one.client.create(CRD, Foo.definition.crd)
     for (let turn = 0; turn < 20; turn++) await nextTurn()
   }
-  await one.client.create(CRD, other.definition!.crd)
+  await one.client.create(CRD, other.definition.crd)
   for (let times = 0; times < 5; times++) await one.clock.advance(0)
   const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
   await one.client.create(ConfigMap, {
@@ -357,10 +357,10 @@ test('a removed kind is not watched, until it is defined again', async () => {
   }
   await one.clock.advance(0)
   for (const name of ['first', 'second']) {
-    await one.client.create(CRD, Foo.definition!.crd)
+    await one.client.create(CRD, Foo.definition.crd)
     await one.clock.advance(1000)
     assert.equal(await collects(name), true)
-    await one.client.delete(CRD, { metadata: { name: Foo.definition!.crd.metadata.name } } as KubeObject)
+    await one.client.delete(CRD, { metadata: { name: Foo.definition.crd.metadata.name } } as KubeObject)
     await one.clock.advance(10_000)
   }
   assert.equal(one.collector.idle, true)

@@ -114,3 +114,55 @@ test('a request that is aborted in its delay ends with the reason, and is not co
   await assert.rejects(request, /too slow/)
   assert.deepEqual([faults.delayed, asked, clock.pending], [0, [], 0])
 })
+
+const refused: readonly (readonly [unknown, string])[] = [
+  [{}, 'TypeError: Cannot add a fault: it has no effect; give it a status, a delay or cut'],
+  ...[undefined, null, 500, 'x'].map((fault) =>
+    [fault, "TypeError: Cannot add a fault: it must be an object, such as { verb: 'patch', status: 500 }"] as const
+  ),
+  ...[200, 201, 304, 399, 600, 450.5, NaN].map((status) =>
+    [
+      { status },
+      `RangeError: Cannot add a fault: status is ${status}, and must be a whole number from 400 to 599: a fault has no object to answer with`,
+    ] as const
+  ),
+  [
+    { status: '500' },
+    'RangeError: Cannot add a fault: status is "500", and must be a whole number from 400 to 599: a fault has no object to answer with',
+  ],
+  ...[0, -1, 1.5, NaN].map((times) =>
+    [
+      { cut: true, times },
+      `RangeError: Cannot add a fault: times is ${times}, and must be a whole number from 1, or Infinity`,
+    ] as const
+  ),
+  [
+    { delay: '5 s' },
+    'RangeError: Cannot add a fault: Cannot read duration "5 s": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
+  ],
+  [{ delay: -1 }, 'RangeError: Cannot add a fault: Cannot read duration -1: it must be finite and not negative'],
+  [
+    { cut: true, resource: 'pods' },
+    'TypeError: Cannot add a fault: resource is "pods", and must be a kind, such as Deployment of kubeloop/kinds',
+  ],
+  [
+    { cut: true, resource: null },
+    'TypeError: Cannot add a fault: resource is null, and must be a kind, such as Deployment of kubeloop/kinds',
+  ],
+  [
+    { cut: true, cluster: 'east' },
+    'TypeError: Cannot add a fault to the cluster "east": the operator has none of that name',
+  ],
+  [
+    { cut: true, verb: 'put' },
+    'TypeError: Cannot add a fault to the verb "put": the verbs are get, list, watch, create, update, patch, delete, deletecollection',
+  ],
+]
+
+for (const [fault, text] of refused) {
+  test(`the fault ${JSON.stringify(fault) ?? 'undefined'} is refused: ${text}`, async () => {
+    const { faults, transport } = faulty()
+    assert.throws(() => faults.add(fault as Fault), (error) => String(error) === text)
+    assert.equal((await transport({ method: 'GET', path: '/api/v1/pods' })).status, 200, 'it is not in force')
+  })
+}

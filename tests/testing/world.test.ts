@@ -49,7 +49,7 @@ test('an error that no other call told of is what stop rejects with, once', asyn
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(
     w.settle(),
-    /Cannot settle: after \d+ turns of the event loop there is still work; .* wait for something that never comes\?/,
+    /Cannot settle: after \d+ turns of the event loop there is still work: the controller "configmap" reconciles "default\/a"; .* wait for something that never comes\?/,
   )
   // The clock is not advanced: only the end of the grace period ends this reconcile.
   const beganMs = w.clock.monotonic()

@@ -15,6 +15,7 @@ declare const client: Client
 const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ size: z.int32() }), status: z.object({ ok: z.boolean() }) })
 type Foo = ObjectOf<typeof Foo>
 const Bare = defineResource({ group: 'example.com', version: 'v1', kind: 'Bare', spec: z.object({}) })
+declare const wide: ObjectOf<typeof Namespace>
 const app = operator({ name: 'x' })
 export { ConfigMap, Deployment, Foo, Namespace, Secret, Bare, app, client }
 export type { Desired, Result }
@@ -56,6 +57,8 @@ const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ['export type WrongToo = Desired<Foo>', 'typeof Foo'],
   ['export type WrongKind = ObjectOf<Bare>', "Did you mean 'typeof Bare'?"],
   ["void client.get(ConfigMap, { name: 'b' })", NAMESPACED],
+  ["void client.apply(Secret, { metadata: { name: 's' } }, { owner: wide })", "Property 'namespace' is missing"],
+  ['void client.get(Namespace, { metadata: key })', "Types of property 'namespace' are incompatible"],
   [
     "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ name: 'c', imagee: 'x' }] } } } })",
     "Did you mean to write 'image'?",
@@ -92,6 +95,8 @@ app.controllerFor(Foo)
   .from('x', async function* () { yield key })
 app.controllerFor(Namespace).watches(Secret, ({ metadata }) => [{ name: metadata.namespace }])
 void client.setStatus(Foo, key, { ok: true })
+void client.get(Namespace, { metadata: { name: 'a' } })
+void client.apply(Secret, { metadata: { namespace: 'a', name: 's' } }, { owner: wide })
 `.trim()
 
 const MAJORS = [['typescript', '6.'], ['typescript7', '7.']] as const

@@ -1,5 +1,17 @@
 // What the API must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
-import { type Client, clients, defineResource, type Desired, draft, type ObjectOf, operator } from 'kubeloop'
+import {
+  type Client,
+  clients,
+  defineResource,
+  type Desired,
+  draft,
+  dynamicResource,
+  type KubeObject,
+  type ObjectOf,
+  operator,
+  type Ref,
+  type Resource,
+} from 'kubeloop'
 import { ConfigMap, Deployment, Namespace, NetworkPolicy, Pod } from 'kubeloop/kinds'
 import * as z from 'zod'
 declare const client: Client
@@ -84,6 +96,20 @@ const narrower: Client = clients.namespaced(client, 'a')
 void narrower
 // @ts-expect-error a typo beside the owner
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: foo, forced: true })
+// a cluster-scoped owner has none to fill in
+declare const wide: ObjectOf<typeof Wide>
+// @ts-expect-error so the object must have its own
+await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: wide })
+// @ts-expect-error when it is created, too
+await client.create(Deployment, { metadata: { generateName: 'd-' } }, { owner: wide })
+await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' } }, { owner: wide })
+await client.create(Deployment, { metadata: { namespace: 'a', generateName: 'd-' } }, { owner: wide })
+await client.apply(Wide, { metadata: { name: 'w' }, spec: { n: 1 } }, { owner: wide })
+// an owner of any kind, or one of several, may have one
+declare const any: KubeObject
+declare const either: ObjectOf<typeof Foo> | ObjectOf<typeof Wide>
+await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: any })
+await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: either })
 // a cluster-scoped kind has none
 await client.apply(Namespace, { metadata: { name: 'n' } })
 // @ts-expect-error status is not written by apply
@@ -96,6 +122,21 @@ await client.get(Wide, { name: 'b' })
 await client.get(Namespace, { name: 'b' })
 await client.get(Foo, foo)
 await client.delete(Wide, (await client.get(Wide, { name: 'b' }))!)
+// an object of a cluster-scoped kind may be reduced to its name
+await client.get(Wide, { metadata: { name: 'b' } })
+await client.delete(Namespace, { metadata: { name: 'b', namespace: undefined } })
+await client.edit(Wide, { metadata: { name: 'b' } }, (d) => void (d.spec.n = 2))
+// @ts-expect-error an object of a namespaced kind may not
+await client.get(Foo, { metadata: { name: 'b' } })
+// @ts-expect-error an object with a namespace is none of a cluster-scoped kind
+await client.get(Wide, foo)
+// @ts-expect-error nor is one that is reduced to both
+await client.get(Wide, { metadata: { namespace: 'a', name: 'b' } })
+// where the kind is a parameter, its objects name themselves
+// deno-lint-ignore no-explicit-any -- what is written does not matter
+const reread = <T extends KubeObject>(kind: Resource<T, any>, object: T): Promise<T | undefined> =>
+  client.get(kind, object)
+const keyed = <T extends KubeObject>(kind: Resource<T>, ref: Ref<T>): Promise<T | undefined> => client.get(kind, ref)
 // @ts-expect-error a cluster-scoped object does not name a namespaced one
 await client.get(ConfigMap, (await client.get(Wide, { name: 'b' }))!)
 
@@ -126,7 +167,13 @@ app.controllerFor(Foo).watches(
 })
 // @ts-expect-error a namespaced kind is not named without its namespace
 app.controllerFor(Foo).watches(Wide, (w) => [{ name: w.metadata.name }])
-void [name, ns, uid, n, render]
+void [name, ns, uid, n, render, reread, keyed]
+
+// what defineResource returns has its definition; a kind without a schema may have none
+const plural: string = Foo.definition.crd.spec.names.plural
+const anyKind: Resource = dynamicResource({ group: 'g', version: 'v1', kind: 'Other' })
+// @ts-expect-error it may be absent
+void [plural, anyKind.definition.crd]
 
 // what the caches keep
 const kept = operator({

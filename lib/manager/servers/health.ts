@@ -60,7 +60,7 @@ export class HealthServer extends Server {
    * `/healthz` is 200 and `ok`, or 500 and one line for each check; `?verbose` gives the lines anyway, and `?exclude=name` leaves
    * a check out. `/healthz/name` is that check alone, and says why it failed. `/readyz` likewise. Without a check, both have `ping`.
    */
-  async fetch(request: Request): Promise<Response> {
+  override async fetch(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url)
     const path = pathname.replace(/\/+$/, '')
     for (const endpoint of this.#endpoints) {

@@ -41,7 +41,7 @@ export class MetricsServer extends Server {
     this.#handlers.set(path, fetch)
   }
 
-  async fetch(request: Request): Promise<Response> {
+  override async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
     const { contentType } = this.#registry
     if (pathname === METRICS) {

@@ -77,6 +77,11 @@ export class Server implements Runnable {
     this.#address = parseAddress(options.address ?? 0)
   }
 
+  /** Answers a request as if it had come over the network, for tests. Throws what the given `fetch` throws. */
+  fetch(request: Request): Response | Promise<Response> {
+    return this.#options.fetch(request)
+  }
+
   /** Whether {@link start} was called: what is served is settled then. */
   protected get isStarted(): boolean {
     return this.#started

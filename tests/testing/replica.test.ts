@@ -1,0 +1,101 @@
+/** What a replica lets pass before and after it is killed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HttpBody, HttpResponse, Log, Transport } from 'kubeloop'
+import { FakeClock } from 'kubeloop/testing'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { Replica } from '../../lib/testing/replica.ts'
+import { ReplicaRuns } from '../../lib/testing/replica_runs.ts'
+
+const GET = { method: 'GET', path: '/api/v1/pods' } as const
+
+/** A replica in front of a server whose answers and chunks the test gives. */
+function replica() {
+  const clock = new FakeClock()
+  const lines: string[] = []
+  const line = (message: string): void => void lines.push(message)
+  const log: Log = { debug: line, info: line, warn: line, error: line }
+  const it = new Replica(0, new ReplicaRuns(clock, log), clock, log)
+  const cancelled: string[] = []
+  let chunk = Promise.withResolvers<IteratorResult<Uint8Array>>()
+  const bodyOf = (name: string): HttpBody => ({
+    text: () => Promise.resolve(name),
+    cancel: () => void cancelled.push(name),
+    [Symbol.asyncIterator]: () => ({
+      next: () => chunk.promise.finally(() => (chunk = Promise.withResolvers())),
+      return: async () => ({ done: true, value: undefined }),
+    }),
+  })
+  const answers: ((response: HttpResponse | Error) => void)[] = []
+  const server: Transport = () =>
+    new Promise((resolve, reject) =>
+      answers.push((answer) => answer instanceof Error ? reject(answer) : resolve(answer))
+    )
+  const respond = (name: string): void => answers.shift()!({ status: 200, headers: {}, body: bodyOf(name) })
+  const fail = (): void => answers.shift()!(new Error('no network'))
+  const give = (result: IteratorResult<Uint8Array> | Error): void =>
+    result instanceof Error ? chunk.reject(result) : chunk.resolve(result)
+  return { it, clock, lines, cancelled, server, respond, fail, give, asked: () => answers.length }
+}
+
+/** Whether a promise has settled after some turns. */
+async function settles(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  promise.then(() => (settled = true), () => (settled = true))
+  for (let turns = 0; turns < 5; turns++) await nextTurn()
+  return settled
+}
+
+test('a replica that runs passes answers, chunks, errors, timers and lines on', async () => {
+  const r = replica()
+  const send = r.it.receiving(r.it.sending(r.server))
+  const failing = send(GET)
+  r.fail()
+  await assert.rejects(failing, /no network/)
+  const answering = send(GET)
+  r.respond('a')
+  assert.equal(await (await answering).body.text(), 'a')
+  const watching = send(GET)
+  r.respond('b')
+  const chunks = (await watching).body[Symbol.asyncIterator]()
+  r.give({ done: false, value: new Uint8Array([1]) })
+  assert.deepEqual(await chunks.next(), { done: false, value: new Uint8Array([1]) })
+  r.give(new Error('broken'))
+  await assert.rejects(chunks.next(), /broken/)
+  assert.deepEqual(await chunks.return!(), { done: true, value: undefined })
+  const left = send(GET)
+  r.respond('c')
+  ;(await left).body.cancel()
+  let fired = 0
+  r.it.clock.after(10, () => fired++)
+  const stop = r.it.clock.after(10, () => fired++)
+  stop()
+  await r.clock.advance(10)
+  r.it.log.info('x')
+  assert.deepEqual([fired, r.lines, r.cancelled], [1, ['x'], ['c']])
+  r.it.kill()
+  assert.deepEqual(r.cancelled, ['c'], 'what was read or left is cancelled no second time')
+})
+
+test('a killed one passes nothing on: what was under way waits for ever, and open answers are cancelled', async () => {
+  const r = replica()
+  const send = r.it.receiving(r.server)
+  const watching = send(GET)
+  r.respond('watch')
+  const chunks = (await watching).body[Symbol.asyncIterator]()
+  const [next, late, failing] = [chunks.next(), send(GET), send(GET)]
+  let fired = 0
+  r.it.clock.after(10, () => fired++)
+  r.it.kill()
+  assert.deepEqual(r.cancelled, ['watch'])
+  r.give({ done: false, value: new Uint8Array([1]) })
+  r.respond('late')
+  r.fail()
+  for (const each of [next, late, failing, send(GET), r.it.sending(r.server)(GET)]) {
+    assert.equal(await settles(each), false)
+  }
+  assert.deepEqual([r.cancelled, r.asked()], [['watch', 'late'], 0])
+  await r.clock.advance(10)
+  for (const level of ['debug', 'info', 'warn', 'error'] as const) r.it.log[level]('x')
+  assert.deepEqual([fired, r.lines], [0, []])
+})

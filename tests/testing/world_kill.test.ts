@@ -1,0 +1,170 @@
+/** Replicas that are killed: what of them goes on, what becomes of their lease, and what the others do. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Log, type Operator, operator, predicates } from 'kubeloop'
+import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
+import { type World, world } from 'kubeloop/testing'
+import { sleep } from '../../lib/async/clock.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const isOurs = predicates.matchesLabels('ours')
+const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
+
+/** Writes a Secret for each ConfigMap, with the name of the replica. */
+function copier(runs: string[] = []): Operator {
+  const app = operator({ name: 'x', leaderElection: true })
+  const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }, { client, clientOf, clock }) => {
+    runs.push(`begins ${metadata.name}`)
+    if (metadata.name === 'slow') await sleep(clock, 5000, new AbortController().signal)
+    await client.apply(Secret, { metadata: ref(metadata.name) })
+    await clientOf(west).apply(Secret, { metadata: ref(metadata.name) })
+    runs.push(`ends ${metadata.name}`)
+  })
+  return app
+}
+
+const holderOf = async (w: World): Promise<string> => (await w.client.get(Lease, ref('x')))!.spec!.holderIdentity!
+const numberOf = (holder: string): number => Number(/^replica-(\d+)_/.exec(holder)![1])
+
+test('the lease of a killed leader is not given back: another replica leads when it has expired', async () => {
+  for (const chosen of [true, false]) {
+    const runs: string[] = []
+    const w = await world(copier(runs), { replicas: 2 })
+    const holder = await holderOf(w)
+    w.kill(chosen ? numberOf(holder) : undefined)
+    await w.client.create(ConfigMap, map('a'))
+    // The lease lasts 15 s from its last renewal, at most 2 s ago.
+    await w.advance('12s')
+    assert.deepEqual([await holderOf(w), runs], [holder, []])
+    await w.advance('10s')
+    assert.notEqual(await holderOf(w), holder)
+    assert.deepEqual(runs, ['begins a', 'ends a'])
+    assert.deepEqual(await w.settle(), [])
+    await w.stop()
+  }
+})
+
+test('nothing of a killed replica goes on: its timers, requests, watches and lines of the log', async () => {
+  const runs: string[] = []
+  const lines: string[] = []
+  const say = (message: string): void => void lines.push(message)
+  const log: Log = { debug: say, info: say, warn: say, error: say }
+  const app = copier(runs)
+  app.add('ticker', async ({ signal, clock }) => {
+    for (;;) {
+      await sleep(clock, 1000, signal)
+      runs.push('ticks')
+    }
+  })
+  const w = await world(app, { log })
+  await w.client.create(ConfigMap, map('slow'))
+  // Not at rest: the reconcile waits for a timer.
+  await assert.rejects(w.settle(), /reconciles "default\/slow"/)
+  w.kill(0)
+  assert.deepEqual(runs, ['begins slow'])
+  lines.length = 0
+  await w.client.create(ConfigMap, map('a'))
+  assert.deepEqual(await w.settle(), [])
+  await w.advance('5m')
+  await w.stop()
+  assert.deepEqual([runs, lines], [['begins slow'], []])
+  assert.deepEqual(await w.client.list(Secret), [])
+})
+
+test('a request that a fault delays at the time of the kill never reaches the server, in any cluster', async () => {
+  for (const cluster of [null, 'west']) {
+    const runs: string[] = []
+    const app = copier(runs)
+    const west = app.description.clusters[0]!
+    const w = await world(app)
+    w.fault({ verb: 'patch', cluster, delay: '10s' })
+    await w.client.create(ConfigMap, map('a'))
+    await w.settle()
+    w.kill()
+    await w.advance('1m')
+    assert.deepEqual(runs, ['begins a'])
+    assert.equal((await w.client.list(Secret)).length, cluster === null ? 0 : 1, 'what was sent before stays')
+    assert.deepEqual(await w.clientOf(west).list(Secret), [])
+    await w.stop()
+  }
+})
+
+test('keys that fail on a killed replica are not its world’s any more, and its end is no failure', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
+  const w = await world(app, { replicas: 2, log: { debug() {}, info() {}, warn() {}, error() {} } })
+  await w.client.create(ConfigMap, map('a'))
+  assert.equal((await w.settle()).length, 1)
+  w.kill()
+  assert.deepEqual(await w.settle(), [])
+  await w.advance('2m')
+  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/a'], 'of the other')
+  assert.equal(w.takeFailure(), undefined)
+  await w.stop()
+})
+
+test('how a killed replica ends at the stop of the world does not matter', async () => {
+  const app = operator({ name: 'x', grace: '5s' }).add('stuck', () => new Promise(() => {}))
+  const killed = await world(app)
+  killed.kill()
+  await killed.stop()
+  assert.equal(killed.clock.monotonic(), 0, 'its end is not awaited')
+  await killed.advance('1m')
+  assert.equal(killed.takeFailure(), undefined)
+  const stopped = await world(app)
+  await assert.rejects(stopped.stop(), /still running: "stuck"/, 'how another ends does')
+})
+
+test('stop gives the lease back, kill does not', async () => {
+  const of = async (end: (w: World) => unknown): Promise<string | undefined> => {
+    const w = await world(copier(), { replicas: 2 })
+    await end(w)
+    await w.stop()
+    return (await w.client.get(Lease, ref('x')))!.spec!.holderIdentity
+  }
+  assert.equal(await of(() => undefined) || '', '')
+  assert.match((await of((w) => (w.kill(0), w.kill(1))))!, /^replica-/)
+})
+
+test('only a replica that runs can be killed, and without a number one that leads', async () => {
+  const w = await world(copier(), { replicas: 3 })
+  for (const wrong of [3, -1, 0.5, NaN]) {
+    assert.throws(() => w.kill(wrong), new RangeError(`Cannot kill replica ${wrong}: those that run are 0, 1, 2`))
+  }
+  const holder = numberOf(await holderOf(w))
+  w.kill()
+  assert.throws(() => w.kill(holder), /^RangeError: Cannot kill replica \d: those that run are \d, \d$/)
+  assert.throws(() => w.kill(), new Error('Cannot kill the replica that leads: none does; name one by its number'))
+  await w.advance('30s')
+  w.kill()
+  await w.advance('30s')
+  w.kill()
+  assert.throws(() => w.kill(0), new RangeError('Cannot kill replica 0: none runs'))
+  await w.advance('1m')
+  await w.stop()
+})
+
+test('equal seeds give equal runs with a kill between them', async () => {
+  const run = async (): Promise<unknown> => {
+    const w = await world(copier(), { replicas: 3, seed: 7 })
+    w.kill()
+    await w.client.create(ConfigMap, map('a'))
+    await w.advance('1m')
+    const { metadata, spec } = (await w.client.get(Lease, ref('x')))!
+    await w.stop()
+    return [metadata.resourceVersion, metadata.uid, spec]
+  }
+  assert.deepEqual(await run(), await run())
+})
+
+test('a world with a leader and no other configuration warns of nothing', async () => {
+  const warnings: string[] = []
+  const w = await world(copier(), {
+    replicas: 2,
+    log: { debug() {}, info() {}, warn: (message) => void warnings.push(message), error() {} },
+  })
+  await w.advance('1m')
+  await w.stop()
+  assert.deepEqual(warnings, [])
+})

@@ -1,0 +1,238 @@
+/** What a world is given and what of it can be reached: objects, the time, servers; and errors that name what keeps it busy. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineResource, type Log, type Operator, operator, predicates, Server } from 'kubeloop'
+import { ConfigMap, Namespace, Pod, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+import { sleep } from '../../lib/async/clock.ts'
+import { nextTurn } from '../../lib/runtime/os/turn.ts'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const isOurs = predicates.matchesLabels('ours')
+const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+const waiting = (): Operator =>
+  operator({ name: 'x', leaderElection: true }).add(
+    'wait',
+    ({ signal, clock }) => sleep(clock, 1e9, signal).catch(() => {}),
+  )
+
+const define = (kind: string, version = 'v1', cluster = false) =>
+  defineResource({ group: 'own.dev', version, kind, cluster, spec: z.object({ n: z.int32().default(1) }) })
+const [Foo, FooBeta, Bar, Baz] = [define('Foo'), define('Foo', 'v1beta1'), define('Bar', 'v1', true), define('Baz')]
+const foo = { apiVersion: 'own.dev/v1', kind: 'Foo', metadata: ref('a'), spec: {} }
+const bar = { apiVersion: 'own.dev/v1', kind: 'Bar', metadata: { name: 'b' }, spec: { n: 2 } }
+const baz = { apiVersion: 'own.dev/v1', kind: 'Baz', metadata: ref('c'), spec: {} }
+
+test('objects of the kinds that the operator defines are there before it starts, whatever it does about definitions', async () => {
+  for (const crds of [undefined, 'install', 'verify', 'ignore', { mode: 'install', narrow: true }] as const) {
+    const seen: string[] = []
+    const app = operator({ name: 'x', ...(crds && { crds }) })
+    const note = (kind: string) => async ({ spec: { n } }: { readonly spec: { readonly n: number } }): Promise<void> =>
+      void seen.push(`${kind} ${n}`)
+    app.controllerFor(Foo).watches(FooBeta, () => []).owns(Bar).reconcile(note('Foo'))
+    app.controllerFor(Bar).watches(Baz, () => [], { optional: true }).reconcile(note('Bar'))
+    const w = await world(app, {
+      objects: [foo, { ...foo, apiVersion: 'own.dev/v1beta1', metadata: ref('z') }, bar, baz],
+    })
+    assert.deepEqual(await w.settle(), [])
+    assert.deepEqual(seen.toSorted(), ['Bar 2', 'Foo 1', 'Foo 1'], JSON.stringify(crds))
+    await w.stop()
+  }
+})
+
+test('a definition that is given goes before the operator’s own', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(Foo).reconcile(async () => {})
+  const crd = structuredClone(Foo.definition.crd) as unknown as {
+    spec: { versions: { schema: { openAPIV3Schema: object } }[] }
+  }
+  crd.spec.versions[0]!.schema.openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const other = { ...foo, spec: { n: 'text' } }
+  await assert.rejects(
+    world(app, { objects: [crd, other], log: silent }),
+    /its schema becomes narrower .* Foo "default\/a"/,
+    'the object was created by the definition that was given',
+  )
+  await assert.rejects(world(app, { objects: [other] }), /Foo.* is invalid: spec\.n/)
+})
+
+test('objects that do not say what they are, or of kinds that are not served, are refused by their place and kind', async () => {
+  const metadata = ref('a')
+  const cannot = /^TypeError: Cannot create objects\[1\] of the world: it has no /
+  const wrong: readonly (readonly [unknown, string])[] = [
+    [undefined, 'apiVersion and no kind and no metadata.name; give whole objects: {'],
+    [null, 'apiVersion and no kind and no metadata.name;'],
+    ['text', 'apiVersion and no kind and no metadata.name;'],
+    [{ metadata, spec: {} }, 'apiVersion and no kind; give'],
+    [{ apiVersion: 'v1', metadata }, 'kind; give'],
+    [{ apiVersion: 'v1', kind: 'ConfigMap' }, 'metadata.name; give'],
+    [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default' } }, 'metadata.name; give'],
+    [{ apiVersion: 'v1', kind: 5, metadata }, 'kind; give'],
+  ]
+  const first = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('first') }
+  for (const [object, text] of wrong) {
+    await assert.rejects(world(waiting(), { objects: [first, object as object] }), (error: Error) => {
+      assert.match(String(error), cannot)
+      assert.ok(error.message.includes(`it has no ${text}`), error.message)
+      return true
+    })
+  }
+  await assert.rejects(
+    world(waiting(), { objects: [{ ...foo, kind: 'Widget' }] }),
+    /^TypeError: Cannot create Widget "a": the world does not serve own\.dev\/v1 Widget, and no controller .* give its CustomResourceDefinition before it/,
+  )
+  await assert.rejects(
+    world(waiting(), { objects: [{ ...first, metadata: { name: 'a' } }] }),
+    /Cannot create ConfigMap "a": it needs a namespace/,
+  )
+  const w = await world(waiting(), {
+    objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', generateName: 'a-' } }],
+  })
+  assert.equal((await w.client.list(ConfigMap, { namespace: 'default' })).length, 1)
+  await w.stop()
+})
+
+test('a world begins at its time', async () => {
+  const times: number[] = []
+  const app = operator({ name: 'x' }).add('note', async ({ clock }) => void times.push(clock.now()))
+  const began = [undefined, new Date('2031-05-06T07:08:09Z'), new Date(0)]
+  for (const now of began) {
+    const w = await world(app, now ? { now } : {})
+    const beganMs = now?.getTime() ?? Date.UTC(2026, 0, 1)
+    assert.deepEqual([w.clock.now(), times.pop()], [beganMs, beganMs])
+    const { metadata } = await w.client.create(ConfigMap, map('a'))
+    assert.equal(Date.parse(metadata.creationTimestamp), beganMs)
+    await w.stop()
+  }
+  await assert.rejects(
+    world(app, { now: new Date('soon') }),
+    /^RangeError: Cannot make a world: now is an invalid Date$/,
+  )
+  await assert.rejects(
+    world(app, { now: '2031-05-06' as never }),
+    /^TypeError: Cannot make a world: now is "2031-05-06", and must be a Date$/,
+  )
+})
+
+/** An operator with servers, which answer with the replica's host and what was sent. */
+function serving(leaderElection = true): Operator {
+  const app = operator({ name: 'x', leaderElection })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  let replicas = 0
+  return app.extend(({ manager, cluster }) => {
+    const replica = replicas++
+    const answer = async (request: Request): Promise<Response> => {
+      const { pathname, search } = new URL(request.url)
+      if (pathname === '/broken') throw new Error('no answer')
+      if (pathname === '/write') await cluster.client.create(Secret, { metadata: ref('written') })
+      return new Response(`${replica} ${request.method} ${pathname}${search} ${await request.text()}`)
+    }
+    manager.add(new Server({ name: 'every', fetch: answer }))
+    manager.add(new Server({ name: 'leader', fetch: answer, everyReplica: false }))
+    manager.add({ name: 'hook', role: 'webhook', start: async () => {}, fetch: answer } as never)
+    manager.add({ name: 'mute', role: 'server', start: async () => {} })
+  })
+}
+
+test('servers of extensions are called by their names', async () => {
+  const w = await world(serving(false))
+  const text = async (response: Promise<Response>): Promise<string> => (await response).text()
+  assert.equal(await text(w.fetch('every', '/a?b=c')), '0 GET /a?b=c ')
+  assert.equal(await text(w.fetch('hook', '/a', { method: 'POST', body: 'x' })), '0 POST /a x')
+  assert.equal(await text(w.fetch('leader', new Request('https://a.b/c', { method: 'PUT', body: 'y' }))), '0 PUT /c y')
+  assert.equal(await text(w.fetch('every', '/write')), '0 GET /write ')
+  assert.ok(await w.client.get(Secret, ref('written')))
+  await assert.rejects(
+    w.fetch('other', '/a'),
+    /^TypeError: Cannot fetch \/a from the server "other": the operator's extensions add "every", "leader", "hook"$/,
+  )
+  await assert.rejects(w.fetch('mute', '/a'), /^TypeError: /)
+  await w.stop()
+  await assert.rejects(w.fetch('every', '/a'), /^TypeError: .*: no replica runs$/)
+  const without = await world(waiting())
+  await assert.rejects(without.fetch('every', '/a'), /: no extension adds a server$/)
+  await without.stop()
+})
+
+test('a server that throws answers with 500, and the log has the error', async () => {
+  const errors: string[] = []
+  const w = await world(serving(), { log: { ...silent, error: (message) => void errors.push(message) } })
+  const response = await w.fetch('every', '/broken')
+  assert.deepEqual([response.status, await response.text()], [500, ''])
+  assert.deepEqual(errors, ['The server "every" could not answer a request: no answer'])
+  await w.stop()
+})
+
+test('of several replicas the first that runs answers, and the one that leads for a server of the leader’s', async () => {
+  const w = await world(serving(), { replicas: 3 })
+  const by = async (name: string): Promise<string> => (await (await w.fetch(name, '/')).text())[0]!
+  const leader = await by('leader')
+  assert.equal(await by('every'), '0')
+  w.kill(Number(leader))
+  await assert.rejects(
+    w.fetch('leader', '/'),
+    /^Error: Cannot fetch .*: it listens on the leader alone, and no replica leads$/,
+  )
+  await w.advance('30s')
+  assert.notEqual(await by('leader'), leader)
+  assert.notEqual(await by('every'), leader)
+  await w.stop()
+})
+
+test('an end that does not come names the keys in work and the requests without an answer', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  app.controllerFor(ConfigMap, { name: 'copier', when: isOurs, concurrency: 2 })
+    .watches(Pod, () => new Promise(() => {}))
+    .reconcile(() => new Promise(() => {}))
+  const w = await world(app)
+  await w.client.create(ConfigMap, map('a'))
+  await w.client.create(ConfigMap, map('b'))
+  await assert.rejects(
+    w.settle(),
+    /still work: the controller "copier" reconciles "default\/a", the controller "copier" reconciles "default\/b"; does/,
+  )
+  await w.stop().catch(() => {})
+  const mapping = await world(app)
+  await mapping.client.create(Pod, { metadata: ref('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
+  await assert.rejects(
+    mapping.settle(),
+    /still work: the controller "copier" has keys that wait, or events that are being mapped; /,
+  )
+  await mapping.stop().catch(() => {})
+})
+
+test('work that goes in circles is named: keys that run, and requests that are sent, again and again', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  app.controllerFor(ConfigMap, { name: 'poller', when: isOurs })
+    .from('loop', async function* () {
+      for (;; await nextTurn()) yield ref('a')
+    })
+    .reconcile(async (_, { client }) => void (await client.live.get(Namespace, { name: 'default' })))
+  await assert.rejects(
+    world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }], log: silent }),
+    /: .*ConfigMap "default\/a" by the controller "poller" was reconciled \d+ times, GET \/api\/v1\/namespaces\/default was sent \d+ times; does/,
+  )
+})
+
+test('what was done before the last rest is not named', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  let runs = 0
+  let hangs = false
+  app.controllerFor(ConfigMap, { when: isOurs })
+    .from('some', async function* () {
+      for (let i = 0; i < 300; i++, await nextTurn()) yield ref('a')
+    })
+    .reconcile(async (_, { client }) => {
+      if (hangs) return await new Promise(() => {})
+      await client.live.get(Namespace, { name: 'default' })
+      runs++
+    })
+  const w = await world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
+  assert.ok(runs > 50, `${runs} runs`)
+  hangs = true
+  await w.client.create(ConfigMap, map('b'))
+  await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/b"; does/)
+  await w.stop().catch(() => {})
+})
