@@ -15,7 +15,7 @@ export class WatchHealth {
   readonly #title: string
   readonly #log: Log
   readonly #optional: boolean
-  #failure: { readonly error: unknown } | undefined
+  #failure: { readonly error: unknown; readonly synced: boolean } | undefined
   /** What kind of failure was announced, so that another kind is announced too. */
   #announced: string | undefined
 
@@ -40,7 +40,7 @@ export class WatchHealth {
   failed(error: unknown, waitMs: number, synced: boolean): void {
     const isFirst = this.#failure === undefined
     const next = `next try in ${formatMs(waitMs)}`
-    this.#failure = { error }
+    this.#failure = { error, synced }
     const which = kindOfFailure(error)
     const isQuiet = isExpired(error) || (synced && isFirst && mendsItself(error))
     if (isQuiet || which === this.#announced) return this.#log.debug(`${messageOf(error)}; ${next}`)
@@ -53,10 +53,11 @@ export class WatchHealth {
 
   /** A list came, a watch was accepted, or an event was heard. */
   recovered(): void {
+    const again = this.#failure?.synced ? ' again' : ''
     this.#failure = undefined
     if (this.#announced === undefined) return
     this.#announced = undefined
-    this.#log.info(`Watching ${this.#title} again`)
+    this.#log.info(`Watching ${this.#title}${again}`)
   }
 
   /** Says what cannot be watched, and what to do. */
@@ -76,8 +77,8 @@ export class WatchHealth {
         ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`,
       )
     }
-    // The network knows its host, and not what for.
-    return error instanceof NetworkError
+    // A transport names its host, and not the kind; errors of a watch name both.
+    return error instanceof NetworkError && !message.startsWith('Cannot watch ')
       ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
       : message
   }

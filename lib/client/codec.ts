@@ -75,10 +75,20 @@ export function errorOf(
   const hint = code === 404 && !status.details?.name
     ? '; it does not serve this kind or subresource (is the CRD installed?)'
     : ''
-  return new ApiError(`Cannot ${action}: ${message}${hint}${code === 403 ? missingRule(message) : ''}`, status, {
+  const rule = code === 403 ? missingRule(message) : ''
+  return new ApiError(`Cannot ${action}: ${shortened(message)}${hint}${rule}`, status, {
     code,
     retryAfterMs: known.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds),
   })
+}
+
+/** Characters of a server's message that an error repeats. The whole message is in its status. */
+const MAX_MESSAGE = 1000
+
+/** Shortens a message: the escalation check lists every missing rule, up to 20 KB, in each log line of a failing key. */
+function shortened(message: string): string {
+  const left = message.length - MAX_MESSAGE
+  return left > 0 ? `${message.slice(0, MAX_MESSAGE)}… (${left} more characters)` : message
 }
 
 /** Returns the missing RBAC rule as text, or nothing for another 403 such as an exceeded quota. */
@@ -86,9 +96,21 @@ function missingRule(message: string): string {
   if (message.includes(`you can't set finalizers on`)) {
     return `; its role lacks { verbs: ["update"] } for the finalizers of the owner's kind, such as "foos/finalizers"`
   }
+  const [, granted] = ESCALATION.exec(message) ?? []
+  if (granted) {
+    const [resources, wanted] = granted.endsWith('bindings')
+      ? ['"roles", "clusterroles"', 'bind']
+      : [`"${granted}"`, 'escalate']
+    const rule = `{ apiGroups: ["rbac.authorization.k8s.io"], resources: [${resources}], verbs: ["${wanted}"] }`
+    return `; its role lacks these rules: add them to the operator's role, or ${rule}`
+  }
   const [, verb, resource, group] = /cannot (\S+) resource "([^"]+)" in API group "([^"]*)"/.exec(message) ?? []
   return verb ? `; its role lacks { apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"] }` : ''
 }
+
+/** A refused grant, see https://kubernetes.io/docs/reference/access-authn-authz/rbac/ */
+const ESCALATION =
+  /^((?:cluster)?role(?:binding)?s)\.rbac\.authorization\.k8s\.io .* is attempting to grant RBAC permissions not currently held/
 
 /** Replaces the verbs of the rule in a message. The server names only the first verb that it refuses. */
 export function withVerbs(message: string, ...verbs: readonly string[]): string {

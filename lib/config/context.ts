@@ -73,6 +73,7 @@ export async function clusterOfContext(
         identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${
           user?.file ?? fields.file
         }`,
+        address: `context "${context}" in ${cluster.file}`,
         fields: Object.fromEntries([
           ...filesIn(cluster, 'certificate-authority'),
           ...(user ? filesIn(user, 'client-certificate', 'client-key') : []),

@@ -48,6 +48,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
       namespace,
       origin: {
         identity: `the token in ${SERVICE_ACCOUNT}`,
+        address: 'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT',
         fields: { 'certificate-authority-data of the cluster': `${SERVICE_ACCOUNT}/ca.crt` },
       },
       invalidate() {

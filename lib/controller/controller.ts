@@ -95,6 +95,7 @@ export class Controller implements Runnable {
   readonly #journal: RunHistory | undefined
   readonly #hot: HotKeys
   #metrics: ControllerMetrics | undefined
+  #reconciling: Reconciler | undefined
   readonly #started = new Latch()
   #isWarm = false
 
@@ -170,23 +171,28 @@ export class Controller implements Runnable {
     this.#started.open()
     const { concurrency = 1, log } = this.#dependencies
     const scope = abortScope(signal)
-    let reconciler: Reconciler | undefined
     let workers: Promise<void>[] = []
     try {
       this.#measure()
       await this.#sources.sync(scope.signal)
       if (signal.aborted) return
       log.debug(`Controller "${this.name}" runs`, { workers: concurrency, queued: this.#queue.length })
-      const reconciling = (reconciler = this.#reconciler())
-      workers = Array.from({ length: concurrency }, () => this.#work(reconciling, scope.signal))
+      const reconciler = (this.#reconciling = this.#reconciler())
+      workers = Array.from({ length: concurrency }, () => this.#work(reconciler, scope.signal))
       await Promise.race([Promise.all(workers), this.#sources.failure])
     } finally {
       scope.abort(new DOMException(`Controller "${this.name}" has ended`, 'AbortError'))
       await Promise.allSettled(workers)
-      reconciler?.stop()
-      await this.#end({ synced: reconciler !== undefined || signal.aborted })
+      this.#reconciling?.stop()
+      await this.#end({ synced: this.#reconciling !== undefined || signal.aborted })
       scope[Symbol.dispose]()
     }
+  }
+
+  /** Names the reconciles under way: `the reconcile of Foo "default/a"`. */
+  working(): readonly string[] {
+    const { kind } = this.#dependencies
+    return (this.#reconciling?.running ?? []).map((key) => `the reconcile of ${kind} "${key}"`)
   }
 
   async #warmUp(signal: AbortSignal): Promise<void> {

@@ -1,11 +1,13 @@
-/** Equal failures of a key in a row are told once, and then ever more rarely: for the log and for the live view. */
+/** Decides which failures of keys are logged: equal ones ever more rarely, many keys of one reason as one line. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
+import { parseKey } from '../core/objects.ts'
+import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
 import type { Disposition } from './result.ts'
 
-/** What of a run decides how its failure is told. */
+/** What of a run decides whether its failure is logged, and how. */
 export interface RunEnding {
   readonly kind: string
   readonly key: string
@@ -22,50 +24,196 @@ const MAX_KEYS = 10_000
 /** Waits from here on are long enough for a line each. */
 const LONG_WAIT_MS = 10_000
 
+/** The first success of a key after failures that were logged. */
+interface Recovery {
+  /** In a row, whatever they said. */
+  readonly failures: number
+}
+
+/** What to log: a failure in full, a repeated one in short, a success after failures, or nothing. */
+export type Verdict = 'new' | 'again' | Recovery | undefined
+
 /**
- * How to tell the end of a run: `new` for a failure unlike the one before, `again` for an equal one that is to be told in short,
- * undefined for nothing. Equal ones are told when their number has doubled, and when the next try is far. A failure that is not
- * retried is not told again for the run that its own writes led to, most often that of its status.
+ * Decides what to log at the end of a run: `new` for a failure unlike the one before, `again` for an equal one, a
+ * {@link Recovery} for the first success after failures that were logged. Equal failures are logged when their number has
+ * doubled, and when the next try is 10 s or more away. A failure that is not retried is not logged again for the run that
+ * its own writes led to, usually that of its status. The success of a key whose object is gone is no recovery.
+ * `id` names the key among all that are reported here.
  */
-export type Telling = (
+export type FailureFold = (
   id: string,
   ending: Pick<RunEnding, 'disposition' | 'retryInMs' | 'writes'>,
-) => 'new' | 'again' | undefined
+) => Verdict
 
-/** Begins with no failures; each key that is told apart has an id of its own. */
-export function foldFailures(): Telling {
-  /** The keys whose last run failed. */
-  const failing = new Map<string, { readonly message: string; readonly repeats: number; readonly wrote: boolean }>()
+/** A key whose last run failed. */
+interface Failing {
+  readonly message: string
+  /** In a row, whatever they say; echoes of own writes are not counted. */
+  readonly failures: number
+  readonly repeats: number
+  readonly wrote: boolean
+  /** Whether a failure was logged since the last success, and one with this message. */
+  readonly isLogged: boolean
+  readonly isMessageLogged: boolean
+}
+
+/**
+ * Begins with no failures. `passes` is asked before a line is logged, with the error's message, undefined for a recovery;
+ * if it returns false, nothing is logged. Default: all pass.
+ */
+export function foldFailures(passes: (id: string, message?: string) => boolean = () => true): FailureFold {
+  const failing = new Map<string, Failing>()
   return (id, { disposition, retryInMs = 0, writes }) => {
     const last = failing.get(id)
     if (last) failing.delete(id)
-    if (!('error' in disposition)) return undefined
+    if (!('error' in disposition)) {
+      const isGone = disposition.kind === 'forget' && disposition.isGone
+      return last?.isLogged && !isGone && passes(id) ? { failures: last.failures } : undefined
+    }
     const message = messageOf(disposition.error)
     const wrote = changesIn(writes).length > 0
     const isEqual = last?.message === message
     const isEcho = isEqual && disposition.kind === 'drop' && last.wrote && !wrote
     const repeats = isEqual ? last.repeats + (isEcho ? 0 : 1) : 0
+    const isDue = !isEqual || (!isEcho && ((repeats & (repeats - 1)) === 0 || retryInMs >= LONG_WAIT_MS))
+    const isLogged = isDue && passes(id, message)
     // Behind the others: the first one is that which has not run for longest.
-    failing.set(id, { message, repeats, wrote })
+    failing.set(id, {
+      message,
+      failures: (last?.failures ?? 0) + (isEcho ? 0 : 1),
+      repeats,
+      wrote,
+      isLogged: isLogged || last?.isLogged === true,
+      isMessageLogged: isLogged || (isEqual && last.isMessageLogged),
+    })
     if (failing.size > MAX_KEYS) failing.delete(failing.keys().next().value!)
-    if (!isEqual) return 'new'
-    return !isEcho && ((repeats & (repeats - 1)) === 0 || retryInMs >= LONG_WAIT_MS) ? 'again' : undefined
+    if (!isLogged) return undefined
+    return isEqual && last.isMessageLogged ? 'again' : 'new'
   }
 }
 
-/** Logs a failure as it is to be told: the error with its stack where it is new, one line without it where it is equal. */
+/** Logs a new failure with its stack, a repeated one by the first line of its message, and a recovery. */
 export function logFailure(
   log: Log,
-  told: ReturnType<Telling>,
+  verdict: Verdict,
   { kind, key, attempt, disposition, retryInMs }: RunEnding,
 ): void {
-  if (!told || !('error' in disposition)) return
+  if (typeof verdict === 'object') {
+    const { failures } = verdict
+    return log.info(`${kind} "${key}" works again after ${failures} ${failures === 1 ? 'failure' : 'failures'}`)
+  }
+  if (!verdict || !('error' in disposition)) return
   const { error } = disposition
+  const message = messageOf(error)
   const next = retryInMs === undefined ? 'not retried' : `retry ${attempt} in ${formatMs(retryInMs)}`
   log.error(
-    `Cannot reconcile ${kind} "${key}": ${messageOf(error)} (${next})`,
-    told === 'new' ? { attempt, error } : { attempt },
+    `Cannot reconcile ${kind} "${key}": ${verdict === 'new' ? message : firstLine(message)} (${next})`,
+    verdict === 'new' ? { attempt, error } : { attempt },
   )
+}
+
+/** So many lines about one reason and several keys within so long; the other keys are counted. */
+const MAX_LINES = 5
+const WITHIN_MS = 10_000
+/** Reasons that are counted at a time; failures for other reasons are all logged. */
+const MAX_REASONS = 100
+
+/** One reason within one period. */
+interface Group {
+  lines: number
+  /** Keys that have a line. */
+  readonly named: Set<string>
+  /** Keys that have none. */
+  readonly more: Set<string>
+  /** What the last of those failed with; undefined for recoveries. */
+  message: string | undefined
+}
+
+/**
+ * Logs the failures of one controller's keys, and their first success afterwards. While a server is down every key fails
+ * for the same reason: then five lines within 10 s name keys, and one line at the end of that time counts the others.
+ */
+export class FailureLog {
+  readonly #kind: string
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #fold = foldFailures((key, message) => this.#passes(key, message))
+  /** By their reasons, see {@link reasonOf}; recoveries have none. */
+  readonly #groups = new Map<string | undefined, Group>()
+  #beganMs = -Infinity
+  /** Set while something is counted. */
+  #stopTimer: (() => void) | undefined
+
+  /** `log`: for the lines that name no key. */
+  constructor(kind: string, clock: Clock, log: Log) {
+    this.#kind = kind
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /** Logs the end of a run, if it is worth a line; `log` adds the fields of that run. */
+  ended(ending: RunEnding, log: Log): void {
+    logFailure(log, this.#fold(ending.key, ending), ending)
+  }
+
+  /** Logs what was counted, and leaves no timer behind. */
+  stop(): void {
+    this.#endPeriod()
+  }
+
+  #passes(key: string, message: string | undefined): boolean {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#beganMs >= WITHIN_MS) {
+      this.#endPeriod()
+      this.#beganMs = nowMs
+    }
+    const reason = message === undefined ? undefined : reasonOf(key, message)
+    let group = this.#groups.get(reason)
+    if (!group) {
+      if (this.#groups.size >= MAX_REASONS) return true
+      this.#groups.set(reason, group = { lines: 0, named: new Set(), more: new Set(), message })
+    }
+    // Of one key alone nothing is folded.
+    if (group.lines < MAX_LINES || (group.named.size === 1 && group.named.has(key))) {
+      group.lines++
+      group.named.add(key)
+      group.more.delete(key)
+      return true
+    }
+    if (!group.named.has(key) && group.more.size < MAX_KEYS) {
+      group.more.add(key)
+      group.message = message
+      this.#stopTimer ??= this.#clock.after(this.#beganMs + WITHIN_MS - nowMs, () => this.#endPeriod())
+    }
+    return false
+  }
+
+  #endPeriod(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+    for (const { more, message } of this.#groups.values()) {
+      if (more.size === 0) continue
+      const keys = `${more.size} more ${more.size === 1 ? 'key' : 'keys'} of ${this.#kind}`
+      if (message === undefined) this.#log.info(`${keys} work${more.size === 1 ? 's' : ''} again`)
+      else {
+        const last = [...more].at(-1)
+        this.#log.error(`${keys} failed for the same reason, the last one "${last}": ${firstLine(message)}`)
+      }
+    }
+    this.#groups.clear()
+  }
+}
+
+/** A message without the names in it that differ from key to key. */
+function reasonOf(key: string, message: string): string {
+  const { namespace, name } = parseKey(key)
+  const names = [name, namespace].filter(Boolean).map((each) => each!.replace(/[^\w-]/g, '\\$&'))
+  return firstLine(message).replace(new RegExp(`(?<![a-z0-9])(?:${names.join('|')})(?![a-z0-9])`, 'g'), '…')
+}
+
+function firstLine(text: string): string {
+  const end = text.indexOf('\n')
+  return end < 0 ? text : `${text.slice(0, end).trimEnd()} …`
 }
 
 /** The writes that changed something on the server. */

@@ -8,7 +8,7 @@ import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import type { RunHistory } from './run_history.ts'
-import { foldFailures, logFailure } from './failures.ts'
+import { FailureLog } from './failures.ts'
 import type { HotKeys } from './hot_keys.ts'
 import { type Disposition, disposition, type Result } from './result.ts'
 import { type Run, Runs } from './run.ts'
@@ -60,13 +60,14 @@ export class Reconciler {
   readonly #options: ReconcilerOptions
   readonly #runs: Runs
   readonly #slow: SlowRuns
-  readonly #telling = foldFailures()
+  readonly #failures: FailureLog
   readonly #sparse: RateLimitedLog
 
   constructor(options: ReconcilerOptions) {
     const { controller, kind, clock, log, timeoutMs, abandon } = options
     this.#options = options
     this.#sparse = new RateLimitedLog(clock)
+    this.#failures = new FailureLog(kind, clock, withFields(log, { controller, kind }))
     this.#runs = new Runs({ kind, clock, timeoutMs, abandon })
     this.#slow = new SlowRuns(clock, SLOW_MS, ({ key }, ms) => {
       const text = `The reconcile of ${kind} "${key}" has not ended for ${
@@ -76,16 +77,23 @@ export class Reconciler {
     })
   }
 
+  /** The keys that are reconciled now, those that began first at first. */
+  get running(): readonly string[] {
+    return this.#slow.keys
+  }
+
   /** Nothing more is told of runs that do not end. */
   stop(): void {
     this.#runs.stop()
     this.#slow.stop()
+    this.#failures.stop()
   }
 
   /** Never rejects: whatever a reconcile does is an outcome. */
   async run(key: string): Promise<void> {
     const { controller, kind, reconcile, queue, clock, metrics, journal, hot } = this.#options
-    const attempt = queue.failures(key) + 1
+    // A run that an event caused while a retry waits is one more run of the try before it.
+    const attempt = Math.max(1, queue.failures(key) + (queue.isRetrying(key) ? 0 : 1))
     const writes: WriteRecord[] = []
     const name = parseKey(key)
     // Made with the first line: most runs write none, and an id costs as much as a queued key.
@@ -105,7 +113,7 @@ export class Reconciler {
     const retryInMs = this.#dispose(key, decided)
     const ended = { controller, kind, key, attempt, durationMs, disposition: decided, retryInMs, writes }
     if (journal) return void this.#report({ ...ended, ...journal.end(key) })
-    logFailure(log, this.#telling(key, ended), ended)
+    this.#failures.ended(ended, log)
     const problem = hot.ended(key, ended)
     if (problem) this.#sparse.line((left) => log.warn(`${problem}${andMore(left)}`))
   }
@@ -117,6 +125,9 @@ export class Reconciler {
       if (journal) journal.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
       else if (hot.notes(key)) hot.note(key, cause)
     }
+    // A run that an event caused before the back-off has ended is not counted. client-go counts it: then ten events
+    // within a second make a wait of seconds of one of milliseconds.
+    const retry = (priority: number | undefined): number => queue.retry(key, { priority, keepsWait: true })
     // Before it is queued: the time that is noted is not after the queue's own.
     const nowMs = journal ? clock.monotonic() : 0
     let delayMs: number | undefined
@@ -133,11 +144,11 @@ export class Reconciler {
         note(`requeued after ${formatMs(decided.ms)}`, decided.ms, false)
         break
       case 'requeue':
-        delayMs = queue.retry(key, { priority: decided.priority })
+        delayMs = retry(decided.priority)
         note('requeued', delayMs, true)
         break
       case 'retry':
-        delayMs = queue.retry(key, { priority: decided.priority })
+        delayMs = retry(decided.priority)
         note(`retry ${queue.failures(key)}`, delayMs, true)
         break
       case 'drop':

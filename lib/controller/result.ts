@@ -47,8 +47,8 @@ export type Outcome =
 
 /** What the controller does with the key, in controller-runtime's order: an error counts before anything else. */
 export type Disposition =
-  /** Success: failures are forgotten. */
-  | { readonly kind: 'forget'; readonly label: 'success' }
+  /** Success: failures are forgotten. `isGone`: there was no object to reconcile. */
+  | { readonly kind: 'forget'; readonly label: 'success'; readonly isGone?: true }
   /** Come back in `ms`; not rate limited, and failures are forgotten. Without a priority the key keeps its own. */
   | {
     readonly kind: 'later'
@@ -63,9 +63,13 @@ export type Disposition =
   /** Trying again is useless: wait for the next event. */
   | { readonly kind: 'drop'; readonly error: unknown; readonly label: 'error' }
 
+/** What a step returns when the object is gone: a success, and no sign that a key that failed works again. */
+export const GONE: Result = Object.freeze({ requeue: false })
+
 export function disposition(outcome: Outcome): Disposition {
   if (outcome.kind === 'threw') return fail(outcome.error)
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
+  if (outcome.result === GONE) return { kind: 'forget', label: 'success', isGone: true }
   try {
     const { requeueAfter, requeue, priority } = outcome.result
     if (requeue !== undefined && typeof requeue !== 'boolean') {

@@ -12,7 +12,7 @@ export interface Run {
   /** Ends with the run: when it settles, times out, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
   readonly log: Log
-  /** 1 at first, and one more after each failure in a row. */
+  /** 1 at first, and one more after each failure in a row whose wait has ended. */
   readonly attempt: number
   /** Hears of the run's writes. */
   readonly onWrite: ((write: WriteRecord) => void) | undefined

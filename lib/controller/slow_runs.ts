@@ -11,8 +11,10 @@ export class SlowRuns {
   readonly #clock: Clock
   readonly #afterMs: number
   readonly #tell: (run: RunningKey, ms: number) => void
-  /** Runs that were not told of, the oldest first. */
+  /** Runs that were not reported, the oldest first. */
   readonly #runs = new Set<RunningKey>()
+  /** Runs that were reported and have not ended. */
+  readonly #reported = new Set<RunningKey>()
   /** One timer that looks again, rather than a new one for every run. */
   #cancel: (() => void) | undefined
 
@@ -29,12 +31,18 @@ export class SlowRuns {
   }
 
   end(run: RunningKey): void {
-    this.#runs.delete(run)
+    if (!this.#runs.delete(run)) this.#reported.delete(run)
+  }
+
+  /** The keys of the runs under way, the oldest first. */
+  get keys(): readonly string[] {
+    return [...this.#reported, ...this.#runs].map(({ key }) => key)
   }
 
   /** Nothing more is told. */
   stop(): void {
     this.#runs.clear()
+    this.#reported.clear()
     this.#cancel?.()
     this.#cancel = undefined
   }
@@ -46,6 +54,7 @@ export class SlowRuns {
       const leftMs = run.beganMs + this.#afterMs - nowMs
       if (leftMs > 0) return void (this.#cancel = this.#clock.after(leftMs, () => this.#look()))
       this.#runs.delete(run)
+      this.#reported.add(run)
       this.#tell(run, nowMs - run.beganMs)
     }
   }

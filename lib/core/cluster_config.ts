@@ -46,6 +46,8 @@ export interface ClusterConfig {
 export interface ConfigOrigin {
   /** The user and the source of the credentials: `user "dev" of context "dev" in /home/me/.kube/config`. */
   readonly identity: string
+  /** The source of the server's address, for failed connections: `context "dev" in /home/me/.kube/config`. */
+  readonly address?: string | undefined
   /** Maps a field that errors name, such as `certificate-authority-data`, to the field or file that is used instead. */
   readonly fields?: Readonly<Record<string, string>> | undefined
 }

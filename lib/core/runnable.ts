@@ -12,6 +12,8 @@ export interface Runnable {
    * must itself wait for a running warm-up. The signal is aborted when the manager stops.
    */
   warmup?(signal: AbortSignal): Promise<void>
+  /** Names its running work for the log line of a slow stop: `the reconcile of Foo "default/a"`. Default: its name. */
+  working?(): readonly string[]
   /** Decides when it starts and stops. Default: work. */
   readonly role?: RunnableRole | undefined
   /**

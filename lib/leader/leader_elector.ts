@@ -9,7 +9,14 @@ import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks, type ElectionMeter } from './callbacks.ts'
 import { Follower } from './follower.ts'
 import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
-import { checkTimings, DEFAULT_TIMINGS, type LeaseTimings, type Moment, tryTimeoutMs } from './lease_state.ts'
+import {
+  checkTimings,
+  DEFAULT_TIMINGS,
+  expiresAtMs,
+  type LeaseTimings,
+  type Moment,
+  tryTimeoutMs,
+} from './lease_state.ts'
 import { StallDetector } from './stall_detector.ts'
 import { LeaseFence } from './lease_fence.ts'
 
@@ -164,7 +171,7 @@ export class LeaderElector {
 
   /** Tries at once, then whenever a try may succeed, until the lease is acquired. */
   async #acquire(fence: LeaseFence, signal: AbortSignal): Promise<void> {
-    const { timings, log, random = Math.random } = this.#options
+    const { timings, clock, log, random = Math.random } = this.#options
     const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
     let holder: string | undefined
     try {
@@ -176,8 +183,13 @@ export class LeaderElector {
           // After a stall the new lease may have expired already.
           if (sent && fence.renew(sent)) return
           isRead = sent === undefined
-          const current = this.#lock.observed?.record.holderIdentity
-          if (isRead && current !== holder) log.info(`Waiting for the ${this.#title}, which "${current}" holds`)
+          const { observed } = this.#lock
+          const current = observed?.record.holderIdentity
+          if (isRead && observed && current !== holder) {
+            const leftMs = Math.max(0, expiresAtMs(observed) - clock.monotonic())
+            const expiry = `it expires in ${formatMs(leftMs)} unless renewed`
+            log.info(`Waiting for the ${this.#title}, which "${current}" holds; ${expiry}`)
+          }
           holder = current
         } catch (error) {
           if (signal.aborted) throw signal.reason

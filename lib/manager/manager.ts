@@ -33,6 +33,11 @@ export interface ManagerOptions {
   readonly listens?: boolean | ((server: Runnable) => void) | undefined
 }
 
+/** A stop that takes longer is logged, once. */
+const LONG_STOP_MS = 1000
+/** How many names that line has. */
+const MAX_NAMES = 5
+
 /**
  * Runs what is added to it. A runnable itself, so that one manager may run another.
  *
@@ -199,6 +204,9 @@ export class Manager implements Runnable {
     let stopTimer: (() => void) | undefined
     if (graceMs === 0) end()
     else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, end)
+    const stopNote = graceMs > LONG_STOP_MS && !this.#lost
+      ? clock.after(LONG_STOP_MS, () => this.#noteStop(graceMs - LONG_STOP_MS))
+      : undefined
     const beside = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])
     for (const step of STOP_ORDER) {
       if (step !== 'election') {
@@ -211,6 +219,16 @@ export class Manager implements Runnable {
       await election
     }
     stopTimer?.()
+    stopNote?.()
+  }
+
+  /** Says what a stop waits for, and for how long. */
+  #noteStop(leftMs: number): void {
+    const names = [...this.#groups.values()].flatMap((group) => group.unfinished())
+    if (names.length === 0) return
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
+    const time = leftMs === Infinity ? 'without a limit' : `up to ${formatMs(leftMs)} more`
+    this.#options.log.info(`Waiting ${time} for ${names.slice(0, MAX_NAMES).join(', ')}${more}`)
   }
 
   /** Never rejects. */

@@ -35,6 +35,15 @@ export class RunnableGroup {
     return this.#running.size
   }
 
+  /** Names what a stop waits for: what each runnable works on, or its name. Empty before the stop. */
+  unfinished(): string[] {
+    if (!this.#stopping) return []
+    return [...this.#running.values()].flatMap((runnable) => {
+      const work = workOf(runnable)
+      return work.length > 0 ? work : [`"${runnable.name}"`]
+    })
+  }
+
   /** Queues a runnable, or launches it at once in a group that was started. Throws ManagerStopping when the group is stopping. */
   add(what: Runnable | RunnableFunction): void {
     const runnable = asRunnable(what)
@@ -122,6 +131,15 @@ export class RunnableGroup {
     const { signal } = this.#scope
     // Being told to stop is no failure, in whatever way a runnable says so.
     if (!(signal.aborted && isAbort(error, signal))) this.#onError(error, runnable)
+  }
+}
+
+/** What a runnable works on; a runnable that throws must not end the stop. */
+function workOf(runnable: Runnable): readonly string[] {
+  try {
+    return runnable.working?.() ?? []
+  } catch {
+    return [] // a nicety: its name is logged instead
   }
 }
 

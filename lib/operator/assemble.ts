@@ -86,7 +86,7 @@ function waiting(controller: Controller, latch: Latch | undefined): Runnable {
     await untilAborted(latch.opened, signal)
     await controller.start(signal)
   }
-  return { name, everyReplica, start, ...(warmup && { warmup }) }
+  return { name, everyReplica, start, working: () => controller.working(), ...(warmup && { warmup }) }
 }
 
 function controllerOf(
@@ -102,6 +102,7 @@ function controllerOf(
   const name = controllerName(description)
   const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
   const events = eventsOf(cluster)
+  const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const finalizer = finalizerOf(description, operator.name)
   const step = stepOf(description, finalizer)
   return new Controller({
@@ -135,6 +136,7 @@ function controllerOf(
         eventsOf,
         client,
         clientOf,
+        isReady,
         get signal() {
           return run.signal
         },

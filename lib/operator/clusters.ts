@@ -1,5 +1,5 @@
 /** The clusters of one start, and the clients through which its work reads and writes. */
-import { ConfigError, messageOf } from '../core/errors.ts'
+import { ConfigError, isExpired, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
@@ -13,7 +13,13 @@ import { type ClosableTransport, httpTransport } from '../runtime/net/transport.
 import { Cluster } from '../manager/cluster.ts'
 import type { PartMeter } from '../manager/part_meter.ts'
 import type { OtherCluster, WorkContext } from './context.ts'
-import { type ClusterDescription, type OperatorDescription, optionalIn, syncTimeoutsOf } from './description.ts'
+import {
+  type ClusterDescription,
+  isOptional,
+  type OperatorDescription,
+  optionalIn,
+  syncTimeoutsOf,
+} from './description.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 import { lateConnection } from './optional.ts'
 import type { ClusterParts } from './parts.ts'
@@ -63,6 +69,14 @@ export class Clusters {
       )
     }
     return found
+  }
+
+  /** Whether the kinds watched in a cluster are listed and no watch fails now; kinds that may be missing do not count. */
+  isReady(cluster: OtherCluster | undefined): boolean {
+    const mayMiss = (optional: boolean): boolean => optional && !isOptional(cluster)
+    return [...this.of(cluster).cache.informers()].every(({ optional, isSynced, failure }) =>
+      mayMiss(optional) || (isSynced && (failure === undefined || isExpired(failure)))
+    )
   }
 
   close(): void {
@@ -132,7 +146,7 @@ export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<C
   const stated = describeFlags(flags)
   const found = await loadConfig({ log, ...flags }).catch((error: unknown) => {
     throw stated && error instanceof ConfigError
-      ? new ConfigError(`Cannot follow ${stated}: ${error.message}`, { cause: error })
+      ? new ConfigError(`${error.message} (from ${stated})`, { cause: error })
       : error
   })
   log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)

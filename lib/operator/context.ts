@@ -45,9 +45,25 @@ export interface Context extends WorkContext {
   readonly events: Recorder
   /** The same for objects of another cluster of the operator; without an argument, of the operator's own. */
   eventsOf(cluster?: OtherCluster): Recorder
+  /**
+   * Returns whether what the operator watches in a cluster is listed there, and no watch of it fails now; without an
+   * argument, in the operator's own. Kinds that are `optional` by themselves do not count; where nothing is watched, it is
+   * always true. It asks the caches and sends nothing, so a request may fail nevertheless.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { ConfigMap } from 'kubeloop/kinds'
+   * const app = operator({ name: 'mirror' })
+   * const east = app.cluster('east', { server: 'https://east:6443' }, { optional: true })
+   * app.controllerFor(ConfigMap).watches(ConfigMap, ({ metadata }) => [metadata], { cluster: east })
+   *   .reconcile(async (map, { isReady }) => isReady(east) ? undefined : { requeueAfter: '30s' })
+   * ```
+   */
+  isReady(cluster?: OtherCluster): boolean
   /** Aborted when the run times out, has ended, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
-  /** 1 at first, and one more after each failure or `{ requeue: true }` in a row. */
+  /** 1 at first, and one more after each failure or `{ requeue: true }` in a row whose wait has ended. */
   readonly attempt: number
 }
 
@@ -79,7 +95,7 @@ export interface ControllerOptions<T extends KubeObject> {
   everyReplica?: boolean
   /** List, watch and fill the queue before this replica leads, so that it takes over at once. Default: false. */
   warmup?: boolean
-  /** How long a key waits that fails or asks for `requeue`: `first`, doubled each time, at most `most`. Default: 5 ms … 1000 s. */
+  /** How long a key waits that fails or asks for `requeue`: `base`, doubled each time, up to `max`. Default: 5 ms … 1000 s. */
   backoff?: { base?: Duration; max?: Duration }
   /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
   limiter?: () => RateLimiter<string>

@@ -42,7 +42,10 @@ export async function runOperator(description: OperatorDescription, module: Impo
       return
     }
     // Whoever asks twice does not want to wait.
-    if (count > 1) return exitProcess(1)
+    if (count > 1) {
+      log.warn(`${signal}: ending at once; what still runs is cut off`)
+      return exitProcess(1)
+    }
     log.info(`${signal}: stopping; once more ends the process at once`)
   })
   // One call without `await` in one reconcile must not end all the others; its failure is still a mistake to be seen.
@@ -64,7 +67,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
     failed = true
     started?.flush()
     // The manager has logged it already, before what it stopped.
-    if (!(error instanceof LeadershipLost)) log.error(messageOf(error), !pretty && saysItAll(error) ? {} : { error })
+    if (!(error instanceof LeadershipLost)) log.error(messageOf(error), saysItAll(error) ? {} : { error })
   }
   stopListening?.()
   if (failed && dev && !scope.signal.aborted) {

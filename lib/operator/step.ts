@@ -1,7 +1,7 @@
 /** From what a controller was described to do to what one run of it does. */
 import type { KubeObject } from '../core/objects.ts'
 import { Finalizer } from '../controller/finalizer.ts'
-import type { Result } from '../controller/result.ts'
+import { GONE, type Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
 import type { ControllerDescription } from './description.ts'
 
@@ -20,7 +20,7 @@ export function stepOf(
       step.kind === 'key' ? step.reconcile(context.key, context) : step.reconcile(object, context)
     const object = await client.get<KubeObject>(resource, context.key as never)
     // Gone: its dependents go by their owner references, and there is nothing to bring about.
-    if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : undefined
+    if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : GONE
     if (!finalizer || !finalize) return await reconcile(object)
     return await finalizer.run(object, { client, reconcile, cleanup: (deleted) => finalize.cleanup(deleted, context) })
   }

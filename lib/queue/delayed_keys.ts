@@ -63,6 +63,12 @@ export class DelayedKeys<K> {
     return true
   }
 
+  /** When a key is due for which a limiter chose a time; undefined for others. */
+  retryDueMs(key: K): number | undefined {
+    const wish = this.#wishes.get(key)
+    return wish?.retried ? wish.entry.dueMs : undefined
+  }
+
   /** When the next key is due. */
   nextDueMs(): number | undefined {
     return this.#next()?.dueMs

@@ -124,6 +124,11 @@ export class QueueState<K> {
     return this.#delayed.size > 0 && this.#delayed.cancelRetry(key)
   }
 
+  /** When a key comes due for which a retry waits; undefined where none does. */
+  retryDueMs(key: K): number | undefined {
+    return this.#delayed.size > 0 ? this.#delayed.retryDueMs(key) : undefined
+  }
+
   /** Adds the delayed keys whose time has come, at most `max` of them; answers how many turns that makes. */
   promote(nowMs: number, max: number = Infinity): number {
     let turns = 0

@@ -135,13 +135,20 @@ export class WorkQueue<K> {
 
   /**
    * For the worker that the key was handed to: counts a failure of the key and adds it when the rate limiter says; returns that
-   * delay. Its priority is by default the one that it is in work with.
+   * delay. Its priority is by default the one that it is in work with. With `keepsWait`, a retry of the key that still
+   * waits for its time stays as it is, and nothing is counted: the key was handed out for another reason. Then the rest of
+   * that wait is returned.
    *
    * @throws RangeError when the priority is not finite.
    */
-  retry(key: K, options: { readonly priority?: number | undefined } = {}): number {
-    const { priority = this.priorityOf(key) } = options
+  retry(key: K, options: { readonly priority?: number | undefined; readonly keepsWait?: boolean } = {}): number {
+    const { priority = this.priorityOf(key), keepsWait = false } = options
     checkPriority(key, priority)
+    const dueMs = keepsWait ? this.#state.retryDueMs(key) : undefined
+    if (dueMs !== undefined) {
+      this.#state.addAt(key, dueMs, priority, true)
+      return Math.max(0, dueMs - this.#clock.monotonic())
+    }
     const afterMs = this.#limiter.when(key)
     if (!this.#shutDown) this.#addAfter(key, afterMs, priority, true)
     return afterMs
@@ -192,6 +199,11 @@ export class WorkQueue<K> {
   /** How often a key failed since it was last forgotten. */
   failures(key: K): number {
     return this.#limiter.failures(key)
+  }
+
+  /** Whether a {@link retry} of the key waits for its time. */
+  isRetrying(key: K): boolean {
+    return this.#state.retryDueMs(key) !== undefined
   }
 
   /**

@@ -139,6 +139,24 @@ test('anything can be thrown', () => {
   assert.deepEqual(took(), ['info Watching pods again'])
 })
 
+test('the first success after a failed first list is not "again"', () => {
+  const { health: h, took } = health()
+  h.failed(api(403, 'Forbidden'), 800, false)
+  h.recovered()
+  h.failed(api(403, 'Forbidden'), 800, true)
+  h.recovered()
+  assert.deepEqual(took().filter((line) => line.startsWith('info')), [
+    'info Watching pods',
+    'info Watching pods again',
+  ])
+})
+
+test('an error that says already what cannot be watched is not said twice', () => {
+  const { health: h, took } = health()
+  h.failed(new NetworkError('Cannot watch pods: nothing was heard for 30 s', { phase: 'body' }), 800, false)
+  assert.deepEqual(took(), ['warn Cannot watch pods: nothing was heard for 30 s; next try in 800 ms'])
+})
+
 test('a refusal by RBAC is said with the whole rule that watching needs', () => {
   const { health: h, took } = health()
   const rule = (verbs: string): string =>
@@ -158,7 +176,7 @@ test('a kind of another cluster is said with that', () => {
   h.failed(api(404, 'NotFound'), 800, false)
   assert.deepEqual(lines, [
     'warn Cannot watch pods in cluster "west": cannot connect to cluster "west" (10.0.0.1:6443): connection refused; next try in 800 ms',
-    'info Watching pods in cluster "west" again',
+    'info Watching pods in cluster "west"',
     'warn Cannot watch pods in cluster "west": the server does not serve v1 of it (is its API enabled there?); next try in 800 ms',
   ])
 })

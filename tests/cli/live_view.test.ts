@@ -66,6 +66,16 @@ test('nothing is said of an echo of our own status, but of everything else', () 
   )
 })
 
+test('the first success after failures says so, also where it is an echo of our own status', () => {
+  const live = view()
+  for (let attempt = 1; attempt <= 4; attempt++) live.lines(failure('no', attempt), 0)
+  const success = report({ count: 5, causes: ['status.ready none→true'] })
+  assert.match(text(live.lines(success, 0))[0]!, /ok {7}nothing to write, works again after 4 failures$/)
+  assert.deepEqual(live.lines(success, 0), [])
+  live.lines(failure('no', 1), 0)
+  assert.match(text(live.lines(report({ causes: ['retry 1'] }), 0))[0]!, /works again after 1 failure$/)
+})
+
 test('equal failures fold, told again whenever their number has doubled', () => {
   const live = view()
   const lines = Array.from(

@@ -122,6 +122,39 @@ test('an error does not quote a truncated response', async () => {
   )
 })
 
+test('a refusal by the escalation check says what permits it, in a bounded number of characters', async () => {
+  const rules = Array.from({ length: 300 }, (_, at) => `{APIGroups:["g${at}"], Resources:["r"], Verbs:["get"]}`).join(
+    '\n',
+  )
+  for (
+    const [resource, rule] of [
+      ['rolebindings', 'resources: ["roles", "clusterroles"], verbs: ["bind"]'],
+      ['clusterrolebindings', 'resources: ["roles", "clusterroles"], verbs: ["bind"]'],
+      ['roles', 'resources: ["roles"], verbs: ["escalate"]'],
+      ['clusterroles', 'resources: ["clusterroles"], verbs: ["escalate"]'],
+    ] as const
+  ) {
+    const message =
+      `${resource}.rbac.authorization.k8s.io "x" is forbidden: user "u" (groups=["a" "b"]) is attempting to ` +
+      `grant RBAC permissions not currently held:\n${rules}`
+    const error = await of(refusal(403, 'Forbidden', {}, message))
+    assert.equal(
+      error.message,
+      `Cannot get Pod "ns/a": ${message.slice(0, 1000)}… (${
+        message.length - 1000
+      } more characters); its role lacks these ` +
+        `rules: add them to the operator's role, or { apiGroups: ["rbac.authorization.k8s.io"], ${rule} }`,
+    )
+    assert.equal(error.status.message, message)
+  }
+})
+
+test('a message of 1000 characters is repeated whole', async () => {
+  const message = 'x'.repeat(1000)
+  assert.equal((await of(refusal(422, 'Invalid', {}, message))).message, `Cannot get Pod "ns/a": ${message}`)
+  assert.match((await of(refusal(422, 'Invalid', {}, `${message}y`))).message, /x… \(1 more characters\)$/)
+})
+
 test('the error for a refusal by RBAC names the missing rule; another 403 names none', async () => {
   const forbidden = (what: string): Promise<string> =>
     of(refusal(403, 'Forbidden', {}, what)).then(({ message }) => message)

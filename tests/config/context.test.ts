@@ -44,7 +44,11 @@ test('a cluster field by field', async () => {
     credentials: undefined,
     impersonate: undefined,
     namespace: undefined,
-    origin: { identity: 'no user of context "dev" in /etc/kube/config', fields: {} },
+    origin: {
+      identity: 'no user of context "dev" in /etc/kube/config',
+      address: 'context "dev" in /etc/kube/config',
+      fields: {},
+    },
     invalidate: undefined,
   })
   assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
@@ -326,6 +330,7 @@ test('an unreadable file', async () => {
 test('a cluster says whose credentials it has, and which of its fields are files', async () => {
   assert.deepEqual((await load({}, { token: 'secret' })).origin, {
     identity: 'user "u" of context "dev" in /etc/kube/config',
+    address: 'context "dev" in /etc/kube/config',
     fields: {},
   })
   const environment = fakeEnvironment({ files: { '/ca': CA, '/crt': CERT, '/key': KEY } })

@@ -470,7 +470,7 @@ test('a report tells the causes of its own run, counts, and the outcome; a liste
     ) => [causes.join(', '), count, attempt, disposition.label, retryInMs]),
     [
       ['added', 1, 1, 'error', 5],
-      ['spec 1→2', 2, 2, 'success', undefined],
+      ['spec 1→2', 2, 1, 'success', undefined],
       ['spec 2→3', 3, 1, 'requeue_after', undefined],
       ['requeued after 1 s', 4, 1, 'success', undefined],
     ],

@@ -269,6 +269,7 @@ test('every line of a run says whose it is: the user’s and ours, with one id a
     'Cannot reconcile Pod "default/a": broken (retry 1 in 5 ms)',
     'mine',
     'mine too',
+    'Pod "default/a" works again after 1 failure',
   ])
   for (const { fields } of lines) {
     assert.deepEqual([fields?.['controller'], fields?.['kind'], fields?.['namespace'], fields?.['name']], [
@@ -279,7 +280,7 @@ test('every line of a run says whose it is: the user’s and ours, with one id a
     ])
   }
   assert.match(String(ids[0]), /^[0-9a-f-]{36}$/)
-  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3]])
+  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3], ids[3]])
   assert.notEqual(ids[0], ids[3])
   assert.equal(lines[0]!.fields?.['more'], 1)
   await c.end()
@@ -440,5 +441,100 @@ test('a run that an event causes before its time does not name the time, and the
   await c.clock.advance(1)
   assert.deepEqual(seen(), [['requeued after 10 s']])
   c.stop()
+  await c.end()
+})
+
+test('a run that an event caused before the back-off has ended neither prolongs the wait nor counts', async () => {
+  const { source, add } = tap()
+  const begun: [atMs: number, attempt: number][] = []
+  const outcomes: ('fails' | 'requeues' | 'succeeds')[] = []
+  const c = controlling({
+    sources: [source],
+    reconcile: async ({ attempt }) => {
+      begun.push([c.clock.monotonic() - beganMs, attempt])
+      const outcome = outcomes.shift() ?? 'fails'
+      if (outcome === 'succeeds') return undefined
+      if (outcome === 'requeues') return { requeue: true }
+      throw new Error('mine')
+    },
+  })
+  const beganMs = c.clock.monotonic()
+  await c.start()
+  add('a')
+  await c.settle()
+  for (let event = 0; event < 14; event++) {
+    if (event % 2 === 1) outcomes.push('requeues')
+    add('a')
+    await c.settle()
+  }
+  assert.deepEqual(begun.splice(0), [[0, 1], ...Array.from({ length: 14 }, () => [0, 1])])
+  await c.clock.advance(4)
+  add('a')
+  await c.settle()
+  await c.clock.advance(1)
+  await c.clock.advance(10)
+  await c.clock.advance(20)
+  assert.deepEqual(begun.splice(0), [[4, 1], [5, 2], [15, 3], [35, 4]], 'the wait doubles with each that ended')
+  outcomes.push('succeeds')
+  add('a')
+  await c.settle()
+  await c.clock.advance(3_600_000)
+  assert.deepEqual(begun.splice(0), [[35, 4]], 'a success ends the wait')
+  add('a')
+  await c.settle()
+  await c.clock.advance(5)
+  assert.deepEqual(begun.map(([, attempt]) => attempt), [1, 2])
+  await c.end()
+})
+
+test('a RetryError of a run that an event caused gives the retry that waits its priority', async () => {
+  const { source, add } = tap()
+  const begun: string[] = []
+  const hold = Promise.withResolvers<void>()
+  const c = controlling({
+    sources: [source],
+    reconcile: async ({ key: { name } }) => {
+      begun.push(name)
+      if (name === 'blocker') return await hold.promise
+      const runs = begun.filter((each) => each === 'a').length
+      if (name === 'a' && runs < 3) throw runs === 1 ? new Error('mine') : new RetryError('mine', { priority: 7 })
+    },
+  })
+  await c.start()
+  for (let run = 0; run < 2; run++) {
+    add('a')
+    await c.settle()
+  }
+  add('blocker', { priority: 100 })
+  await c.settle()
+  await c.clock.advance(5)
+  add('other', { priority: 6 })
+  hold.resolve()
+  await c.settle()
+  assert.deepEqual(begun, ['a', 'a', 'blocker', 'a', 'other'])
+  await c.end()
+})
+
+test('an earlier requeueAfter still comes when a later run asks for a later time, or for none', async () => {
+  const { source, add } = tap()
+  const begunMs: number[] = []
+  const results: Result[] = [{ requeueAfter: '30s' }, { requeueAfter: '5m' }, { requeueAfter: '30s' }, undefined]
+  const c = controlling({
+    sources: [source],
+    reconcile: async () => {
+      begunMs.push(c.clock.monotonic() - beganMs)
+      return results.shift()
+    },
+  })
+  const beganMs = c.clock.monotonic()
+  await c.start()
+  add('a')
+  await c.clock.advance(10_000)
+  add('a')
+  await c.clock.advance(30_000)
+  assert.deepEqual(begunMs, [0, 10_000, 30_000])
+  add('a')
+  await c.clock.advance(3_600_000)
+  assert.deepEqual(begunMs.slice(3), [40_000, 60_000])
   await c.end()
 })

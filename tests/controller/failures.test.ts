@@ -7,7 +7,7 @@ import { foldFailures } from '../../lib/controller/failures.ts'
 import type { Disposition } from '../../lib/controller/result.ts'
 import type { Run } from '../../lib/controller/run.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
-import { pod } from '../cache/scripted_server.ts'
+import { keptLog, pod } from '../cache/scripted_server.ts'
 import { controlling } from './controlling.ts'
 
 const status = (result: WriteRecord['result']): WriteRecord => ({
@@ -48,6 +48,7 @@ test('a failure is told each time when the next try is 10 s or more away', () =>
 
 test('another message, another key, and a failure after a success are new', () => {
   const told = foldFailures()
+  let failures = 2
   assert.deepEqual([told('a', retry()), told('a', retry('never')), told('b', retry('never'))], ['new', 'new', 'new'])
   for (
     const success of [
@@ -56,8 +57,10 @@ test('another message, another key, and a failure after a success are new', () =
       ended({ kind: 'requeue', priority: undefined, label: 'requeue' }, 5),
     ]
   ) {
+    assert.deepEqual(told('a', success), { failures })
     assert.equal(told('a', success), undefined)
     assert.equal(told('a', retry('never')), 'new')
+    failures = 1
   }
   assert.equal(told('b', retry('never')), 'again', 'the success was of another key')
 })
@@ -89,6 +92,41 @@ test('a bounded number of failing keys is remembered, those that ran last', () =
   assert.equal(told('more', retry()), 'new')
   assert.equal(told('1', retry()), 'new', 'it was forgotten')
   assert.equal(told('0', retry()), 'again')
+})
+
+test('a success is told with the failures before it: of a key that is remembered, whose object exists, and only once', () => {
+  const told = foldFailures()
+  for (let i = 0; i < 3; i++) told('a', retry())
+  told('a', retry('other'))
+  assert.deepEqual([told('a', done), told('a', done), told('never failed', done)], [
+    { failures: 4 },
+    undefined,
+    undefined,
+  ])
+  told('a', drop('no', [status('changed')]))
+  told('a', drop('no', [status('unchanged')]))
+  assert.deepEqual(told('a', done), { failures: 1 }, 'the second was an echo')
+  told('a', retry())
+  assert.equal(told('a', ended({ kind: 'forget', label: 'success', isGone: true })), undefined)
+  assert.equal(told('a', done), undefined)
+  for (let i = 0; i < 10_001; i++) told(`${i}`, retry())
+  assert.deepEqual([told('0', done), told('1', done)], [undefined, { failures: 1 }])
+})
+
+test('nothing is told of the recovery of a key whose failures were not; a failure that comes through later is new', () => {
+  let isOpen = false
+  const told = foldFailures(() => isOpen)
+  for (let i = 0; i < 3; i++) assert.equal(told('a', retry()), undefined)
+  isOpen = true
+  assert.equal(told('a', done), undefined)
+  isOpen = false
+  for (let i = 0; i < 2; i++) told('a', retry())
+  isOpen = true
+  assert.equal(told('a', retry()), 'new')
+  isOpen = false
+  assert.equal(told('a', retry('other')), undefined)
+  isOpen = true
+  assert.deepEqual(told('a', done), { failures: 4 })
 })
 
 interface Line {
@@ -158,4 +196,100 @@ test('a TerminalError after a status write is logged once, though that write lea
   assert.equal(runs, 3)
   assert.equal(lines.length, 2)
   await c.end()
+})
+
+/** A controller of so many pods, all of which fail as `fail` says for as long as it says something. */
+function failing(count: number, fail: (name: string) => string | undefined) {
+  const { lines, log } = keptLog()
+  const names = Array.from({ length: count }, (_, at) => `p${at}`)
+  const c = controlling({
+    pods: names.map((name) => pod(name, '1')),
+    log,
+    concurrency: count,
+    backoff: { baseMs: 20_000, maxMs: 20_000 },
+    reconcile: ({ key }) => {
+      const message = fail(key.name)
+      return message === undefined ? Promise.resolve() : Promise.reject(new Error(message))
+    },
+  })
+  return { ...c, took: () => lines.splice(0).filter((line) => !line.startsWith('debug')) }
+}
+
+test('a key that works again says so once, after how many failures', async () => {
+  let isDown = true
+  const c = failing(1, () => isDown ? 'broken' : undefined)
+  await c.start()
+  await c.clock.advance(20_000)
+  isDown = false
+  c.took()
+  await c.clock.advance(20_000)
+  assert.deepEqual(c.took(), ['info Pod "default/p0" works again after 2 failures'])
+  c.stream.send('MODIFIED', pod('p0', '6'))
+  await c.settle()
+  assert.deepEqual(c.took(), [])
+  await c.end()
+})
+
+test('many keys that fail for one reason: five lines, and one for the others at the end of 10 s', async () => {
+  let isDown = true
+  const c = failing(25, (name) => isDown ? `Cannot apply ConfigMap "default/${name}-data": no way\nto go` : undefined)
+  await c.start()
+  assert.deepEqual(
+    c.took(),
+    [0, 1, 2, 3, 4].map((at) =>
+      `error Cannot reconcile Pod "default/p${at}": Cannot apply ConfigMap "default/p${at}-data": no way\nto go (retry 1 in 20 s)`
+    ),
+  )
+  await c.clock.advance(9999)
+  assert.deepEqual(c.took(), [])
+  await c.clock.advance(1)
+  const more = 'error 20 more keys of Pod failed for the same reason, the last one "default/p24": '
+  assert.deepEqual(c.took(), [`${more}Cannot apply ConfigMap "default/p24-data": no way …`])
+  // Each period anew: first those that have a line already, in short.
+  await c.clock.advance(10_000)
+  assert.deepEqual(
+    c.took(),
+    [0, 1, 2, 3, 4].map((at) =>
+      `error Cannot reconcile Pod "default/p${at}": Cannot apply ConfigMap "default/p${at}-data": no way … (retry 2 in 20 s)`
+    ),
+  )
+  isDown = false
+  await c.clock.advance(10_000)
+  assert.equal(c.took().length, 1)
+  await c.clock.advance(10_000)
+  // Of the others nothing was said.
+  assert.deepEqual(c.took(), [0, 1, 2, 3, 4].map((at) => `info Pod "default/p${at}" works again after 2 failures`))
+  await c.end()
+})
+
+test('failures for another reason, and those of one key alone, are not folded', async () => {
+  const c = failing(12, (name) => `broken ${Number(name.slice(1)) % 3}`)
+  await c.start()
+  assert.equal(c.took().length, 12, 'four each')
+  await c.end()
+  const { lines, log } = keptLog()
+  let runs = 0
+  const one = controlling({
+    pods: [pod('a', '1')],
+    log,
+    backoff: { baseMs: 1, maxMs: 1 },
+    reconcile: () => Promise.reject(new Error(`broken${'!'.repeat(++runs % 2)}`)),
+  })
+  await one.start()
+  await one.clock.advance(20)
+  assert.ok(lines.filter((line) => line.startsWith('error')).length > 15, lines.join('\n'))
+  await one.end()
+})
+
+test('recoveries of many keys are folded too, and what is counted at the stop is said then', async () => {
+  const messages = new Map<string, string | undefined>()
+  const c = failing(8, (name) => messages.get(name))
+  for (let at = 0; at < 8; at++) messages.set(`p${at}`, `broken ${at % 2 === 0 ? 'one way' : 'the other way'}`)
+  await c.start()
+  assert.equal(c.took().length, 8)
+  messages.clear()
+  await c.clock.advance(20_000)
+  assert.deepEqual(c.took(), [0, 1, 2, 3, 4].map((at) => `info Pod "default/p${at}" works again after 1 failure`))
+  await c.end()
+  assert.deepEqual(c.took(), ['info 3 more keys of Pod work again'])
 })

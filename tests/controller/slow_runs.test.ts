@@ -50,6 +50,21 @@ test('one timer serves all runs, however many begin and end', async () => {
   assert.deepEqual([told.splice(0), clock.pending], [['b 60000'], 0])
 })
 
+test('the keys of the runs under way are known, also of those that were reported', async () => {
+  const { clock, slow, begin } = watching()
+  const a = begin('a')
+  await clock.advance(60_000)
+  const b = begin('b')
+  assert.deepEqual(slow.keys, ['a', 'b'])
+  slow.end(a)
+  assert.deepEqual(slow.keys, ['b'])
+  slow.end(b)
+  assert.deepEqual(slow.keys, [])
+  begin('c')
+  slow.stop()
+  assert.deepEqual(slow.keys, [])
+})
+
 test('nothing is told after the stop, and no timer is left; a run that begins later is watched again', async () => {
   const { clock, told, slow, begin } = watching()
   begin('a')

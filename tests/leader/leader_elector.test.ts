@@ -93,7 +93,7 @@ test("another's Lease is acquired if it has not changed for its own duration sin
   await clock.advance(29_999)
   assert.deepEqual([a.leads, a.elector.isLeader], [0, false])
   assert.deepEqual(a.lines.filter((line) => line.includes('Waiting')), [
-    'info Waiting for the lease "default/lock", which "other" holds',
+    'info Waiting for the lease "default/lock", which "other" holds; it expires in 30 s unless renewed',
   ])
   await clock.advance(1)
   assert.equal(a.leads, 1)

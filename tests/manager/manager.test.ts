@@ -244,6 +244,54 @@ test('what does not end within the grace period is named, after its writes were 
   assert.deepEqual(told, ['+server', '+stuck', '-stuck', '-server', '.server'])
 })
 
+test('a stop that takes longer than a second says once what it waits for and how long', async () => {
+  for (const [graceMs, time] of [[5000, 'up to 4 s more'], [Infinity, 'without a limit']] as const) {
+    const { manager, add, start, stop, clock, lines } = setup({ graceMs })
+    const stuck = [add('leader', 'stuck', { lingers: true }), add('others', 'other', { lingers: true })]
+    add('servers', 'server')
+    const keys = Array.from({ length: 7 }, (_, at) => `the reconcile of Foo "default/${at}"`)
+    const busy = Object.assign(part('busy', [], { lingers: true }), { working: () => keys })
+    manager.add(busy)
+    manager.add({
+      ...part('failing', []),
+      working() {
+        throw new Error('mine')
+      },
+      start: () => busy.start(new AbortController().signal),
+    })
+    const running = start()
+    await manager.elected
+    stop.abort()
+    await clock.advance(999)
+    assert.deepEqual(lines, [])
+    stuck[1]!.end()
+    await clock.advance(1)
+    assert.deepEqual(lines, [
+      `info Waiting ${time} for "stuck", ${keys.slice(0, 4).join(', ')} and 4 more`,
+    ])
+    for (const each of [...stuck, busy]) each.end()
+    await clock.advance(3999)
+    assert.equal(running.outcome, 'resolved')
+    assert.deepEqual([lines.length, clock.pending], [1, 0])
+  }
+})
+
+test('a stop that ends in time, or may not take longer than a second, says nothing of what it waits for', async () => {
+  for (const graceMs of [30_000, 1000, 0]) {
+    const { add, start, stop, clock, lines } = setup({ graceMs })
+    const one = add('leader', 'one', { lingers: true })
+    const running = start()
+    await clock.advance(0)
+    stop.abort()
+    await clock.advance(900)
+    one.end()
+    await clock.advance(1000)
+    await lastTurns(clock)
+    assert.notEqual(running.outcome, undefined)
+    assert.deepEqual([lines.filter((line) => line.includes('Waiting')), clock.pending], [[], 0])
+  }
+})
+
 test('a failure and a stop that takes too long are both found; each alone is itself', async () => {
   const { add, start, clock } = setup({ graceMs: 5000 })
   const failing = add('others', 'failing')

@@ -33,5 +33,5 @@ test('an empty value is as none, and a flag without one is refused by its name',
 
 test('flags as they were meant', () => {
   assert.equal(describeFlags({}), '')
-  assert.equal(describeFlags({ kubeconfig: '/a', context: 'dev' }), '--kubeconfig /a --context dev')
+  assert.equal(describeFlags({ kubeconfig: '/a', context: 'dev' }), '--kubeconfig and --context')
 })

@@ -199,7 +199,7 @@ test('leader election that cannot work ends the start before anything begins', a
   const transport = (request: { path: string }) => Promise.reject(new Error(`${requests.push(request.path)} requests`))
   for (
     const [leaderElection, why] of [
-      [{ duration: '1500ms' }, /whole seconds/],
+      [{ duration: '1500ms' }, /whole number of seconds/],
       [{ duration: '5s' }, /duration \(5000 ms\) must be longer than renewDeadline/],
       [{ renewDeadline: '2s' }, /renewDeadline \(2000 ms\) must be longer than 1\.2 × retryPeriod/],
       [{ identity: '' }, /identity is empty/],

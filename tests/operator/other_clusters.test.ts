@@ -101,7 +101,7 @@ test('a watch that was refused and goes on is said with the cluster', async () =
   s.networkOf(west).intercept = undefined
   await s.clock.advance(5000)
   assert.ok(
-    s.log.some(({ message }) => message === 'Watching configmaps in cluster "west" again'),
+    s.log.some(({ message }) => message === 'Watching configmaps in cluster "west"'),
     JSON.stringify(s.log),
   )
   await s.stop()

@@ -122,7 +122,7 @@ test('a server that is not there is named', () =>
   endsWith(
     'kind_without_crd.ts',
     { KUBECONFIG: kubeconfig({ server: 'https://127.0.0.1:1' }) },
-    /Cannot connect to 127\.0\.0\.1:1: connection refused/,
+    /^Cannot connect to 127\.0\.0\.1:1: connection refused; .*; the address is from context "test" in \S*kubeconfig-[\d.]+$/,
   ))
 
 test('a server of another CA is not trusted', async () => {
@@ -247,13 +247,13 @@ test('what is wrong with a flag is said with its name', async () => {
   await endsWith(
     'plain.ts',
     { KUBECONFIG: kubeconfig() },
-    /^Cannot follow --kubeconfig \/nowhere: Cannot read kubeconfig \/nowhere: there is no such file$/,
+    /^Cannot read kubeconfig \/nowhere: there is no such file \(from --kubeconfig\)$/,
     ['--kubeconfig=/nowhere'],
   )
   await endsWith(
     'plain.ts',
     { KUBECONFIG: kubeconfig() },
-    /^Cannot follow --context nope: .*there is no such context; it has "test"$/,
+    /^Cannot use context "nope" .*there is no such context; it has "test" \(from --context\)$/,
     ['--context', 'nope'],
   )
   await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot use --context: its value is missing/, ['--context'])
@@ -354,6 +354,13 @@ test('on a terminal what ends an operator is followed by its place', { skip: noT
   assert.match(lines[0]!, /^error: .*the controller for ConfigMap has no reconcile/)
 })
 
+test('on a terminal a wrong configuration is one line, without a place in the code', { skip: noTerminal }, async () => {
+  const lines = await onTerminal('plain.ts', { KUBECONFIG: '/nowhere/config' })
+  assert.deepEqual(lines.map((line) => line.replace(/,.*/, '')), [
+    'error: Cannot find a cluster: KUBECONFIG names /nowhere/config',
+  ])
+})
+
 /** Half of the grace period, at whose end a process that waits for its reconcile ends with 1, too. */
 const AT_ONCE_MS = 15_000
 
@@ -372,6 +379,7 @@ for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SI
     assert.equal(code, 1)
     assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
     assert.equal(lines.filter(({ message }) => message.includes(': stopping')).length, 1)
+    assert.equal(lines.at(-1)!.message, `${second}: ending at once; what still runs is cut off`)
     await api.close()
   })
 }

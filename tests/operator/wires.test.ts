@@ -1306,3 +1306,55 @@ test('what a report tells of another cluster has its name: the key, the causes a
   ], ['Secret', 'default/kube-b', 'west']])
   await s.stop()
 })
+
+test('a stop that waits for a reconcile names its key, also of a controller that waited for its definitions', async () => {
+  const app = operator({ name: 'x', crds: 'install', leaderElection: { namespace: 'default' }, grace: '10s' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const held = new Latch()
+  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(() => held.opened)
+  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(() => held.opened)
+  const s = await starting(app)
+  await create(s.client, 'a')
+  await create(s.clientOf(west), 'b')
+  await s.clock.advance(0)
+  await s.stop()
+  await s.clock.advance(1000)
+  assert.deepEqual(s.log.filter(({ message }) => message.startsWith('Waiting')).map(({ message }) => message), [
+    'Waiting up to 9 s more for the reconcile of ConfigMap "default/a", the reconcile of ConfigMap "default/b"',
+  ])
+  held.open()
+  await s.clock.advance(0)
+  assert.equal(s.outcome(), 'resolved')
+})
+
+test('a failing key whose object is deleted is not said to work again; a reconcile and a cleanup that work are', async () => {
+  const app = operator({ name: 'x' })
+  const failing = new Set(['a', 'b', 'c'])
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => {
+    if (failing.has(metadata.name)) throw new Error('broken')
+  })
+  app.controllerFor(Secret, { when: ours })
+    .finalize(async ({ metadata }) => {
+      if (failing.has(metadata.name)) throw new Error('broken')
+    })
+    .reconcile(async () => {})
+  const s = await starting(app, { before: (client) => create(client, 'a') })
+  await create(s.client, 'b')
+  await s.client.create(Secret, { metadata: ref('c') })
+  await s.clock.advance(1000)
+  await s.client.delete(ConfigMap, ref('a'))
+  await s.client.delete(Secret, ref('c'))
+  await s.clock.advance(1000)
+  failing.clear()
+  await s.clock.advance(60_000)
+  const again = s.log.filter(({ message }) => message.includes('works again'))
+  assert.deepEqual(again.map(({ message }) => message.replace(/\d+/, 'n')).toSorted(), [
+    'ConfigMap "default/b" works again after n failures',
+    'Secret "default/c" works again after n failures',
+  ])
+  assert.deepEqual(again.map(({ fields }) => [fields['controller'], fields['name']]).toSorted(), [
+    ['configmap', 'b'],
+    ['secret', 'c'],
+  ])
+  await s.stop()
+})

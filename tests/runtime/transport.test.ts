@@ -262,3 +262,28 @@ test('three hundred watches at once, and a request beside them', () =>
     process.off('warning', onWarning)
     assert.deepEqual(warnings, [])
   }))
+
+test('a server that cannot be reached is said with the place that its address is from, once; other failures are not', () =>
+  ending(async (keep) => {
+    const origin = { identity: 'user "a" of context "dev" in /f', address: 'context "dev" in /f' }
+    const closed = await serveTls((_, response) => response.end())
+    const transport = keep(await transportTo(closed, { origin }))
+    await closed.close()
+    for (let request = 0; request < 2; request++) {
+      await assert.rejects(textOf(transport), (error: NetworkError) => {
+        assert.match(
+          error.message,
+          /^Cannot connect to [\d.:]+: connection refused;.*; the address is from context "dev" in \/f$/,
+        )
+        assert.equal(error.message.split('/f').length, 2)
+        return error.code === 'ECONNREFUSED'
+      })
+    }
+    const shared = new NetworkError('Cannot connect to a', { phase: 'connect', code: 'ECONNREFUSED' })
+    const waiting = keep(await transportTo(closed, { origin, credentials: () => Promise.reject(shared) }))
+    for (let request = 0; request < 2; request++) await assert.rejects(textOf(waiting), shared)
+    assert.equal(shared.message, 'Cannot connect to a; the address is from context "dev" in /f')
+    const plain = keep(await serveBytes((socket) => socket.end('no TLS\r\n')))
+    const confused = keep(await transportTo(plain, { origin, server: `https://127.0.0.1:${plain.port}` }))
+    await assert.rejects(textOf(confused), (error: NetworkError) => !error.message.includes('the address is from'))
+  }))

@@ -148,6 +148,8 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     }
     const named = `cluster "${cluster}" (${address.authority})`
     if (cluster !== undefined && !message.includes(named)) message = message.replace(address.authority, () => named)
+    const source = config.origin?.address && `; the address is from ${config.origin.address}`
+    if (source && isUnreachable(error) && !message.endsWith(source)) message += source
     error.message = message
     return error
   }
@@ -166,6 +168,21 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     },
   })
 }
+
+/** Whether the address itself may be wrong: a wrong kubeconfig or context is the most frequent cause. */
+function isUnreachable({ phase, code }: NetworkError): boolean {
+  return phase === 'connect' && UNREACHABLE.has(code ?? '')
+}
+
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_NODATA',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+])
 
 function hostHeader({ tls, port, authority }: ServerAddress): string {
   const usual = tls ? 443 : 80

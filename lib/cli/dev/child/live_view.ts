@@ -80,13 +80,14 @@ export class LiveView {
     const { disposition } = report
     const told = this.#telling(idOf(report), report)
     const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
-    if (failed ? !told : isEcho(report)) return []
+    const recovery = typeof told === 'object' ? told : undefined
+    if (failed ? !told : !recovery && isEcho(report)) return []
     if (told === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
     const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
     const cause = (report.causes.join(', ') || 'queued').padEnd(18)
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
       outcomeOf(report)
-    }`
+    }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
     return failed ? [line, ...this.#where(disposition.error)] : [line]
   }
 
