@@ -198,6 +198,7 @@ export type {
 } from './lib/operator/context.ts'
 export type {
   Address,
+  CacheDeclaration,
   CacheDefaults,
   CacheDescription,
   CacheNamespaces,
@@ -211,5 +212,4 @@ export type {
   StepDescription,
   Task,
 } from './lib/operator/description.ts'
-export type { CacheDeclaration } from './lib/operator/operator.ts'
 export type { StartOptions } from './lib/operator/start.ts'

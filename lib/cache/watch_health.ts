@@ -16,6 +16,7 @@ export class WatchHealth {
   readonly #log: Log
   readonly #optional: boolean
   #failure: { readonly error: unknown; readonly synced: boolean } | undefined
+  #wasServed = false
   /** What kind of failure was announced, so that another kind is announced too. */
   #announced: string | undefined
 
@@ -39,6 +40,7 @@ export class WatchHealth {
   /** `synced`: there was a first list, so that nobody waits for this one. */
   failed(error: unknown, waitMs: number, synced: boolean): void {
     const isFirst = this.#failure === undefined
+    if (synced) this.#wasServed = true
     const next = `next try in ${formatMs(waitMs)}`
     this.#failure = { error, synced }
     const which = kindOfFailure(error)
@@ -55,6 +57,7 @@ export class WatchHealth {
   recovered(): void {
     const again = this.#failure?.synced ? ' again' : ''
     this.#failure = undefined
+    this.#wasServed = true
     if (this.#announced === undefined) return
     this.#announced = undefined
     this.#log.info(`Watching ${this.#title}${again}`)
@@ -64,6 +67,12 @@ export class WatchHealth {
   explain(error: unknown): string {
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
+      // Not installed again by itself: deleting the definition may be the first step of removing the operator.
+      if (isOurs && this.#wasServed) {
+        const restart = this.#optional ? '' : ", or restart the operator with crds: 'install'"
+        return `Cannot watch ${this.#title}: the server no longer serves ${this.#resource.version} of it, so its ` +
+          `CustomResourceDefinition was deleted, with its objects, or changed; install it again${restart}`
+      }
       const remedy = isOurs
         ? `install its CustomResourceDefinition${this.#optional ? '' : `, or set crds: 'install'`}`
         : 'is its API enabled there?'

@@ -145,7 +145,15 @@ function optionOf(arg: string): readonly [string, string | undefined] {
 
 function fileOf(name: CommandName, words: readonly string[]): string | undefined {
   const { files } = COMMANDS[name]
-  if (words.length === files) return words[0]
+  if (words.length === files) {
+    const [file] = words
+    if (file !== undefined && (name === 'dev' || name === 'crd') && !/\.[cm]?[jt]sx?$/.test(file)) {
+      throw new UsageError(
+        `Cannot run kubeloop ${name}: "${file}" is no module; an operator's file ends in .ts, .mts, .js or .mjs`,
+      )
+    }
+    return file
+  }
   if (words.length < files) {
     throw new UsageError(
       `Cannot run kubeloop ${name}: it needs a file, as in "kubeloop ${name} ${

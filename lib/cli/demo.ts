@@ -15,7 +15,7 @@ const MANIFEST = 'foo.yaml'
 const DENO_CONFIG = `${DEMO}/deno.json`
 const MODULES = ['kubeloop', 'kubeloop/kinds', 'kubeloop/schema', 'zod', 'zod/v4/core']
 
-export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
+export async function demo(options: Omit<DevOptions, 'file'>, parent: number): Promise<void> {
   const own = { name: MANIFEST, objects: await parseManifest(SAMPLE_MANIFEST, MANIFEST) }
   const others = await readManifests(options.apply)
   // The modules are where this package is, which may be nowhere near the working folder.
@@ -29,6 +29,7 @@ export async function demo(options: Omit<DevOptions, 'file'>): Promise<void> {
     options: { ...options, file: FILE },
     manifests: [own, ...others],
     title: FILE,
+    parent,
     folder: DEMO,
     denoConfig: DENO_CONFIG,
   })

@@ -1,7 +1,8 @@
 /** What `--help` says. */
 import type { CommandName } from './arguments.ts'
 
-const RUN_HELP = `  --apply FILE          apply a manifest (JSON or YAML, "-" for standard input); may be repeated;
+const RUN_HELP = `  --apply FILE          apply a manifest (JSON or YAML, "-" for standard input), again when it is
+                        saved; may be repeated;
                         --apply NAME=FILE goes to the cluster that app.cluster(NAME, …) is
   --runtime NAME        node, bun or deno; the one this command was called with by default
   --elect               leave leader election as the operator has it; it is off by default,

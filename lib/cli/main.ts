@@ -2,10 +2,12 @@
 import { messageOf } from '../core/errors.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
-import { programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
+import { parentPid, programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { type Command, parseCommand, UsageError } from './arguments.ts'
 import { helpText } from './help.ts'
 import { packageVersion } from './version.ts'
+
+const parent = parentPid()
 
 /** Runs what was typed. Never rejects. */
 export async function main(): Promise<void> {
@@ -41,11 +43,11 @@ async function run(command: Command): Promise<void> {
     case 'dev': {
       const [{ dev }, { readManifests }] = await Promise.all([import('./dev/dev.ts'), import('./manifests.ts')])
       const { options } = command
-      return await dev({ options, manifests: await readManifests(options.apply), title: options.file })
+      return await dev({ options, manifests: await readManifests(options.apply), title: options.file, parent })
     }
     case 'demo': {
       const { demo } = await import('./demo.ts')
-      return await demo(command.options)
+      return await demo(command.options, parent)
     }
   }
 }

@@ -26,12 +26,23 @@ const IN_CLUSTER = /^([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)=(.+)$/
 export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
   const manifests: Manifest[] = []
   for (const given of files) {
-    const [, cluster, file = given] = IN_CLUSTER.exec(given) ?? []
+    const { cluster, file } = placeOf(given)
     const [name, text] = file === '-' ? ['standard input', await readInput()] : [file, await readTextIfExists(file)]
     if (text === undefined) throw new Error(`Cannot read ${name}: there is no such file`)
     manifests.push({ name, ...(cluster && { cluster }), objects: await parseManifest(text, name) })
   }
   return manifests
+}
+
+function placeOf(given: string): { readonly cluster: string | undefined; readonly file: string } {
+  const [, cluster, file = given] = IN_CLUSTER.exec(given) ?? []
+  return { cluster, file }
+}
+
+/** Returns the file of a manifest as `--apply` takes it; undefined for standard input. */
+export function manifestFile(given: string): string | undefined {
+  const { file } = placeOf(given)
+  return file === '-' ? undefined : file
 }
 
 /** The objects of a manifest, those of a List one by one. @throws Error that names the file and the document. */

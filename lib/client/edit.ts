@@ -29,7 +29,9 @@ export async function edit<T extends KubeObject>(
   let current = await completeObject(client, resource, ref, options)
   for (let attempt = 1; current; attempt++) {
     const changed = copyMarks(current, cloneJson(current)) as Draft<T>
-    changeNow(change, changed, () => `edit ${describe(targetOf(resource, current!, 'edit'))}`)
+    const action = (): string => `edit ${describe(targetOf(resource, current!, 'edit'))}`
+    changeNow(change, changed, action)
+    refuseRenaming(changed as T, current.metadata, action)
     const wanted = owned(resource, changed as T, options.owner) as T
     if (jsonEqual(wanted, current)) return current
     try {
@@ -60,17 +62,23 @@ export async function createOrUpdate<T extends KubeObject, D>(
     ? copyMarks(current, cloneJson(current as object))
     : { metadata: { name, ...(namespace ? { namespace } : {}) } }
   changeNow(change, changed as unknown as Editable<D>, () => `${action} ${describe(target)}`)
-  const { metadata } = changed as Partial<KubeObject>
-  if (metadata?.name !== name || (resource.scope === 'Namespaced' && metadata.namespace !== namespace)) {
-    throw new TypeError(
-      `Cannot ${action} ${describe(target)}: the change function must not set another name or namespace`,
-    )
-  }
+  const expected = { name, namespace: resource.scope === 'Namespaced' ? namespace : undefined }
+  refuseRenaming(changed as Partial<KubeObject>, expected, () => `${action} ${describe(target)}`)
   if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
   const wanted = owned(resource, changed, options.owner) as T
   if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
   const object = await client.update(resource as Of<T>, wanted, options)
   return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
+}
+
+/** Throws if a change would write to another object than the one that was read. */
+function refuseRenaming(
+  { metadata }: Partial<KubeObject>,
+  { name, namespace }: { readonly name: string; readonly namespace?: string | undefined },
+  action: () => string,
+): void {
+  if (metadata?.name === name && (namespace === undefined || metadata.namespace === namespace)) return
+  throw new TypeError(`Cannot ${action()}: the change function must not set another name or namespace`)
 }
 
 /**

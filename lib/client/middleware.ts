@@ -1,8 +1,7 @@
-/** Transport middleware: retries refused requests, logs the server's warnings, counts requests. */
+/** Transport middleware: retries refused requests, logs the server's warnings. */
 import { type Clock, sleep } from '../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import type { Counter, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { retryAfterMs } from './codec.ts'
 
 export interface RetryOptions {
@@ -108,39 +107,4 @@ export function warningTexts(header: string): readonly string[] {
     if (code === '299' && text !== '') texts.push(text)
   }
   return texts
-}
-
-const REQUESTS_TOTAL: MetricDefinition<'code' | 'method' | 'host'> = {
-  name: 'rest_client_requests_total',
-  help:
-    'Number of requests to the API server, by status code, method and host; the code is <error> without a response.',
-  labels: ['code', 'method', 'host'],
-}
-
-/** Creates the metrics of requests. */
-export interface RequestMeter {
-  /** Returns a transport that counts its requests. `host` is the server, as `host:port`. */
-  requests(transport: Transport, host: string): Transport
-}
-
-/** Returns a transport that counts every sent request, retries included, as client-go does. */
-export function countingRequests(meter: Meter, transport: Transport, host: string): Transport {
-  const series = meter.counter(REQUESTS_TOTAL)
-  const counters = new Map<string, Counter>()
-  const count = (code: string, method: string): void => {
-    const id = `${code} ${method}`
-    let counter = counters.get(id)
-    if (!counter) counters.set(id, counter = series.with({ code, method, host }))
-    counter.inc()
-  }
-  return async (request) => {
-    try {
-      const response = await transport(request)
-      count(String(response.status), request.method)
-      return response
-    } catch (error) {
-      count('<error>', request.method)
-      throw error
-    }
-  }
 }

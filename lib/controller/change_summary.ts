@@ -1,5 +1,5 @@
 /** Why a key was queued, in the words of the live view. */
-import type { KubeObject } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'
 
@@ -8,18 +8,19 @@ export function inCluster(name: string | undefined): string {
   return name === undefined ? '' : ` in ${name}`
 }
 
-/** `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, `Deployment changed`, and `… in west` if that is where. */
+/**
+ * Returns `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, with the object before it:
+ * `Deployment default/web: spec.replicas 1→3`, `Deployment default/web in west: added`.
+ */
 export function changeSummary(delta: Delta, own: boolean, cluster?: string): string {
-  const subject = own ? '' : `${delta.object.kind} `
-  const where = inCluster(cluster)
-  switch (delta.kind) {
-    case 'added':
-      return `${subject}added${where}`
-    case 'deleted':
-      return `${subject}deleted${where}`
-    case 'updated':
-      return own ? describeChange(delta.old, delta.object) : `${subject}changed${where}`
-  }
+  const { kind, object } = delta
+  const what = kind === 'updated' ? describeChange(delta.old, object) : kind
+  return own ? what : `${object.kind} ${formatKey(keyOf(object))}${inCluster(cluster)}: ${what}`
+}
+
+/** Returns a summary without the values, so that changes of one field are one cause. */
+export function withoutValues(summary: string): string {
+  return summary.replace(/^((?:.*?: )?\S+) .*→.*?( \(\+\d+\))?$/s, '$1 changed$2')
 }
 
 /** The first field that differs, if it can be said in a few words; values of Secrets never. */
@@ -63,5 +64,5 @@ function isShort(value: unknown): boolean {
 }
 
 function format(value: unknown): string {
-  return value === undefined ? 'none' : String(value)
+  return value === undefined ? 'none' : value === '' ? '""' : String(value)
 }

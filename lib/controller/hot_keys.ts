@@ -2,7 +2,7 @@
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
-import { inCluster } from './change_summary.ts'
+import { inCluster, withoutValues } from './change_summary.ts'
 import { changesIn } from './failures.ts'
 
 /** A key is hot with more runs that write than this in so long. */
@@ -44,7 +44,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
   const notes = (id: string): boolean => keys.get(id)?.runs! >= NOTED_RUNS
   const note = (id: string, text: string): void => {
     const counted = keys.get(id)
-    if (counted && counted.notes.size < MAX_NOTES) counted.notes.add(text)
+    if (counted && counted.notes.size < MAX_NOTES) counted.notes.add(withoutValues(text))
   }
   return {
     notes,

@@ -2,8 +2,8 @@
 import { messageOf } from '../core/errors.ts'
 import { untilAborted } from '../async/abort.ts'
 import type { Log } from '../observe/log.ts'
-import type { Counter, Gauge, Meter, MetricDefinition } from '../observe/metrics.ts'
 import type { LeaseRecord } from './lease_state.ts'
+import type { ElectionMeter, ElectionMetrics } from './metrics.ts'
 
 /** Callbacks of an election. They run one after the other and do not block it; an error is logged and stops nothing. */
 export interface ElectionCallbacks {
@@ -76,33 +76,4 @@ export class Callbacks {
       this.#log.error(`${name} failed: ${messageOf(error)}`, { error })
     )
   }
-}
-
-const MASTER_STATUS: MetricDefinition<'name'> = {
-  name: 'leader_election_master_status',
-  help: 'Whether this process holds the lease (1) or not (0).',
-  labels: ['name'],
-}
-
-const SLOWPATH: MetricDefinition<'name'> = {
-  name: 'leader_election_slowpath_total',
-  help: 'Number of renewals that had to read the lease first.',
-  labels: ['name'],
-}
-
-/** Creates the metrics of elections. */
-export interface ElectionMeter {
-  /** Returns the metrics of one Lease. */
-  election(lease: string): ElectionMetrics
-}
-
-/** The metrics of one election. */
-export interface ElectionMetrics {
-  readonly status: Gauge
-  readonly slowpath: Counter
-}
-
-/** Returns the metrics of one Lease, under client-go's names. */
-export function electionMetrics(meter: Meter, name: string): ElectionMetrics {
-  return { status: meter.gauge(MASTER_STATUS).with({ name }), slowpath: meter.counter(SLOWPATH).with({ name }) }
 }

@@ -6,7 +6,7 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep, systemClock, within } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
-import { Callbacks, type ElectionCallbacks, type ElectionMeter } from './callbacks.ts'
+import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { Follower } from './follower.ts'
 import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
 import {
@@ -17,6 +17,7 @@ import {
   type Moment,
   tryTimeoutMs,
 } from './lease_state.ts'
+import type { ElectionMeter } from './metrics.ts'
 import { StallDetector } from './stall_detector.ts'
 import { LeaseFence } from './lease_fence.ts'
 

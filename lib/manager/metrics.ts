@@ -32,9 +32,9 @@ export async function prometheusMeter(registry?: PrometheusRegistry): Promise<Pr
 
 // Types that those above mention
 export type { PrometheusMeter } from '../observe/prometheus.ts'
-export type { RequestMeter } from '../client/middleware.ts'
+export type { RequestMeter } from '../client/metrics.ts'
 export type { EventMeter } from '../events/metrics.ts'
 export type { DropCause } from '../events/event_state.ts'
 export type { ControllerMeter, ControllerMetrics } from '../controller/metrics.ts'
-export type { ElectionMeter, ElectionMetrics } from '../leader/callbacks.ts'
+export type { ElectionMeter, ElectionMetrics } from '../leader/metrics.ts'
 export type { MeasuredQueue, QueueMeter, QueueMetrics } from '../queue/metrics.ts'

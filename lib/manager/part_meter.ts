@@ -1,10 +1,10 @@
 /** What the parts measure, all of it: loaded where metrics are on, as the built package has it in a file of its own. */
 import type { Meter } from '../observe/metrics.ts'
 import { queueMetrics } from '../queue/metrics.ts'
-import { countingRequests, type RequestMeter } from '../client/middleware.ts'
+import { countingRequests, type RequestMeter } from '../client/metrics.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
 import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
-import { type ElectionMeter, electionMetrics } from '../leader/callbacks.ts'
+import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector and an EventRecorder. */
 export interface PartMeter extends ControllerMeter, ElectionMeter, EventMeter, RequestMeter {}

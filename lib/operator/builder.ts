@@ -8,7 +8,13 @@ import { isThenable } from '../controller/bounded_call.ts'
 import { isFinalizerName } from '../controller/finalizer_plan.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { ControllerBuilder, ControllerOptions } from './context.ts'
-import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
+import {
+  checkShape,
+  type ControllerDescription,
+  type FinalizeDescription,
+  type StepDescription,
+} from './description.ts'
+import { FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './option_shapes.ts'
 
 /** Throws for options that cannot be, before anything is started. */
 export function describeController(
@@ -44,11 +50,15 @@ export function builderOf<T extends KubeObject, App>(
     return app
   }
   const builder: ControllerBuilder<T, App> = {
-    owns(owned, { when, anyOwner = false, optional } = {}) {
+    owns(owned, options = {}) {
+      checkShape(`Cannot own ${owned.kind}`, options, OWNS_SHAPE)
+      const { when, anyOwner = false, optional } = options
       sources.push({ kind: 'owns', resource: owned, anyOwner, optional, when: when as Predicate | undefined })
       return builder
     },
-    watches(watched, map, { when, cluster, optional } = {}) {
+    watches(watched, map, options = {}) {
+      checkShape(`Cannot watch ${watched.kind}`, options, WATCHES_SHAPE)
+      const { when, cluster, optional } = options
       sources.push({
         kind: 'watches',
         resource: watched,
@@ -69,7 +79,9 @@ export function builderOf<T extends KubeObject, App>(
       sources.push({ kind: 'every', ms, keys: keys && ((context) => keysOf(keys(context))) })
       return builder
     },
-    finalize(cleanup, { finalizer } = {}) {
+    finalize(cleanup, options = {}) {
+      checkShape(`Cannot finalize ${resource.kind}`, options, FINALIZE_SHAPE)
+      const { finalizer } = options
       if (controller.finalize) throw new TypeError(`Cannot give the controller for ${resource.kind} a second cleanup`)
       if (finalizer !== undefined && !isFinalizerName(finalizer)) {
         const rule = 'a finalizer is a domain and a name, such as "example.dev/cleanup"'

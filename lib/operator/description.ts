@@ -2,11 +2,13 @@
 import { type Duration, toMs } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import { messageOf } from '../core/errors.ts'
+import { checkOptionNames, type OptionShape } from '../core/option_names.ts'
 import type { Draft, KubeObject, ObjectKey } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
 import { parseAddress } from '../manager/servers/address.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import type { Log } from '../observe/log.ts'
+import { callerFrame } from '../observe/stack.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
@@ -58,6 +60,28 @@ export interface CacheSelection<T extends KubeObject> {
  * it. `*` is all namespaces that are not named. Empty: all of them.
  */
 export type CacheNamespaces<T extends KubeObject> = string[] | Readonly<Record<string, CacheSelection<T>>>
+
+/** Options of {@link Operator.cache}: what the cache keeps of a kind, and of which cluster. */
+export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
+  /**
+   * Instead of the operator's own, or of those of the `cluster`.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'greeter' })
+   * app.cache(Secret, { namespaces: { 'kube-system': { labels: 'app=greeter' }, prod: {} } })
+   * ```
+   */
+  namespaces?: CacheNamespaces<T>
+  /** `live`: watched for its events, and read from the server, all of it. Default: read from the cache. */
+  read?: 'live'
+  /** Where. Default: the operator's own cluster. */
+  cluster?: OtherCluster
+  /** Start without the kind where it is not served, as in {@link WatchOptions}. Default: false. */
+  optional?: boolean
+}
 
 /** What the caches keep of every kind. A field selector must be one that every kind knows. */
 export interface CacheDefaults extends CacheSelection<KubeObject> {
@@ -281,6 +305,18 @@ export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, decla
       throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
     }
     checkOptions('all kinds', cache as CacheOptions)
+  })
+}
+
+/**
+ * Throws a TypeError, with the place in the user's file, for an option that does not exist or has an invalid value.
+ *
+ * @param cannot What was being described, for the message: `Cannot control Foo`.
+ */
+export function checkShape(cannot: string, options: unknown, shape: OptionShape): void {
+  const declaredAt = callerFrame()
+  checkOptionNames(options, shape, (problem) => {
+    throw new TypeError(`${cannot}: ${problem}${placeOf({ declaredAt })}`)
   })
 }
 

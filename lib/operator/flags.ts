@@ -1,5 +1,6 @@
 /** The flags of an operator's process that choose its cluster, as controller-runtime and client-go's tools name them. Pure. */
 import { ConfigError } from '../core/errors.ts'
+import { nearestName } from '../core/option_names.ts'
 
 export interface ClusterFlags {
   /** The kubeconfig to read, instead of looking for one. */
@@ -12,13 +13,16 @@ export interface ClusterFlags {
  * Finds `--kubeconfig FILE` and `--context NAME` (also `--kubeconfig=FILE`, and with one dash as Go's flags) among a program's
  * arguments, up to `--`. An empty value is as none; of several the last counts. All other arguments are the operator's own.
  *
- * @throws ConfigError for a flag without its value.
+ * @throws ConfigError for a flag without its value, and for one with two dashes that is nearly one of these.
  */
 export function clusterFlags(args: readonly string[]): ClusterFlags {
   const flags: { kubeconfig?: string; context?: string } = {}
   for (let at = 0; at < args.length && args[at] !== '--'; at++) {
     const [, name, stated] = /^--?(kubeconfig|context)(?:=([^]*))?$/.exec(args[at]!) ?? []
-    if (name !== 'kubeconfig' && name !== 'context') continue
+    if (name !== 'kubeconfig' && name !== 'context') {
+      refuseMisspelt(args[at]!)
+      continue
+    }
     const value = stated ?? args[++at]
     if (value === undefined || (stated === undefined && value.startsWith('-'))) {
       throw new ConfigError(
@@ -29,6 +33,16 @@ export function clusterFlags(args: readonly string[]): ClusterFlags {
     else flags[name] = value
   }
   return flags
+}
+
+/** Refuses a misspelt flag, which would leave the choice of the cluster to the environment. */
+function refuseMisspelt(arg: string): void {
+  const [flag, name] = /^--([^=]+)/.exec(arg) ?? []
+  const meant = name && nearestName(name, ['kubeconfig', 'context'])
+  if (!meant) return
+  throw new ConfigError(
+    `Cannot understand ${flag}: did you mean --${meant}? A flag of your own with such a name must follow a lone --`,
+  )
 }
 
 /** Returns the names of the given flags for messages: `--kubeconfig and --context`; empty where there are none. */

@@ -5,50 +5,29 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
+import { groupResourceOf, type Resource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
 import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
 import {
+  type CacheDeclaration,
   type CacheDescription,
-  type CacheNamespaces,
-  type CacheSelection,
   checkCache,
   checkCacheDefaults,
   checkDescription,
+  checkShape,
   type ClusterDescription,
   type OperatorDescription,
   type OperatorOptions,
   type Task,
 } from './description.ts'
 import { noteDescribed } from './described.ts'
+import { CACHE_SHAPE, CLUSTER_SHAPE, CONTROLLER_SHAPE, OPERATOR_SHAPE, TASK_SHAPE } from './option_shapes.ts'
 import { checkLog } from './own_log.ts'
 import type { Parts } from './parts.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
-
-/** What the cache keeps of a kind, and of which cluster: options of {@link Operator.cache}. */
-export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
-  /**
-   * Instead of the operator's own, or of those of the `cluster`.
-   *
-   * @example
-   * ```ts
-   * import { operator } from 'kubeloop'
-   * import { Secret } from 'kubeloop/kinds'
-   * const app = operator({ name: 'greeter' })
-   * app.cache(Secret, { namespaces: { 'kube-system': { labels: 'app=greeter' }, prod: {} } })
-   * ```
-   */
-  namespaces?: CacheNamespaces<T>
-  /** `live`: watched for its events, and read from the server, all of it. Default: read from the cache. */
-  read?: 'live'
-  /** Where. Default: the operator's own cluster. */
-  cluster?: OtherCluster
-  /** Start without the kind where it is not served, as in {@link WatchOptions}. Default: false. */
-  optional?: boolean
-}
 
 /** An operator: a description that does nothing until it is run. */
 export interface Operator {
@@ -126,6 +105,11 @@ function isName(text: string): boolean {
  * ```
  */
 export function operator(options: OperatorOptions): Operator {
+  checkShape(
+    `Cannot describe operator "${(options as Partial<OperatorOptions> | undefined)?.name}"`,
+    options,
+    OPERATOR_SHAPE,
+  )
   if (!isName(options.name ?? '')) {
     throw new TypeError(
       `Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`,
@@ -147,12 +131,15 @@ export function operator(options: OperatorOptions): Operator {
       used()
       return description
     },
-    controllerFor(resource, controllerOptions) {
-      const controller = describeController(resource, controllerOptions as ControllerOptions<KubeObject> | undefined)
+    controllerFor(resource, controllerOptions = {}) {
+      checkShape(`Cannot control ${resource.kind}`, controllerOptions, CONTROLLER_SHAPE)
+      const controller = describeController(resource, controllerOptions as ControllerOptions<KubeObject>)
       description.controllers.push(controller)
       return builderOf(controller, app)
     },
-    cache(resource, { cluster, optional, ...kept } = {}) {
+    cache(resource, cacheOptions = {}) {
+      checkShape(`Cannot cache ${groupResourceOf(resource)}`, cacheOptions, CACHE_SHAPE)
+      const { cluster, optional, ...kept } = cacheOptions
       const declared: CacheDescription = {
         resource,
         options: kept as unknown as CacheOptions,
@@ -164,11 +151,15 @@ export function operator(options: OperatorOptions): Operator {
       description.caches.push(declared)
       return app
     },
-    add(name, task, { everyReplica = false } = {}) {
+    add(name, task, taskOptions = {}) {
+      checkShape(`Cannot add "${name}"`, taskOptions, TASK_SHAPE)
+      const { everyReplica = false } = taskOptions
       description.tasks.push({ name, task, everyReplica })
       return app
     },
-    cluster(name, config, { namespaces, optional } = {}) {
+    cluster(name, config, clusterOptions = {}) {
+      checkShape(`Cannot name the cluster "${name}"`, clusterOptions, CLUSTER_SHAPE)
+      const { namespaces, optional } = clusterOptions
       if (!isName(name)) {
         throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
       }

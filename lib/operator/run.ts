@@ -54,10 +54,11 @@ export async function runOperator(description: OperatorDescription, module: Impo
     : onUnawaited((error) =>
       log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error })
     )
-  let failed = false
+  let [failed, isChecked] = [false, false]
   let started: DevStart | undefined
   try {
     checkDescription(description)
+    isChecked = true
     started = dev && (await prepareDev(dev, description, log))
     const flags = dev ? {} : clusterFlags(programArguments())
     const cluster = Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
@@ -67,7 +68,11 @@ export async function runOperator(description: OperatorDescription, module: Impo
     failed = true
     started?.flush()
     // The manager has logged it already, before what it stopped.
-    if (!(error instanceof LeadershipLost)) log.error(messageOf(error), saysItAll(error) ? {} : { error })
+    if (!(error instanceof LeadershipLost)) {
+      // An error of the description has its place in the message. Its stack leads to this call.
+      const isSaid = !isChecked || saysItAll(error)
+      log.error(messageOf(error), isSaid ? {} : { error })
+    }
   }
   stopListening?.()
   if (failed && dev && !scope.signal.aborted) {

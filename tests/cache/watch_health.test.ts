@@ -46,6 +46,23 @@ test('a kind that is not served says how to get it', () => {
   )
 })
 
+test('a kind of ours that is no longer served says that its definition is gone, and how to get it back', () => {
+  const resource = { ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }
+  const gone = 'warn Cannot watch pods.example.dev: the server no longer serves v1 of it, so its ' +
+    'CustomResourceDefinition was deleted, with its objects, or changed; install it again'
+  const restart = ", or restart the operator with crds: 'install'"
+  const synced = health(resource)
+  synced.health.failed(api(404, 'NotFound'), 800, true)
+  assert.deepEqual(synced.took(), [`${gone}${restart}; next try in 800 ms`])
+  const watched = health(resource)
+  watched.health.recovered()
+  watched.health.failed(api(404, 'NotFound'), 800, false)
+  assert.deepEqual(watched.took(), [`${gone}${restart}; next try in 800 ms`])
+  const foreign = health(resource, true)
+  foreign.health.failed(api(404, 'NotFound'), 800, true)
+  assert.deepEqual(foreign.took(), [`${gone}; next try in 800 ms`])
+})
+
 test('what mends itself is mentioned when it happens again, or when somebody waits for the first list', () => {
   const { health: h, took } = health()
   h.failed(cut, 800, true)

@@ -83,6 +83,12 @@ for (
     ['an option called like a member of Object', ['dev', 'a.ts', '--toString'], /"--toString"/],
     ['no file', ['dev'], /it needs a file, as in "kubeloop dev operator\.ts"/],
     ['two files', ['dev', 'a.ts', 'b.ts'], /takes one file, and "b\.ts" is another/],
+    [
+      'what is no module',
+      ['dev', 'package.json'],
+      /^Cannot run kubeloop dev: "package\.json" is no module; an operator's file ends in \.ts, /,
+    ],
+    ['a folder', ['crd', '.'], /^Cannot run kubeloop crd: "\." is no module/],
     ['a file for demo', ['demo', 'a.ts'], /takes no file, and was given "a\.ts"/],
     ['no value', ['dev', 'a.ts', '--apply'], /--apply needs a value/],
     ['an option for a value', ['dev', 'a.ts', '--apply', '--elect'], /--apply needs a value/],

@@ -64,7 +64,7 @@ test('an operator runs, is restarted for an imported file, and finds the state a
 
     const client = await clientOf(folder.path)
     await client.delete(ConfigMap, { namespace: 'default', name: 'ada' })
-    await first.line('it comes back', reconciled('ConfigMap deleted'))
+    await first.line('it comes back', reconciled('ConfigMap default/ada: deleted'))
     assert.equal((await client.get(ConfigMap, { namespace: 'default', name: 'ada' }))?.data?.['text'], 'hello, Ada')
 
     folder.write('greeting.ts', GREETING('welcome'))
@@ -89,6 +89,46 @@ test('an operator runs, is restarted for an imported file, and finds the state a
     )
     second.kill('SIGTERM')
     assert.equal(await second.ended, 0)
+  } finally {
+    await folder.remove()
+  }
+})
+
+test('a manifest is applied again whenever it is saved, and what is gone from it stays', async () => {
+  const folder = makeFolder()
+  const map = (name: string, text: string): string =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { text: ${text} }\n---\n`
+  const applied = (object: string, result: string) => (line: Line): boolean =>
+    line.message === 'applied' && line['object'] === `ConfigMap default/${object}` && line['result'] === result
+  const problem = (text: string) => (line: Line): boolean => line.level === 'error' && line.message.includes(text)
+  try {
+    folder.write('operator.ts', OPERATOR)
+    folder.write('greeting.ts', GREETING('hello'))
+    folder.write('maps.yaml', map('a', 'one') + map('b', 'one'))
+    const dev = folder.run('dev', 'operator.ts', '--apply', 'maps.yaml')
+    await dev.line('b, created', applied('b', 'created'))
+    const client = await clientOf(folder.path)
+    const textOf = async (name: string): Promise<unknown> =>
+      (await client.get(ConfigMap, { namespace: 'default', name }))?.data?.['text']
+    for (const text of ['two', 'three']) {
+      folder.write('maps.yaml', map('a', text) + map('b', 'one'))
+      await dev.line(`a, changed to ${text}`, applied('a', 'changed'))
+      assert.equal(await textOf('a'), text)
+    }
+    assert.doesNotMatch(dev.output(), /unchanged/, 'of what was saved, what changed is reported')
+    folder.write('maps.yaml', `${map('a', 'three')}# the same`)
+    await dev.line('a, unchanged', applied('a', 'unchanged'))
+    folder.write('maps.yaml', 'kind: [')
+    await dev.line('a mistake', problem('Cannot read maps.yaml: it is not valid YAML'))
+    folder.write('maps.yaml', map('a', '[four]') + map('c', 'five'))
+    await dev.line('a refusal', problem('(maps.yaml; tried again when it is saved or the operator restarts)'))
+    await dev.line('c, created', applied('c', 'created'))
+    folder.write('maps.yaml', map('a', 'six'))
+    await dev.line('a, changed', applied('a', 'changed'))
+    assert.deepEqual([await textOf('a'), await textOf('b'), await textOf('c')], ['six', 'one', 'five'])
+    assert.doesNotMatch(dev.output(), /restarted/, 'the operator runs on')
+    dev.kill('SIGTERM')
+    assert.equal(await dev.ended, 0)
   } finally {
     await folder.remove()
   }
@@ -289,6 +329,21 @@ test('one folder has one kubeloop dev, and a killed one leaves nothing behind', 
     await first.ended
     const third = folder.run('dev', 'operator.ts')
     await third.line('it runs again', (line) => line.message === 'started')
+  } finally {
+    await folder.remove()
+  }
+})
+
+test('the command ends when the npx that started it has ended', { timeout: 60_000 }, async () => {
+  const folder = makeFolder()
+  try {
+    folder.write('operator.ts', OPERATOR)
+    folder.write('greeting.ts', GREETING('hello'))
+    const command = folder.runByNpx('dev', 'operator.ts')
+    await command.line('a line to try', (line) => line.message === 'try')
+    command.kill('SIGKILL')
+    await command.line('stopped', (line) => line.message === 'stopped')
+    await command.ended
   } finally {
     await folder.remove()
   }

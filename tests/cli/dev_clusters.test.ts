@@ -71,7 +71,7 @@ test('an operator of two clusters has both, with a context each, and finds both 
     assert.equal((await (await west()).get(ConfigMap, copy))?.data?.['text'], 'here')
     assert.equal((await (await west()).get(ConfigMap, { namespace: 'default', name: 'a' }))?.data?.['text'], 'there')
     await (await west()).patch(ConfigMap, { namespace: 'default', name: 'a' }, { merge: { data: { more: '' } } })
-    await first.line('it hears of the other cluster', reconciled('ConfigMap changed in west'))
+    await first.line('it hears of the other cluster', reconciled('ConfigMap default/a in west: data.more none→""'))
 
     folder.write('sync.ts', TWO_CLUSTERS.replace(`'copy-of-'`, `'second-copy-of-'`))
     await first.line('restarted', says('restarted'))

@@ -25,6 +25,8 @@ export interface Folder {
   write(name: string, text: string): void
   read(name: string): string
   run(...args: string[]): Command
+  /** The same as npx does it: by a shell, which a signal to the command ends alone. */
+  runByNpx(...args: string[]): Command
   remove(): Promise<void>
 }
 
@@ -49,6 +51,11 @@ interface Command {
 export function makeFolder(): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))
   const running = new Set<Command>()
+  const noted = (command: Command): Command => {
+    running.add(command)
+    void command.ended.then(() => running.delete(command))
+    return command
+  }
   mkdirSync(join(path, 'node_modules'))
   symlinkSync(ROOT, join(path, 'node_modules/kubeloop'))
   symlinkSync(join(ROOT, 'node_modules/zod'), join(path, 'node_modules/zod'))
@@ -62,12 +69,8 @@ export function makeFolder(): Folder {
       renameSync(join(path, `${name}.new`), join(path, name))
     },
     read: (name) => readFileSync(join(path, name), 'utf8'),
-    run(...args) {
-      const command = start(path, args)
-      running.add(command)
-      void command.ended.then(() => running.delete(command))
-      return command
-    },
+    run: (...args) => noted(start(path, args)),
+    runByNpx: (...args) => noted(start(path, args, true)),
     async remove() {
       for (const command of running) {
         command.kill('SIGTERM')
@@ -78,13 +81,16 @@ export function makeFolder(): Folder {
   }
 }
 
-function start(cwd: string, args: readonly string[]): Command {
+function start(cwd: string, args: readonly string[], byNpx = false): Command {
   const own = 'Deno' in globalThis ? ['run', '-A'] : []
   // Whoever started the tests is not who starts this command.
-  const env = { ...process.env, npm_config_user_agent: '', npm_execpath: '' }
-  const child = spawn(process.execPath, [...own, join(ROOT, 'lib/cli/bin.js'), ...args], {
+  const { npm_lifecycle_event: _, ...outer } = process.env
+  const env = { ...outer, npm_config_user_agent: '', npm_execpath: '' }
+  const words = [process.execPath, ...own, join(ROOT, 'lib/cli/bin.js'), ...args]
+  const [program = '', ...rest] = byNpx ? ['sh', '-c', '"$@"; exit $?', 'sh', ...words] : words
+  const child = spawn(program, rest, {
     cwd,
-    env,
+    env: byNpx ? { ...env, npm_lifecycle_event: 'npx' } : env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   return command(child)

@@ -48,11 +48,34 @@ test('cause first, what was written last', () => {
   ])
 })
 
+test('causes are named without the namespace of the key, and folded', () => {
+  const causes = ['Pod default/a: added', 'Secret other/b: added', 'Node c: added', 'Pod default/d: added', 'added']
+  const [line = ''] = text(view().lines(report({ causes }), 0))
+  assert.match(line, /^Foo default\/a +Pod a: added, Secret other\/b: added, Node c: added, and 2 more → reconcile #1 /)
+})
+
+test('of a key whose object is gone, the deletion is reported once, and what is written or fails', () => {
+  const live = view()
+  const lines = (causes: string[], over: Partial<ReconcileReport> = {}): string[] =>
+    text(live.lines(report({ causes, count: 2, ...over }), 0))
+  assert.deepEqual(lines(['deleted']), ['Foo default/a           deleted'])
+  assert.deepEqual(lines(['Deployment default/web: deleted']), [])
+  const writes: ReconcileReport['writes'] = [{ verb: 'delete', kind: 'Pod', key: 'default/a', result: 'deleted' }]
+  assert.match(lines(['Pod default/a: deleted'], { writes })[0]!, /→ reconcile #2 .* deleted Pod\/a$/)
+  assert.match(lines(['added', 'deleted', 'added'])[0]!, /added, deleted, added → reconcile/, 'it is there again')
+  assert.match(lines(['Deployment default/web: deleted'])[0]!, /Deployment web: deleted → reconcile/)
+  assert.deepEqual(lines(['spec.a 1→2', 'deleted']), ['Foo default/a           deleted'], 'a second time')
+})
+
 test('nothing is said of an echo of our own status, but of everything else', () => {
   const live = view()
   assert.equal(live.lines(report({ count: 1, causes: ['status.ready none→true'] }), 0).length, 1)
   assert.deepEqual(live.lines(report({ count: 2, causes: ['status.ready none→true'] }), 0), [])
-  assert.equal(live.lines(report({ count: 3, causes: ['status.ready none→true', 'Deployment changed'] }), 0).length, 1)
+  assert.equal(
+    live.lines(report({ count: 3, causes: ['status.ready none→true', 'Deployment default/web: metadata changed'] }), 0)
+      .length,
+    1,
+  )
   assert.equal(
     live.lines(
       report({

@@ -113,6 +113,23 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
+    name: 'edit may not rename, before anything is written',
+    async run(context) {
+      const it = bench(context, false)
+      const { namespace } = context
+      const ref = { namespace, name: 'a' }
+      await it.client.create(CONFIG_MAP, { metadata: ref })
+      methods(it)
+      const message =
+        `Cannot edit ConfigMap "${namespace}/a": the change function must not set another name or namespace`
+      for (const other of [{ name: 'b' }, { namespace: 'b' }]) {
+        const change = ({ metadata }: { metadata: object }): void => void Object.assign(metadata, other)
+        await assert.rejects(it.client.edit(CONFIG_MAP, ref, change), { name: 'TypeError', message })
+      }
+      assert.deepEqual(methods(it), ['GET', 'GET'])
+    },
+  },
+  {
     name:
       'createOrUpdate may not rename, must not wait, and passes on what the change throws, before anything is written',
     async run(context) {

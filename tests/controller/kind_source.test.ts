@@ -558,7 +558,7 @@ test('with nothing but informers it queues the keys of their own objects, in the
   await tellAll({ map: ({ metadata }) => [{ name: metadata.name }] })
   await tellAll({ own: false })
   await tellAll({ map: ({ metadata }) => [{ name: metadata.name }], own: true })
-  assert.deepEqual(causes, ['added', 'Pod added', 'Pod added', 'added'])
+  assert.deepEqual(causes, ['added', 'Pod default/a: added', 'Pod default/a: added', 'added'])
 })
 
 test('it is synced when its own handler was told of all that exists, though the informer has been for long', async () => {

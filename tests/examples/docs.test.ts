@@ -122,6 +122,17 @@ test('the operator that it begins with makes Deployments of Foos', () =>
     assert.equal((await w.client.get(Deployment, ref('b')))?.spec?.replicas, 2)
   }))
 
+test('the one with metrics of its own counts in the registry that is served', () => {
+  const app = appOf('greeter_greeted_total')
+  return within(app, async (w) => {
+    await w.client.create(ConfigMap, { metadata: ref('a') })
+    await w.settle()
+    const { metrics } = app.description.options
+    const { registry } = metrics as { registry: { metrics(): Promise<string> } }
+    assert.match(await registry.metrics(), /^greeter_greeted_total [1-9]/m)
+  })
+})
+
 test('the one with a finalizer drops what it mirrored with the object', () =>
   within(appOf('example.dev/mirror'), async (w) => {
     const { metadata } = await w.client.create(ConfigMap, {

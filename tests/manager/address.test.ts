@@ -16,7 +16,6 @@ test('what is no address is refused, with what would be one', () => {
   for (
     const address of [
       '',
-      '8080',
       'localhost',
       '::1:8080',
       '[::1]',
@@ -40,4 +39,11 @@ test('what is no address is refused, with what would be one', () => {
       String(address),
     )
   }
+})
+
+test('a port as a string is refused, with both that may be meant', () => {
+  assert.throws(() => parseAddress('9082'), {
+    name: 'TypeError',
+    message: 'Cannot listen on "9082": write 9082 (a number) for 127.0.0.1 alone, or ":9082" for all interfaces',
+  })
 })

@@ -11,7 +11,8 @@ const CASES: readonly [args: string, flags: ClusterFlags][] = [
   ['--kubeconfig=', {}],
   ['--kubeconfig /a --kubeconfig=', {}],
   ['--replicas 3 serve --verbose --context dev -x', { context: 'dev' }],
-  ['--kubeconfigs /a --my-context dev context kubeconfig=/a', {}],
+  ['--config /a --my-context dev --connect x context kubeconfg=/a', {}],
+  ['-- --kubeconfg /a', {}],
   ['--kubeconfig /a -- --context dev', { kubeconfig: '/a' }],
   ['--context=-dev', { context: '-dev' }],
 ]
@@ -29,6 +30,24 @@ test('an empty value is as none, and a flag without one is refused by its name',
     )
   }
   assert.throws(() => clusterFlags(['--context']), /write --context NAME$/)
+})
+
+test('a flag that is nearly one of these is refused with the one that was meant', () => {
+  for (
+    const [arg, flag, meant] of [
+      ['--kubeconfg', '--kubeconfg', 'kubeconfig'],
+      ['--kube-config=/a', '--kube-config', 'kubeconfig'],
+      ['--kubeConfig', '--kubeConfig', 'kubeconfig'],
+      ['--contxt=dev', '--contxt', 'context'],
+      ['--contetx', '--contetx', 'context'],
+    ] as const
+  ) {
+    assert.throws(() => clusterFlags(['--context', 'a', arg, '/a']), {
+      name: 'ConfigError',
+      message:
+        `Cannot understand ${flag}: did you mean --${meant}? A flag of your own with such a name must follow a lone --`,
+    })
+  }
 })
 
 test('flags as they were meant', () => {

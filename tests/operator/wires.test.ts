@@ -144,7 +144,7 @@ test('a key that is written without end in any cluster is warned of once, with i
   const told = s.log.filter(({ level }) => level === 'warn' || level === 'error')
   assert.match(
     told[0]!.message,
-    /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap changed in west.*\); does it/,
+    /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap default\/b in west: data\.n changed.*\); does it/,
   )
   assert.deepEqual([told[0]!.level, told[0]!.fields['controller'], told[0]!.fields['name']], ['warn', 'configmap', 'a'])
   assert.deepEqual(
@@ -427,7 +427,13 @@ test('reports of runs have the controller, the key, why, and every write to any 
     })),
     [
       { controller: 'copier', kind: 'ConfigMap', key: 'default/a', causes: ['added'], writes: 2 },
-      { controller: 'copier', kind: 'ConfigMap', key: 'default/from a secret', causes: ['Secret added'], writes: 2 },
+      {
+        controller: 'copier',
+        kind: 'ConfigMap',
+        key: 'default/from a secret',
+        causes: ['Secret default/s: added'],
+        writes: 2,
+      },
     ],
   )
   await s.stop()
@@ -1298,7 +1304,7 @@ test('what a report tells of another cluster has its name: the key, the causes a
   const [there] = reports.filter(({ controller }) => controller === 'there')
   assert.deepEqual([there?.cluster, there?.causes], ['west', ['added']])
   const [here] = reports.filter(({ controller }) => controller === 'here')
-  assert.deepEqual([here?.cluster, here?.causes], [undefined, ['Secret added in west']])
+  assert.deepEqual([here?.cluster, here?.causes], [undefined, ['Secret default/b in west: added']])
   assert.deepEqual(here?.writes.map(({ kind, key, cluster }) => [kind, key, cluster]), [[
     'Secret',
     'default/kube-b',

@@ -314,7 +314,7 @@ function writeLauncher(folder: string): void {
   writeFileSync(join(folder, 'cli.js'), parts.join('./cli_main.js'), { mode: 0o755 })
 }
 
-/** What is published of the folder, besides package.json, README.md and LICENSE. */
+/** The published part of the folder, besides package.json, README.md and LICENSE; npm has the examples, too. */
 const PUBLISHED = ['*.js', '*.d.ts', 'docs']
 
 /**
@@ -374,7 +374,7 @@ function writePackage(folder: string): void {
         repository,
         type,
         engines,
-        files: PUBLISHED,
+        files: [...PUBLISHED, 'examples'],
         exports: { ...exports, './package.json': './package.json' },
         types: './mod.d.ts',
         bin: { kubeloop: './cli.js' },
@@ -387,7 +387,8 @@ function writePackage(folder: string): void {
     ) + '\n',
   )
   for (const file of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, file), join(folder, file))
-  cpSync(join(ROOT, 'docs'), join(folder, 'docs'), { recursive: true })
+  // The pages link to the examples.
+  for (const each of ['docs', 'examples']) cpSync(join(ROOT, each), join(folder, each), { recursive: true })
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -35,9 +35,7 @@ export class ManifestApplier {
 
   constructor(manifests: readonly Manifest[], options: ApplyOptions) {
     this.#options = options
-    this.#pending = manifests.flatMap(({ name, cluster, objects }) =>
-      objects.map((object) => ({ object, manifest: name, cluster }))
-    )
+    this.#pending = pendingOf(manifests)
   }
 
   /** An operator has started: applies what is not applied yet, in order. What the API refuses is said, and tried at the next start. */
@@ -46,26 +44,56 @@ export class ManifestApplier {
     return this.#running
   }
 
-  async #applyPending(signal: AbortSignal): Promise<void> {
+  /**
+   * Takes what manifests say now instead of what they said before, and applies it if an operator has started. Objects that they
+   * no longer have stay. Objects that are unchanged are reported only if all of them are.
+   */
+  reapply(
+    manifests: readonly Manifest[],
+    { started }: { readonly started: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const isSaved = ({ manifest, cluster }: Pending): boolean =>
+      manifests.some((each) => each.name === manifest && each.cluster === cluster)
+    this.#running = this.#running.then(async () => {
+      const saved = pendingOf(manifests)
+      const others = this.#pending.filter((each) => !isSaved(each))
+      this.#pending = started ? saved : [...others, ...saved]
+      if (!started) return
+      await this.#applyPending(signal, true)
+      this.#pending = [...others, ...this.#pending]
+    })
+    return this.#running
+  }
+
+  async #applyPending(signal: AbortSignal, again = false): Promise<void> {
     const left: Pending[] = []
+    const unchanged: DevEvent[] = []
+    let said = 0
+    const say = (event: DevEvent): void => {
+      if (again && event.kind === 'applied' && event.result === 'unchanged') return void unchanged.push(event)
+      said++
+      this.#options.say(event)
+    }
     for (const pending of this.#pending) {
       if (signal.aborted) return
       try {
-        await this.#applyOne(pending, signal)
+        say(await this.#applyOne(pending, signal))
       } catch (error) {
         if (signal.aborted) return
         left.push(pending)
-        this.#options.say({
+        say({
           kind: 'problem',
-          message: `${messageOf(error)} (${pending.manifest}; tried again when the operator restarts)`,
+          message: `${messageOf(error)} (${pending.manifest}; tried again when it is saved or the operator restarts)`,
         })
       }
     }
+    if (said === 0) unchanged.forEach(this.#options.say)
     this.#pending = left
   }
 
-  async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<void> {
-    const { apiOf, say } = this.#options
+  async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<DevEvent> {
+    const { apiOf } = this.#options
     const api = apiOf(cluster)
     const { name } = object.metadata
     if (!api) {
@@ -85,13 +113,13 @@ export class ManifestApplier {
     const { object: after, created } = await api.patch(target, 'apply', wanted, query, signal)
     const unchanged = before?.metadata.resourceVersion === after.metadata.resourceVersion
     const result = created ? 'created' : unchanged ? 'unchanged' : 'changed'
-    say({
+    return {
       kind: 'applied',
       object: `${resource.kind} ${formatKey({ namespace, name })}`,
       ...(cluster && { cluster }),
       result,
       manifest,
-    })
+    }
   }
 
   /** Waits until the kind is served. */
@@ -116,6 +144,12 @@ export class ManifestApplier {
       await sleep(clock, waitMs, signal)
     }
   }
+}
+
+function pendingOf(manifests: readonly Manifest[]): Pending[] {
+  return manifests.flatMap(({ name, cluster, objects }) =>
+    objects.map((object) => ({ object, manifest: name, cluster }))
+  )
 }
 
 async function find(api: Api, apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {

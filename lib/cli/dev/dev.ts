@@ -1,13 +1,14 @@
 /** `kubeloop dev`: the embedded API in this process, the operator in another one, which is started again when a file of it is saved. */
 import { type Api, Cluster } from 'kubeloop'
 import { type AbortScope, abortScope } from '../../async/abort.ts'
-import { systemClock } from '../../async/clock.ts'
+import { sleep, systemClock } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
 import { exists } from '../../runtime/os/files.ts'
 import { onSignals } from '../../runtime/os/signals.ts'
 import { isTerminal, writeLine } from '../../runtime/os/terminal.ts'
-import { onOutputClosed } from '../../runtime/os/this_runtime.ts'
+import { optionalEnv } from '../../runtime/os/env.ts'
+import { onOutputClosed, parentPid } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../../runtime/os/user_files.ts'
 import { ManifestApplier } from './apply.ts'
 import type { DevOptions } from '../arguments.ts'
@@ -15,6 +16,7 @@ import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn } from './folder.t
 import { startEmbeddedApi } from './embedded_api.ts'
 import { type DevEvent, jsonLine, prettyLines } from './events.ts'
 import { contextOf } from './kubeconfig.ts'
+import { watchManifests } from './manifest_files.ts'
 import { findRuntime, type FoundRuntime } from '../find_runtime.ts'
 import type { Manifest } from '../manifests.ts'
 import { OperatorRunner } from './operator_runner.ts'
@@ -29,6 +31,8 @@ export interface DevRun {
   readonly manifests: readonly Manifest[]
   /** What the file is called in what is printed. */
   readonly title: string
+  /** The process that started the command, asked for at its start: it may end while the rest is loaded. */
+  readonly parent: number
   /** Where the API's state and its kubeconfig are. Default: `.kubeloop`. */
   readonly folder?: string
   /** Where Deno finds the file's modules, when it is not told by the folder. */
@@ -107,6 +111,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
     onOutputClosed: () => endUnread(scope),
   })
   const release = stopOnSignals(scope, () => runner.kill())
+  void stopWithNpm(scope, run.parent)
   let applying: Promise<void> = Promise.resolve()
   const tried = new Set<string | undefined>()
   function onStart({ kinds, clusters, pid }: SessionRequest): void {
@@ -123,8 +128,18 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
     }
     applying = applier.apply(scope.signal)
   }
+  const watching = watchManifests({
+    apply: options.apply,
+    clock: systemClock,
+    onSaved(saved) {
+      applying = applier.reapply(saved, { started: sessions.starts > 0 }, scope.signal)
+    },
+    onProblem: (message) => say({ kind: 'problem', message }),
+  }, scope.signal)
+  watching.catch((error: unknown) => scope.abort(error))
   try {
     await runner.run(scope.signal)
+    await watching
     await applying
   } finally {
     release()
@@ -146,6 +161,20 @@ function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
     first ??= now
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
   })
+}
+
+/** How often it is checked that npm still runs. */
+const NPM_CHECK_MS = 500
+
+/** A signal to npm or npx ends it and its shell, and does not reach this process. */
+async function stopWithNpm({ signal, abort }: AbortScope, parent: number): Promise<void> {
+  if (optionalEnv('npm_lifecycle_event') === undefined) return
+  try {
+    while (parentPid() === parent) await sleep(systemClock, NPM_CHECK_MS, signal)
+    abort(new DOMException('npm has ended', 'AbortError'))
+  } catch {
+    // Aborted: it stops for another reason.
+  }
 }
 
 /** The module that is loaded before the operator's, as its runtime takes it. */

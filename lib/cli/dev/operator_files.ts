@@ -22,7 +22,8 @@ async function scan(entry: string): Promise<Scan> {
   return { stamps, texts }
 }
 
-async function stampsOf(files: Iterable<string>): Promise<Map<string, string | undefined>> {
+/** The states of files, by their paths. */
+export async function stampsOf(files: Iterable<string>): Promise<Map<string, string | undefined>> {
   return new Map(await Promise.all([...files].map(async (file) => [file, await stampOf(file)] as const)))
 }
 

@@ -12,7 +12,7 @@ export interface ListenAddress {
  * Reads an address: a number is a port on 127.0.0.1; `:8080` is a port on all interfaces, as in Go; `host:port` and
  * `[::1]:8080` say the interface.
  *
- * @throws TypeError for what is none.
+ * @throws TypeError for anything else, a port as a string included: it would not say which interface is meant.
  */
 export function parseAddress(address: number | string): ListenAddress {
   if (typeof address === 'number') {
@@ -21,6 +21,9 @@ export function parseAddress(address: number | string): ListenAddress {
   }
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(address)
   if (!match) {
+    if (/^\d+$/.test(address)) {
+      throw refusal(address, `write ${address} (a number) for 127.0.0.1 alone, or ":${address}" for all interfaces`)
+    }
     throw refusal(address, 'write a port as a number, ":8080" for all interfaces, "host:8080" or "[::1]:8080"')
   }
   const port = Number(match[3])

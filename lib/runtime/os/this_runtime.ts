@@ -26,6 +26,11 @@ export function programArguments(): string[] {
   return process.argv.slice(2)
 }
 
+/** The process that started this one; another one when that has ended. */
+export function parentPid(): number {
+  return process.ppid
+}
+
 /** The folder this process was started in; undefined where it may not be known, as on Deno without `--allow-read`. */
 export function workingFolder(): string | undefined {
   try {

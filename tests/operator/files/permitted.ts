@@ -3,13 +3,13 @@ import process from 'node:process'
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 
-const { HEALTH, IDENTITY, OTHER, SOURCE, FETCHED } = process.env
+const { HEALTH, IDENTITY, OTHER, SECURE, SOURCE, FETCHED } = process.env
 const app = operator({
   name: 'permitted',
   ...(HEALTH && { health: HEALTH }),
   leaderElection: { namespace: 'default', ...(IDENTITY && { identity: IDENTITY }) },
 })
-const other = OTHER ? app.cluster('other', { server: OTHER, insecure: true }) : undefined
+const other = OTHER ? app.cluster('other', { server: OTHER, insecure: !SECURE }) : undefined
 const builder = app.controllerFor(ConfigMap, {
   when: ({ metadata }) => metadata.name === 'seen',
   ...(other && { cluster: other }),

@@ -26,11 +26,18 @@ export interface Restart {
 
 const INDENT = ' '.repeat(10)
 
+/** How many causes a line names. */
+const MAX_CAUSES = 3
+/** How many keys without an object are known. */
+const MAX_GONE = 10_000
+
 export class LiveView {
   readonly #options: LiveViewOptions
   readonly #telling = foldFailures()
   /** A restart that is not told yet, and the keys that it found as they should be. */
   #restart: (Restart & { readonly keys: Set<string> }) | undefined
+  /** Keys whose object was deleted, and not made again. */
+  readonly #gone = new Set<string>()
 
   constructor(options: LiveViewOptions) {
     this.#options = options
@@ -79,16 +86,32 @@ export class LiveView {
   #linesOf(report: ReconcileReport, nowMs: number): string[] {
     const { disposition } = report
     const told = this.#telling(idOf(report), report)
+    const wasGone = this.#gone.has(idOf(report))
+    const isGone = this.#noteGone(report)
     const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
     const recovery = typeof told === 'object' ? told : undefined
     if (failed ? !told : !recovery && isEcho(report)) return []
     if (told === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
     const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
-    const cause = (report.causes.join(', ') || 'queued').padEnd(18)
+    // Its dependents are deleted with it, and each of them has a key to queue.
+    if (isGone && isQuiet(report)) return wasGone ? [] : [`${head}  deleted`]
+    const cause = describeCauses(report).padEnd(18)
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
       outcomeOf(report)
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
     return failed ? [line, ...this.#where(disposition.error)] : [line]
+  }
+
+  /** Returns whether the object of a key is known to be gone. */
+  #noteGone(report: ReconcileReport): boolean {
+    const { causes } = report
+    const [deleted, added] = [causes.lastIndexOf('deleted'), causes.lastIndexOf('added')]
+    if (added > deleted) this.#gone.delete(idOf(report))
+    else if (deleted >= 0) {
+      if (this.#gone.size >= MAX_GONE) this.#gone.clear()
+      this.#gone.add(idOf(report))
+    }
+    return this.#gone.has(idOf(report))
   }
 
   /** The user's own frame, with its line of source. */
@@ -96,6 +119,14 @@ export class LiveView {
     const [place] = userFrames(error instanceof Error ? error.stack : undefined)
     return place ? [this.#options.placeLine(place)] : []
   }
+}
+
+/** The first causes, without the namespace that is that of the key. */
+function describeCauses({ causes, key }: ReconcileReport): string {
+  const [namespace] = splitKey(key)
+  const named = causes.slice(0, MAX_CAUSES).map((cause) => namespace ? cause.replace(` ${namespace}/`, ' ') : cause)
+  if (causes.length > MAX_CAUSES) named.push(`and ${causes.length - MAX_CAUSES} more`)
+  return named.join(', ') || 'queued'
 }
 
 /** What was reconciled, and where, if that is not the operator's own cluster. */

@@ -1,0 +1,48 @@
+/** The files of `--apply`: read again when they are saved. */
+import { messageOf } from '../../core/errors.ts'
+import type { Clock } from '../../async/clock.ts'
+import { absolutePath, textOf } from '../../runtime/os/user_files.ts'
+import { type Manifest, manifestFile, readManifests } from '../manifests.ts'
+import { stampsOf } from './operator_files.ts'
+import { SavedFiles, type Scan } from './saved_files.ts'
+
+export interface ManifestFilesOptions {
+  /** Manifests as `--apply` takes them. */
+  readonly apply: readonly string[]
+  readonly clock: Clock
+  /** Called with the manifests of each save that can be read. */
+  readonly onSaved: (manifests: readonly Manifest[]) => void
+  readonly onProblem: (message: string) => void
+}
+
+/** Watches the files until the signal is aborted. Standard input is read once, so it is left out. */
+export async function watchManifests(options: ManifestFilesOptions, signal: AbortSignal): Promise<void> {
+  const { apply, clock, onSaved, onProblem } = options
+  const byFile = Map.groupBy(
+    apply.filter((given) => manifestFile(given)),
+    (given) => absolutePath(manifestFile(given)!),
+  )
+  if (byFile.size === 0) return
+  const look = (): Promise<Map<string, string | undefined>> => stampsOf(byFile.keys())
+  const scan = async (): Promise<Scan> => {
+    const stamps = await look()
+    return { stamps, texts: new Map([...stamps.keys()].map((file) => [file, undefined])) }
+  }
+  const files = new SavedFiles({ clock, scan, look, read: textOf, isLoading: () => false })
+  await files.begin()
+  while (!signal.aborted) {
+    try {
+      const saved = await files.next(signal)
+      await files.begin()
+      for (const given of saved.files.flatMap((file) => byFile.get(file) ?? [])) {
+        try {
+          onSaved(await readManifests([given]))
+        } catch (error) {
+          onProblem(`${messageOf(error)}; it is applied when it is saved again`)
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+}
