@@ -1,9 +1,11 @@
 /**
- * Abort scopes. `AbortSignal.any` keeps its sources alive for as long as they live, so a long-lived signal
- * gathers every short one derived from it; these helpers remove each listener that they add.
+ * Derives abort signals and waits with them, without leaking listeners.
+ *
+ * `AbortSignal.any` leaks: a long-lived source keeps every short-lived signal derived from it. These helpers remove
+ * each listener that they add.
  */
 
-/** A controller that follows its parents until it is released. */
+/** An abort controller that follows its parents until it is disposed. */
 export interface AbortScope extends Disposable {
   readonly signal: AbortSignal
   abort(reason?: unknown): void
@@ -11,7 +13,7 @@ export interface AbortScope extends Disposable {
 
 const ONCE = { once: true } as const
 
-/** A signal that ends with the first of its parents, or on its own. Disposing it lets go of them without aborting. */
+/** Returns a scope that is aborted with the first of its parents, or by itself. Disposing it only removes listeners. */
 export function abortScope(...parents: readonly (AbortSignal | undefined)[]): AbortScope {
   const controller = new AbortController()
   const follow = ({ target }: Event): void => controller.abort((target as AbortSignal).reason)
@@ -32,8 +34,43 @@ export function abortScope(...parents: readonly (AbortSignal | undefined)[]): Ab
 }
 
 /**
- * A promise around something that can be undone: `begin` gets `resolve` and returns how to undo.
- * An abort undoes it and rejects with the signal's reason.
+ * An abort signal that is created when it is first read: creating and aborting one takes longer than a small reconcile.
+ * Follows the parent, if there is one, from that time until it is aborted.
+ */
+export class LazyAbort {
+  readonly #parent: AbortSignal | undefined
+  #scope: AbortController | AbortScope | undefined
+  #end: { readonly reason: unknown } | undefined
+
+  constructor(parent?: AbortSignal) {
+    this.#parent = parent
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#scope) {
+      this.#scope = this.#parent ? abortScope(this.#parent) : new AbortController()
+      if (this.#end) end(this.#scope, this.#end.reason)
+    }
+    return this.#scope.signal
+  }
+
+  /** Aborts the signal, also one that is read later. Returns false, and does nothing, if this was called before. */
+  abort(reason: unknown): boolean {
+    if (this.#end) return false
+    this.#end = { reason }
+    if (this.#scope) end(this.#scope, reason)
+    return true
+  }
+}
+
+function end(scope: AbortController | AbortScope, reason: unknown): void {
+  scope.abort(reason)
+  if (Symbol.dispose in scope) scope[Symbol.dispose]()
+}
+
+/**
+ * Returns a promise for something that can be cancelled: `begin` gets `resolve` and returns a function that cancels.
+ * An abort cancels and rejects with the signal's reason. `begin` is not called if the signal is already aborted.
  */
 export function rejectOnAbort<T = void>(
   signal: AbortSignal | undefined,
@@ -42,32 +79,32 @@ export function rejectOnAbort<T = void>(
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     let settled = false
-    const undo = begin((value) => {
+    const cancel = begin((value) => {
       settled = true
       signal?.removeEventListener('abort', onAbort)
       resolve(value)
     })
     function onAbort(): void {
-      undo()
+      cancel()
       reject(signal?.reason)
     }
     if (!settled) signal?.addEventListener('abort', onAbort, { once: true })
   })
 }
 
-/** Waits for a promise, but no longer than the signal lives. The promise itself goes on; how it ends then is of no interest. */
+/** Settles with the promise, or rejects with the signal's reason if it is aborted first. A later result is ignored. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason)
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    // Also after an abort: a rejection that nobody listens to would end the process.
+    // Also after an abort: an unhandled rejection would end the process.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }
 
-/** Settles when the signal is aborted; never rejects. */
+/** Resolves when the signal is aborted; never rejects. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

@@ -1,18 +1,18 @@
-/** Exponential delays with jitter, as numbers: the caller waits. */
+/** Computes exponential back-off delays with jitter. */
 
 export interface BackoffOptions {
   /** The first delay. */
   readonly baseMs: number
-  /** The longest delay, before jitter. */
+  /** The maximum delay, before jitter. */
   readonly maxMs: number
-  /** How much of the delay may be added at random. Default 0. */
+  /** The maximum random addition, as a factor of the delay. Default: 0. */
   readonly jitter?: number
 }
 
-/** The delay before try `attempt` (0 is the first retry): `baseMs * 2^attempt`, capped, plus jitter. Never overflows. */
+/** Returns the delay before retry `attempt` (0 is the first): `baseMs * 2^attempt`, at most `maxMs`, plus jitter. */
 export function backoffMs(attempt: number, options: BackoffOptions, random: () => number): number {
   const { baseMs, maxMs, jitter = 0 } = options
-  // 2^1000 is still a number; Infinity * 0 would not be.
+  // 2^1000 is finite; Infinity * 0 would be NaN.
   const base = Math.min(baseMs * 2 ** Math.min(attempt, 1000), maxMs)
   return base * (1 + jitter * random())
 }

@@ -1,39 +1,39 @@
-/** A time by which something must have come, and which can be put off: one timer, however often it is. */
+/** A deadline that can be moved often with a single timer. */
 import type { Clock } from './clock.ts'
 
 export interface Deadline {
-  /** Makes it so long from now. */
+  /** Moves the deadline to `ms` from now. */
   set(ms: number): void
-  /** It does not come any more, whatever is set. */
+  /** Cancels the deadline for good: a later `set` has no effect. */
   cancel(): void
 }
 
-/** Calls `onDue` once, with the time that was set last, when that has passed. It must be cancelled. */
+/** Calls `onDue` once when the deadline passes, with the milliseconds set last. Cancel it to free the timer. */
 export function deadline(clock: Clock, ms: number, onDue: (ms: number) => void): Deadline {
   let setMs = ms
   let dueMs = clock.monotonic() + ms
-  /** When the timer looks: never after the deadline, and before it where that was put off. */
-  let lookMs = dueMs
-  let stop = clock.after(ms, look)
-  function look(): void {
+  /** When the timer fires: never after the deadline; before it if the deadline was moved later. */
+  let timerMs = dueMs
+  let stop = clock.after(ms, check)
+  function check(): void {
     const leftMs = dueMs - clock.monotonic()
-    if (leftMs > 0) lookAfter(leftMs)
+    if (leftMs > 0) checkAfter(leftMs)
     else onDue(setMs)
   }
-  function lookAfter(ms: number): void {
-    lookMs = dueMs
-    stop = clock.after(ms, look)
+  function checkAfter(ms: number): void {
+    timerMs = dueMs
+    stop = clock.after(ms, check)
   }
   return {
     set(ms) {
       setMs = ms
       dueMs = clock.monotonic() + ms
-      if (dueMs >= lookMs) return
+      if (dueMs >= timerMs) return
       stop()
-      lookAfter(ms)
+      checkAfter(ms)
     },
     cancel() {
-      lookMs = -Infinity
+      timerMs = -Infinity
       stop()
     },
   }

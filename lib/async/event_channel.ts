@@ -1,20 +1,21 @@
-/** Items from whoever has them to everybody who listens, with back-pressure. */
+/** Passes items from senders to all listeners, with back-pressure. */
 import { rejectOnAbort } from './abort.ts'
 
-/** As in controller-runtime's channel sources. */
-const CAPACITY = 1024
+/** The same as in controller-runtime's channel sources. */
+const DEFAULT_CAPACITY = 1024
 
 interface Listener<T> {
-  /** The number of the item that it hears next. */
-  at: number
+  /** The number of its next item. */
+  next: number
   /** Calls of `next` that wait for an item. */
   readonly waiting: ((result: IteratorResult<T, undefined>) => void)[]
 }
 
 /**
- * Each iteration hears every item, in the order in which they were sent: from the oldest one on that another iteration has not
- * heard yet, and with no other there, from the oldest that nobody has heard. So what is sent before anybody listens is kept, for
- * all who then begin together. At most `capacity` items wait; then senders do, for the slowest listener.
+ * A channel of items, for example the events of a source. Each iteration receives every item in the order of sending.
+ * It starts with the oldest item in the channel: an item is removed once every iteration has received it, and kept
+ * while there is no iteration. So items sent early are received by all iterations that begin together. When `capacity`
+ * items are in the channel, senders wait for the slowest iteration.
  *
  * @example
  * ```ts
@@ -27,29 +28,33 @@ interface Listener<T> {
  */
 export class EventChannel<T> implements AsyncIterable<T, undefined> {
   readonly #capacity: number
-  /** Items that a listener has yet to hear, and the number of the first of them. */
+  /** Items that some listener has not received, and the number of the first one. */
   readonly #items: T[] = []
   #first = 0
   readonly #listeners = new Set<Listener<T>>()
-  /** Senders that wait for a place. */
+  /** Senders that wait for free capacity. */
   readonly #senders = new Set<{ readonly item: T; readonly settle: (refusal: Error | undefined) => void }>()
   #closed = false
-  /** Whether what all have heard is about to be let go of. */
-  #isMoving = false
+  /** Whether a removal of received items is scheduled. */
+  #isTrimming = false
 
-  /** `capacity`: a whole number from 1 on. Default: 1024. */
-  constructor(capacity: number = CAPACITY) {
+  /**
+   * Default capacity: 1024.
+   *
+   * @throws RangeError if the capacity is not an integer of at least 1.
+   */
+  constructor(capacity: number = DEFAULT_CAPACITY) {
     if (!Number.isInteger(capacity) || capacity < 1) {
       throw new RangeError(
-        `Cannot make an event channel: its capacity is ${capacity}, and must be a whole number from 1 on`,
+        `Cannot create an event channel: its capacity is ${capacity}, and must be an integer of at least 1`,
       )
     }
     this.#capacity = capacity
   }
 
   /**
-   * Settles when the item has its place; rejects when the channel is closed before that, or with the signal's reason.
-   * Who does not wait sends without back-pressure.
+   * Resolves when the item is in the channel. Rejects if the channel is closed before that, or with the signal's
+   * reason. Await it for back-pressure.
    */
   send(item: T, signal?: AbortSignal): Promise<void> {
     if (this.#closed) return Promise.reject(closed())
@@ -66,7 +71,7 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
     })
   }
 
-  /** Takes no more items. Iterations end when they have heard what was accepted. May be called again. */
+  /** Refuses further items. Iterations end after the items in the channel. Closing again has no effect. */
   close(): void {
     this.#closed = true
     for (const sender of this.#senders) sender.settle(closed())
@@ -74,9 +79,9 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
     for (const listener of this.#listeners) this.#wake(listener)
   }
 
-  /** Listens from this call on, until `return` is called, as `for await` does, or the channel is closed. */
+  /** Listens from this call on, until `return` is called (as `for await` does) or the channel is closed. */
   [Symbol.asyncIterator](): AsyncIterator<T, undefined, void> {
-    const listener: Listener<T> = { at: this.#first, waiting: [] }
+    const listener: Listener<T> = { next: this.#first, waiting: [] }
     this.#listeners.add(listener)
     return {
       next: () =>
@@ -87,7 +92,7 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
       return: () => {
         this.#listeners.delete(listener)
         this.#wake(listener)
-        this.#moveSoon()
+        this.#trimSoon()
         return Promise.resolve({ done: true, value: undefined })
       },
     }
@@ -98,36 +103,36 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
     for (const listener of this.#listeners) this.#wake(listener)
   }
 
-  /** Answers what the listener waits for, as far as there is something. */
+  /** Resolves the listener's waiting calls as far as there are items, or all of them at the end. */
   #wake(listener: Listener<T>): void {
     const isListening = this.#listeners.has(listener)
-    const before = listener.at
+    const before = listener.next
     while (listener.waiting.length > 0) {
-      const item = listener.at - this.#first
+      const item = listener.next - this.#first
       if (isListening && item < this.#items.length) {
-        listener.at++
+        listener.next++
         listener.waiting.shift()!({ done: false, value: this.#items[item]! })
       } else if (!isListening || this.#closed) listener.waiting.shift()!({ done: true, value: undefined })
       else break
     }
-    if (listener.at > before) this.#moveSoon()
+    if (listener.next > before) this.#trimSoon()
   }
 
-  /** Not at once: those who begin to listen together hear the same. */
-  #moveSoon(): void {
-    if (this.#isMoving) return
-    this.#isMoving = true
-    queueMicrotask(() => this.#move())
+  /** Trims in a microtask, so that listeners that begin together receive the same items. */
+  #trimSoon(): void {
+    if (this.#isTrimming) return
+    this.#isTrimming = true
+    queueMicrotask(() => this.#trim())
   }
 
-  /** Lets go of what all have heard, and lets senders in. */
-  #move(): void {
-    this.#isMoving = false
-    let heard = Infinity
-    for (const { at } of this.#listeners) heard = Math.min(heard, at)
-    if (heard > this.#first && heard < Infinity) {
-      this.#items.splice(0, heard - this.#first)
-      this.#first = heard
+  /** Removes the items that all listeners have received, and accepts those of waiting senders. */
+  #trim(): void {
+    this.#isTrimming = false
+    let first = Infinity
+    for (const { next } of this.#listeners) first = Math.min(first, next)
+    if (first > this.#first && first < Infinity) {
+      this.#items.splice(0, first - this.#first)
+      this.#first = first
     }
     for (const sender of this.#senders) {
       if (this.#items.length >= this.#capacity) return
@@ -139,5 +144,5 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
 }
 
 function closed(): Error {
-  return new Error('Cannot send to an event channel: it was closed')
+  return new Error('Cannot send to an event channel: it was closed; stop sending after close()')
 }

@@ -1,10 +1,10 @@
-/** A binary heap: push and pop in O(log n), the least element first. */
+/** A binary heap: push and pop in O(log n), the smallest element first. */
 
 export class Heap<T> {
   readonly #items: T[] = []
   readonly #before: (a: T, b: T) => boolean
 
-  /** `before(a, b)` says whether `a` leaves first. */
+  /** `before(a, b)` returns whether `a` is popped before `b`. */
   constructor(before: (a: T, b: T) => boolean) {
     this.#before = before
   }
@@ -13,12 +13,12 @@ export class Heap<T> {
     return this.#items.length
   }
 
-  /** The element that {@link pop} would take. */
+  /** Returns the element that {@link pop} would remove. */
   peek(): T | undefined {
     return this.#items[0]
   }
 
-  /** All elements, in no particular order. */
+  /** Iterates all elements, in no particular order. */
   [Symbol.iterator](): IterableIterator<T> {
     return this.#items.values()
   }
@@ -48,7 +48,7 @@ export class Heap<T> {
     this.#items.length = 0
   }
 
-  /** Puts an item in at the root and lets it sink to its place. */
+  /** Inserts an item at the root and moves it down to its place. */
   #sink(item: T): void {
     const items = this.#items
     let at = 0

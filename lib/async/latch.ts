@@ -1,4 +1,4 @@
-/** A promise that is opened from outside, once. */
+/** A promise that is resolved from outside, once. */
 
 export class Latch<T = void> {
   readonly opened: Promise<T>

@@ -1,13 +1,13 @@
-/** Splits a byte stream into lines of text, wherever the chunks were cut. */
+/** Splits a byte stream into lines of text, across chunk boundaries. */
 
 export interface LineSplitter {
-  /** The lines that these bytes complete; none says that no line was whole yet. Empty lines are left out. */
+  /** Returns the lines that these bytes complete, without empty ones. */
   push(chunk: Uint8Array): readonly string[]
-  /** After the last bytes: the rest that no newline ended. Whoever parses it decides whether it was whole. */
+  /** Returns the rest after the last newline, if there is one. It may be a truncated line. */
   end(): readonly string[]
 }
 
-/** Both throw a TypeError when the bytes are not UTF-8. */
+/** Returns a splitter. Its methods throw a TypeError if the bytes are not UTF-8. */
 export function lineSplitter(): LineSplitter {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
@@ -30,11 +30,10 @@ export function lineSplitter(): LineSplitter {
 }
 
 /**
- * Yields, for each chunk, the lines that it completes: an empty batch says that bytes came, and no line was whole yet.
- * Empty lines are left out. A stream that ends within a line yields that rest as a last line: whoever parses it decides
- * whether it was whole.
+ * Yields, for each chunk, the lines that it completes. An empty batch means that bytes arrived without completing a
+ * line. Empty lines are left out. If the stream ends within a line, the rest is yielded last; it may be truncated.
  *
- * @throws TypeError when the bytes are not UTF-8.
+ * @throws TypeError if the bytes are not UTF-8.
  */
 export async function* lineBatches(
   chunks: AsyncIterable<Uint8Array>,

@@ -2,10 +2,9 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
-import { type TurnBudget, turnBudgetOf } from '../runtime/os/turn.ts'
 import type { Delta, StoreReader } from './store.ts'
 
 /** What a handler is told. It should not throw; what it throws or rejects with is logged, and the event is lost to it alone. */

@@ -2,12 +2,11 @@
 import { isExpired, NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import { deadline } from '../async/deadline.ts'
 import type { Api } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
-import { turnBudgetOf } from '../runtime/os/turn.ts'
 
 export interface ListPagesOptions extends SelectOptions {
   readonly api: Api

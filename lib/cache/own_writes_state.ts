@@ -18,6 +18,7 @@
  *
  * Where labels select, an object that is not there may come back: a DELETED event means that it has left the selection.
  */
+import { BoundedMap } from '../async/bounded_map.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { isNewerVersion } from './resource_version.ts'
 
@@ -48,7 +49,7 @@ interface Gone {
   readonly version: string | undefined
   readonly atMs: number
   /** A list has come since: the next one is begun after the answer, and right. */
-  readonly listed?: true
+  listed?: true
 }
 
 /** A silent watch is given up after 150 s: a bookmark that comes later than this has all that came before it. */
@@ -59,8 +60,8 @@ const MOST = 50_000
 export class OwnWritesState<T extends KubeObject> {
   readonly #stored: (key: string) => T | undefined
   readonly #selective: boolean
-  readonly #answers = new Map<string, Answer<T>>()
-  readonly #gone = new Map<string, Gone>()
+  readonly #answers = new BoundedMap<string, Answer<T>>(MOST)
+  readonly #gone = new BoundedMap<string, Gone>(MOST)
   readonly #inFlight = new Set<OwnWrite>()
   #seen: string | undefined
   #changes = 0
@@ -110,7 +111,7 @@ export class OwnWritesState<T extends KubeObject> {
     if (!this.isNews(key, version)) return
     this.#changes++
     if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
-    setLast(this.#answers, key, { uid, version, object: of, atMs: nowMs })
+    this.#answers.set(key, { uid, version, object: of, atMs: nowMs })
   }
 
   /** Whether the store cannot have this state or a later one yet. */
@@ -136,7 +137,7 @@ export class OwnWritesState<T extends KubeObject> {
       ]
       const version = now.reduce((a, b) => (isNewerVersion(b, a) ? b : a), known.get(each))
       if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
-      setLast(this.#gone, each, { key, version, atMs: nowMs })
+      this.#gone.set(each, { key, version, atMs: nowMs })
     }
   }
 
@@ -170,7 +171,7 @@ export class OwnWritesState<T extends KubeObject> {
     this.bookmark(version, nowMs)
     for (const [uid, gone] of this.#gone) {
       if (gone.listed || isEnded(gone.key, uid, gone.version)) this.#gone.delete(uid)
-      else this.#gone.set(uid, { ...gone, listed: true })
+      else gone.listed = true
     }
     for (const { key, known, ended } of this.#inFlight) {
       for (const [uid, last] of known) if (isEnded(key!, uid, last)) ended.add(uid)
@@ -220,11 +221,4 @@ export class OwnWritesState<T extends KubeObject> {
       }
     }
   }
-}
-
-/** Sets as the newest entry of a map that is ordered by age. */
-function setLast<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key)
-  if (map.size >= MOST) map.delete(map.keys().next().value!)
-  map.set(key, value)
 }

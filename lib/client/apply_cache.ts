@@ -6,6 +6,7 @@
  * Only hashes are stored, about 140 bytes per object. A hash collision would skip a due write; `hash.ts` explains why
  * that does not happen, not even on purpose.
  */
+import { BoundedMap } from '../async/bounded_map.ts'
 import { project } from '../core/equal.ts'
 import { hashOf } from '../core/hash.ts'
 import { formatKey, type KubeObject, type ObjectKey } from '../core/objects.ts'
@@ -29,7 +30,7 @@ export interface AppliedObject {
 /** Remembers what was applied and answered, so that the same apply is not sent again. */
 export class ApplyCache {
   /** Key: hash of field manager and object. Value: hashes of its uid, the desired object and the result. */
-  readonly #answers = new Map<string, string>()
+  readonly #answers = new BoundedMap<string, string>(MAX_ANSWERS)
   /** Usually one name. */
   readonly #managers = new Set<string>()
 
@@ -43,8 +44,6 @@ export class ApplyCache {
       },
       remember: (desired, answer) => {
         if (this.#managers.size < MAX_MANAGERS) this.#managers.add(fieldManager)
-        this.#answers.delete(id)
-        if (this.#answers.size >= MAX_ANSWERS) this.#answers.delete(this.#answers.keys().next().value!)
         this.#answers.set(id, answerOf(desired, answer))
       },
     }

@@ -1,4 +1,5 @@
 /** Transport middleware: retries refused requests, logs the server's warnings. */
+import { BoundedMap } from '../async/bounded_map.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { type Log, silentLog } from '../observe/log.ts'
@@ -80,15 +81,14 @@ const MAX_TEXTS = 1000
  * text once.
  */
 export function loggingWarnings(transport: Transport, log: Log): Transport {
-  const logged = new Set<string>()
+  const logged = new BoundedMap<string, true>(MAX_TEXTS)
   return async (request) => {
     const response = await transport(request)
     const header = response.headers['warning']
     if (header === undefined) return response
     for (const text of warningTexts(header)) {
       if (logged.has(text)) continue
-      if (logged.size >= MAX_TEXTS) logged.delete(logged.keys().next().value!)
-      logged.add(text)
+      logged.set(text, true)
       log.warn(`The API server warns: ${text}`, { method: request.method, path: request.path.split('?', 1)[0] })
     }
     return response

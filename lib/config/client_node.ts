@@ -2,10 +2,10 @@
  * Clusters through @kubernetes/client-node: a KubeConfig of the caller, or an auth-provider (oidc, gcp, azure). Only
  * the latter loads the package.
  */
-import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
+import { encodeBase64 } from './pem.ts'
 
 /** The part of client-node's KubeConfig that is used. */
 export interface KubeConfigLike {

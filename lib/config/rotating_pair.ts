@@ -1,7 +1,7 @@
 /** A client certificate and its key, in files that are replaced one after the other. */
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
-import { isPair } from '../runtime/net/key_pair.ts'
+import { isPair } from '../runtime/os/builtins.ts'
 
 /** A value that may change. */
 export interface Source<T> {

@@ -1,6 +1,6 @@
 /** Calls of a user's function that may never answer. */
 import { formatMs } from '../core/duration.ts'
-import { type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
+import { LazyAbort, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 
 /** What the function is given beside its arguments. */
@@ -23,7 +23,8 @@ export interface CallLimits {
  * is a rejection. One that does not answer in time is left alone, and rejects with a TimeoutError.
  */
 export function boundedCall<T>(fn: (call: Call) => T | Promise<T>, limits: CallLimits): T | Promise<T> {
-  const call = new LazyCall(limits.signal)
+  // Few functions read their signal.
+  const call = new LazyAbort(limits.signal)
   let isPending = false
   try {
     const answer = fn(call)
@@ -33,7 +34,7 @@ export function boundedCall<T>(fn: (call: Call) => T | Promise<T>, limits: CallL
   } catch (error) {
     return handled(Promise.reject(error))
   } finally {
-    if (!isPending) call.end()
+    if (!isPending) call.abort(callEnded())
   }
 }
 
@@ -43,7 +44,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
-function inTime<T>(answer: Promise<T>, call: LazyCall, { what, maxMs, clock, signal }: CallLimits): Promise<T> {
+function inTime<T>(answer: Promise<T>, call: LazyAbort, { what, maxMs, clock, signal }: CallLimits): Promise<T> {
   let cancel = (): void => {}
   const tooLate = new Promise<never>((_, reject) => {
     cancel = clock.after(
@@ -54,32 +55,16 @@ function inTime<T>(answer: Promise<T>, call: LazyCall, { what, maxMs, clock, sig
   return handled(
     untilAborted(Promise.race([answer, tooLate]), signal).finally(() => {
       cancel()
-      call.end()
+      call.abort(callEnded())
     }),
   )
 }
 
-/** Few functions look at their signal: it is made when one does. */
-class LazyCall implements Call {
-  readonly #parent: AbortSignal
-  #scope: AbortScope | undefined
-  #ended = false
+let ended: DOMException | undefined
 
-  constructor(parent: AbortSignal) {
-    this.#parent = parent
-  }
-
-  get signal(): AbortSignal {
-    this.#scope ??= abortScope(this.#parent)
-    if (this.#ended) this.end()
-    return this.#scope.signal
-  }
-
-  end(): void {
-    this.#ended = true
-    this.#scope?.abort(new DOMException('The call has ended', 'AbortError'))
-    this.#scope?.[Symbol.dispose]()
-  }
+/** Shared by all calls, because creating one is slow. */
+function callEnded(): DOMException {
+  return (ended ??= new DOMException('The call has ended', 'AbortError'))
 }
 
 export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {

@@ -1,4 +1,5 @@
 /** Decides which failures of keys are logged: equal ones ever more rarely, many keys of one reason as one line. */
+import { BoundedMap } from '../async/bounded_map.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { parseKey } from '../core/objects.ts'
@@ -62,7 +63,7 @@ interface Failing {
  * if it returns false, nothing is logged. Default: all pass.
  */
 export function foldFailures(passes: (id: string, message?: string) => boolean = () => true): FailureFold {
-  const failing = new Map<string, Failing>()
+  const failing = new BoundedMap<string, Failing>(MAX_KEYS)
   return (id, { disposition, retryInMs = 0, writes }) => {
     const last = failing.get(id)
     if (last) failing.delete(id)
@@ -86,7 +87,6 @@ export function foldFailures(passes: (id: string, message?: string) => boolean =
       isLogged: isLogged || last?.isLogged === true,
       isMessageLogged: isLogged || (isEqual && last.isMessageLogged),
     })
-    if (failing.size > MAX_KEYS) failing.delete(failing.keys().next().value!)
     if (!isLogged) return undefined
     return isEqual && last.isMessageLogged ? 'again' : 'new'
   }

@@ -1,4 +1,5 @@
 /** A finalizer in the hands of one controller: keeps it on what is reconciled, and takes it off what was cleaned up. */
+import { BoundedMap } from '../async/bounded_map.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { ApiError, isReason, messageOf } from '../core/errors.ts'
 import { toMs } from '../core/duration.ts'
@@ -28,7 +29,7 @@ export class Finalizer {
   readonly #resource: AnyResource
   readonly #name: string
   /** By uids, the latest last. Nobody can undo a deletion, or put a finalizer on what is being deleted. */
-  readonly #cleanups = new Map<string, 'begun' | 'ended'>()
+  readonly #cleanups = new BoundedMap<string, 'begun' | 'ended'>(MAX_REMEMBERED)
 
   constructor(resource: AnyResource, name: string) {
     this.#resource = resource
@@ -44,14 +45,14 @@ export class Finalizer {
       const plan = finalizerPlan(current, this.#name)
       const known = this.#cleanups.get(uid)
       if (plan.kind === 'ignore') {
-        if (known) this.#remember(uid, 'ended')
+        if (known) this.#cleanups.set(uid, 'ended')
         return
       }
       // A cache may be behind what an earlier run was told by the server: what was cleaned up must not come to life again.
       if (known === 'ended' || (known === 'begun' && plan.kind !== 'clean')) return
       if (plan.kind === 'reconcile') return await reconcile(current)
       if (plan.kind === 'clean' && cleaned !== uid) {
-        this.#remember(uid, 'begun')
+        this.#cleanups.set(uid, 'begun')
         const result = await cleanup(current)
         if (result !== undefined && result !== null) return notYet(result)
         cleaned = uid
@@ -59,7 +60,7 @@ export class Finalizer {
       const outcome = await this.#write(client, current, plan, tries)
       if (outcome.kind === 'written' && plan.kind === 'add') return await reconcile(outcome.object)
       if (plan.kind === 'clean' && (outcome.kind === 'written' || outcome.object?.metadata.uid !== uid)) {
-        this.#remember(uid, 'ended')
+        this.#cleanups.set(uid, 'ended')
       }
       if (outcome.kind === 'written') return
       current = outcome.object
@@ -90,13 +91,6 @@ export class Finalizer {
     return new Error(`Cannot ${verb} the finalizer "${this.#name}" ${preposition} ${what}: ${messageOf(cause)}`, {
       cause,
     })
-  }
-
-  #remember(uid: string, state: 'begun' | 'ended'): void {
-    this.#cleanups.delete(uid)
-    this.#cleanups.set(uid, state)
-    const [oldest] = this.#cleanups.keys()
-    if (this.#cleanups.size > MAX_REMEMBERED && oldest !== undefined) this.#cleanups.delete(oldest)
   }
 }
 

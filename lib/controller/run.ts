@@ -1,6 +1,7 @@
 /** Runs of a reconcile: the signal of each, its deadline, and what became of it. */
 import { formatMs } from '../core/duration.ts'
 import { formatKey, type ObjectKey } from '../core/objects.ts'
+import { LazyAbort } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
@@ -37,7 +38,7 @@ export interface RunEnd {
 /** The runs of one controller. There are many of them, and short ones: what they can share is made once. */
 export class Runs {
   readonly #limits: RunLimits
-  readonly #running = new Set<RunScope>()
+  readonly #running = new Set<LazyAbort>()
   /** Of every run: making one takes longer than a small reconcile. */
   readonly #ended: DOMException
   readonly #onAbandon = (): void => this.#running.forEach((run) => run.abort(this.#limits.abandon?.reason))
@@ -92,9 +93,10 @@ export class Runs {
     this.#listens = false
   }
 
-  #begin(): RunScope {
+  #begin(): LazyAbort {
     const { abandon } = this.#limits
-    const scope = new RunScope()
+    // A run that only reads from the cache never reads its signal.
+    const scope = new LazyAbort()
     if (abandon?.aborted) scope.abort(abandon.reason)
     this.#running.add(scope)
     if (!this.#listens) abandon?.addEventListener('abort', this.#onAbandon)
@@ -113,28 +115,5 @@ export class Runs {
         ),
       )
     })
-  }
-}
-
-/**
- * A run's signal, made when it is first asked for. A run that reads from the cache alone asks for none, and to make and abort one
- * takes a third of its time on Node.
- */
-class RunScope {
-  #controller: AbortController | undefined
-  #end: { readonly reason: unknown } | undefined
-
-  get signal(): AbortSignal {
-    const controller = (this.#controller ??= new AbortController())
-    if (this.#end) controller.abort(this.#end.reason)
-    return controller.signal
-  }
-
-  /** Whether this is what ended it. */
-  abort(reason: unknown): boolean {
-    if (this.#end) return false
-    this.#end = { reason }
-    this.#controller?.abort(reason)
-    return true
   }
 }

@@ -1,4 +1,5 @@
 /** Why keys are queued, and how often they ran: what the live view tells of a run. Bounded, whatever happens. */
+import { BoundedMap } from '../async/bounded_map.ts'
 
 /** More of the same says nothing; a key that waits for long gathers many. */
 const MAX_CAUSES = 8
@@ -25,11 +26,10 @@ export class RunHistory {
   readonly #waiting = new Map<string, readonly Waiting[]>()
   /** Reasons for the run that is under way. */
   readonly #current = new Map<string, readonly string[]>()
-  readonly #counts = new Map<string, number>()
-  readonly #max: number
+  readonly #counts: BoundedMap<string, number>
 
   constructor(max: number = MAX_COUNTED) {
-    this.#max = max
+    this.#counts = new BoundedMap(max)
   }
 
   /** Notes why a key was queued. `dueMs`: the monotonic time that it is queued for; default: at once. */
@@ -73,11 +73,7 @@ export class RunHistory {
     const causes = this.#current.get(key) ?? []
     this.#current.delete(key)
     const count = (this.#counts.get(key) ?? 0) + 1
-    // Taken out first, so that the map is in the order of the last runs.
-    this.#counts.delete(key)
     this.#counts.set(key, count)
-    const [oldest] = this.#counts.keys()
-    if (this.#counts.size > this.#max && oldest !== undefined) this.#counts.delete(oldest)
     return { causes, count }
   }
 }

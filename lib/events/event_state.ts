@@ -8,6 +8,7 @@
  * - bounded: see {@link EventLimits}. To make room, an Event goes of which the server knows all, the longest silent first; if
  *   there is none, repetitions are dropped before notes are.
  */
+import { BoundedMap } from '../async/bounded_map.ts'
 import { type EventBody, identityOf, namespaceOf, type Occurrence, topicOf } from './event.ts'
 import { SpamFilter } from './spam_filter.ts'
 import {
@@ -81,7 +82,7 @@ export class EventState {
   readonly #ready = new Set<string>()
   readonly #sending = new Set<string>()
   /** Until when nobody asks again for a right that is missing, by verb and namespace. */
-  readonly #denied = new Map<string, number>()
+  readonly #denied = new BoundedMap<string, number>(MAX_DENIALS)
   /** How many series the server does not have. */
   #missing = 0
   #sweepMs = Infinity
@@ -158,7 +159,6 @@ export class EventState {
 
   /** Drops what needs this right in this namespace without a request, for five minutes. */
   deny(verb: Write['kind'], namespace: string, nowMs: number): void {
-    if (this.#denied.size >= MAX_DENIALS) this.#denied.delete(this.#denied.keys().next().value!)
     this.#denied.set(`${verb} ${namespace}`, nowMs + DENIED_MS)
   }
 

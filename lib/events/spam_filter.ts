@@ -1,10 +1,11 @@
 /** How many different Events there may be about one topic: a token bucket each, the least recently used forgotten. */
+import { BoundedMap } from '../async/bounded_map.ts'
+import { TokenBucket } from '../async/token_bucket.ts'
 
 interface TopicState {
-  readonly tokens: number
-  readonly atMs: number
+  readonly bucket: TokenBucket
   /** Whether the last one asked was turned away. */
-  readonly exhausted: boolean
+  exhausted: boolean
 }
 
 export interface SpamFilterOptions {
@@ -22,10 +23,11 @@ export type Admission = 'passes' | 'exhausted' | 'turned away'
 export class SpamFilter {
   readonly #options: SpamFilterOptions
   /** In the order of their use. */
-  readonly #topics = new Map<string, TopicState>()
+  readonly #topics: BoundedMap<string, TopicState>
 
   constructor(options: SpamFilterOptions) {
     this.#options = options
+    this.#topics = new BoundedMap(options.max)
   }
 
   get size(): number {
@@ -34,14 +36,11 @@ export class SpamFilter {
 
   /** Takes a token of the topic, if there is one. */
   take(topic: string, nowMs: number): Admission {
-    const { burst, refillMs, max } = this.#options
-    const before = this.#topics.get(topic)
-    const tokens = before ? Math.min(burst, before.tokens + (nowMs - before.atMs) / refillMs) : burst
-    const passes = tokens >= 1
-    this.#topics.delete(topic)
-    if (this.#topics.size >= max) this.#topics.delete(this.#topics.keys().next().value!)
-    this.#topics.set(topic, { tokens: passes ? tokens - 1 : tokens, atMs: nowMs, exhausted: !passes })
-    if (passes) return 'passes'
-    return before?.exhausted ? 'turned away' : 'exhausted'
+    const state = this.#topics.get(topic) ?? { bucket: new TokenBucket(this.#options), exhausted: false }
+    this.#topics.set(topic, state)
+    const wasExhausted = state.exhausted
+    state.exhausted = !state.bucket.take(nowMs)
+    if (!state.exhausted) return 'passes'
+    return wasExhausted ? 'turned away' : 'exhausted'
   }
 }

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { nextTurn } from '../runtime/os/turn.ts'
+import { nextTurn } from '../async/clock.ts'
 import { ManagerStopping, stopReason, StopTimeout } from './stopping.ts'
 
 /** A function that is run: it is called by its name, and by `anonymous` where it has none. */

@@ -1,9 +1,9 @@
 /** Says what may happen ten thousand times a second in a bounded number of lines. */
 import type { Clock } from '../async/clock.ts'
+import { TokenBucket } from '../async/token_bucket.ts'
 
 /** So many lines at once, and one more a minute from then on. */
-const BURST = 5
-const EVERY_MS = 60_000
+const RATE = { burst: 5, refillMs: 60_000 } as const
 
 /**
  * Calls `say` when a line may be written, with how many were left out since the last one.
@@ -11,8 +11,7 @@ const EVERY_MS = 60_000
  */
 export class RateLimitedLog {
   readonly #clock: Clock
-  #tokens = BURST
-  #filledMs = -Infinity
+  readonly #bucket = new TokenBucket(RATE)
   #left = 0
 
   constructor(clock: Clock) {
@@ -20,14 +19,7 @@ export class RateLimitedLog {
   }
 
   line(say: (left: number) => void): void {
-    const nowMs = this.#clock.monotonic()
-    const filled = Math.floor((nowMs - this.#filledMs) / EVERY_MS)
-    if (filled > 0) {
-      this.#tokens = Math.min(BURST, this.#tokens + filled)
-      this.#filledMs = nowMs
-    }
-    if (this.#tokens === 0) return void this.#left++
-    this.#tokens--
+    if (!this.#bucket.take(this.#clock.monotonic())) return void this.#left++
     say(this.#left)
     this.#left = 0
   }

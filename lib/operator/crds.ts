@@ -10,12 +10,11 @@ import {
   type JsonSchema,
   type Resource,
 } from '../core/resource.ts'
-import { type Clock, sleep } from '../async/clock.ts'
+import { type Clock, nextTurn, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
 import { pages } from '../client/live_reader.ts'
-import { nextTurn } from '../runtime/os/turn.ts'
 import { crdDifferences } from '../schema/crd_differences.ts'
 import { crdOf } from '../schema/crds.ts'
 import { changeText, isNarrowing, prunedField, schemaChanges } from '../schema/schema_changes.ts'

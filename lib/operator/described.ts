@@ -1,7 +1,7 @@
 /** Operators that a process has described: for a tool that reads them, and for a word about one that is never started. */
 import { callerFrame } from '../observe/stack.ts'
-import { isMainFile } from '../runtime/os/main_module.ts'
-import { onIdleEnd } from '../runtime/os/uncaught.ts'
+import { isMainFile } from '../runtime/os/this_runtime.ts'
+import { onIdleEnd } from '../runtime/os/signals.ts'
 import type { OperatorDescription } from './description.ts'
 
 const READER = Symbol.for('kubeloop.described')

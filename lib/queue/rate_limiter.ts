@@ -1,6 +1,7 @@
 /** How long a key that failed has to wait. Pure bookkeeping: the queue does the waiting. */
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
+import { TokenBucket } from '../async/token_bucket.ts'
 
 /** Decides how long a failed key waits before its retry. */
 export interface RateLimiter<K> {
@@ -76,16 +77,9 @@ export function tokenBucketLimiter<K>(options: TokenBucketOptions = {}): RateLim
   const { qps = 10, burst = 100, clock = systemClock } = options
   if (!Number.isFinite(qps) || qps <= 0) throw unfit('qps', qps, 'above 0')
   if (!Number.isInteger(burst) || burst < 1) throw unfit('burst', burst, 'a whole number from 1 on')
-  /** What is in the bucket; below 0, what was promised to those who wait. */
-  let tokens = burst
-  let lastMs = -Infinity
+  const bucket = new TokenBucket({ burst, refillMs: 1000 / qps })
   return {
-    when() {
-      const nowMs = clock.monotonic()
-      tokens = Math.min(burst, tokens + (nowMs - lastMs) * qps / 1000) - 1
-      lastMs = nowMs
-      return tokens >= 0 ? 0 : -tokens * 1000 / qps
-    },
+    when: () => bucket.reserve(clock.monotonic()),
     failures: () => 0,
     forget: () => {},
   }

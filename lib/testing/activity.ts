@@ -1,7 +1,7 @@
 /** What is under way in a world, and when it has come to rest. */
 import type { Transport } from 'kubeloop'
 import type { HttpRequest } from '../core/transport.ts'
-import { nextTurn } from '../runtime/os/turn.ts'
+import { nextTurn } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
 import type { ReplicaRuns } from './replica_runs.ts'
 

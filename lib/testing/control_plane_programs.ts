@@ -1,7 +1,6 @@
 /** The programs of a control plane: their flags, files and ports, and how each says that it is ready. */
 import type { Authority, IssuedCertificate } from '../runtime/net/certificates.ts'
-import { freePort } from '../runtime/net/free_port.ts'
-import { probe } from '../runtime/net/probe.ts'
+import { freePort, probe } from '../runtime/net/loopback.ts'
 import { ensureFolder, type Workspace } from '../runtime/os/workspace.ts'
 
 /** Where the programs are. */

@@ -1,7 +1,6 @@
 /** A clock that stands still until it is advanced. */
 import { Heap } from '../async/heap.ts'
-import { nextTurn } from '../runtime/os/turn.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, nextTurn } from '../async/clock.ts'
 
 interface Timer {
   readonly dueMs: number

@@ -3,16 +3,16 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { backoffMs } from '../../lib/async/backoff.ts'
 
-test('delays double from the first and stop at the most', () => {
+test('delays double from baseMs and stop at maxMs', () => {
   const delays = [0, 1, 2, 3, 4].map((attempt) => backoffMs(attempt, { baseMs: 5, maxMs: 30 }, () => 0.5))
   assert.deepEqual(delays, [5, 10, 20, 30, 30])
 })
 
-test('jitter adds its share of the capped delay', () => {
+test('jitter adds its share to the capped delay', () => {
   assert.equal(backoffMs(9, { baseMs: 800, maxMs: 30_000, jitter: 1 }, () => 0.5), 45_000)
 })
 
-test('a delay is never below the first, above the most and its jitter, nor not a number', () => {
+test('a delay is never below baseMs, above maxMs with its jitter, or NaN', () => {
   const options = fc.record({
     baseMs: fc.nat(10_000),
     maxMs: fc.nat(10_000_000),

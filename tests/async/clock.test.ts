@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isInTime, sleep, systemClock, within } from '../../lib/async/clock.ts'
+import { isInTime, nextTurn, sleep, systemClock, TurnBudget, turnBudgetOf, within } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from './counted_signal.ts'
 
@@ -15,7 +15,7 @@ test('sleep resolves after its time and leaves no timer', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('an abort ends sleep with its reason and leaves no timer', async () => {
+test('sleep rejects with the reason of an abort and leaves no timer', async () => {
   const clock = new FakeClock()
   const controller = new AbortController()
   const sleeping = sleep(clock, 1000, controller.signal)
@@ -24,7 +24,7 @@ test('an abort ends sleep with its reason and leaves no timer', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('the real clock fires in order, not what was cancelled, and nothing at once because it is far away', async () => {
+test('the system clock fires in order, skips cancelled timers, and delays timers above 2^31 ms', async () => {
   const fired: string[] = []
   const cancelFar = systemClock.after(2 ** 31 + 1000, () => fired.push('far'))
   systemClock.after(1, () => fired.push('cancelled'))()
@@ -36,7 +36,7 @@ test('the real clock fires in order, not what was cancelled, and nothing at once
   assert.ok(systemClock.now() > Date.UTC(2026, 0, 1))
 })
 
-test('what takes longer than its limit has its signal aborted, and what ends before leaves neither timer nor listener', async () => {
+test('within aborts its signal at the limit, and leaves neither timer nor listener', async () => {
   const clock = new FakeClock()
   const { controller: parent, listeners } = countedSignal()
   const late = (): Error => new Error('too late')
@@ -57,7 +57,7 @@ test('what takes longer than its limit has its signal aborted, and what ends bef
   assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
-test('whether a promise is in time: the timer goes with it, and what it does later is of no interest', async () => {
+test('isInTime clears its timer with the promise, and ignores a later rejection', async () => {
   const clock = new FakeClock()
   assert.equal(await isInTime(clock, 1000, Promise.resolve()), true)
   await assert.rejects(isInTime(clock, 1000, Promise.reject(new Error('mine'))), /mine/)
@@ -72,4 +72,83 @@ test('whether a promise is in time: the timer goes with it, and what it does lat
   assert.equal(answer, false)
   reject(new Error('late'))
   assert.equal(clock.pending, 0)
+})
+
+/** Returns a budget with a clock that the test moves. */
+function budgeting() {
+  const clock = { nowMs: 0, monotonic: () => clock.nowMs }
+  return { clock, budget: new TurnBudget(clock) }
+}
+
+test("a turn's time is spent 8 ms after the first check of any work, and each turn starts anew", async () => {
+  const { clock, budget } = budgeting()
+  clock.nowMs = 1000
+  assert.equal(budget.isSpent, false)
+  clock.nowMs += 7.9
+  assert.equal(budget.isSpent, false)
+  clock.nowMs += 0.1
+  assert.deepEqual([budget.isSpent, budget.isSpent], [true, true])
+  await nextTurn()
+  assert.equal(budget.isSpent, false)
+  clock.nowMs += 8
+  assert.equal(budget.isSpent, true)
+  await nextTurn()
+  // Time without work does not count.
+  clock.nowMs += 60_000
+  assert.equal(budget.isSpent, false)
+})
+
+test("one waiting caller continues in each turn, in order, and starts that turn's time", async () => {
+  const { clock, budget } = budgeting()
+  const went: string[] = []
+  for (const name of ['a', 'b', 'c']) void budget.turn().then(() => went.push(name))
+  await Promise.resolve()
+  assert.deepEqual(went, [])
+  for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
+    await nextTurn()
+    assert.deepEqual(went, expected)
+    clock.nowMs += 8
+    assert.equal(budget.isSpent, true)
+  }
+  await nextTurn()
+  assert.equal(budget.isSpent, false)
+})
+
+test("work in steps shares each turn's time with other work, and resolves to its result", async () => {
+  const { clock, budget } = budgeting()
+  const turns: string[][] = [[]]
+  function* work(name: string): Generator<undefined, string> {
+    for (let step = 1; step <= 4; step++) {
+      turns.at(-1)!.push(`${name}${step}`)
+      clock.nowMs += 4
+      yield
+    }
+    return `${name} done`
+  }
+  const results = Promise.all([budget.run(work('a')), budget.run(work('b'))])
+  for (let turn = 0; turn < 20; turn++) {
+    turns.push([])
+    await nextTurn()
+  }
+  assert.deepEqual(await results, ['a done', 'b done'])
+  const busy = turns.filter((steps) => steps.length > 0)
+  // In a turn without a waiting caller, the first check comes after the first step.
+  assert.deepEqual(busy, [['a1', 'a2', 'a3', 'b1'], ['a4'], ['b2', 'b3'], ['b4']])
+})
+
+test('work rejects if a step throws', async () => {
+  const { budget } = budgeting()
+  await assert.rejects(
+    budget.run((function* (): Generator<undefined, void> {
+      yield
+      throw new Error('mine')
+    })()),
+    /mine/,
+  )
+})
+
+test('all work on one clock shares one budget', () => {
+  const [one, other] = [budgeting(), budgeting()]
+  assert.equal(turnBudgetOf(one.clock), turnBudgetOf(one.clock))
+  assert.notEqual(turnBudgetOf(one.clock), turnBudgetOf(other.clock))
 })

@@ -1,4 +1,4 @@
-/** A signal that knows who listens to it: a listener that stays on a long-lived signal is a leak. */
+/** Returns a signal that counts its listeners: one that stays on a long-lived signal is a leak. */
 export function countedSignal(): { readonly controller: AbortController; readonly listeners: () => number } {
   const controller = new AbortController()
   const { signal } = controller
@@ -6,7 +6,7 @@ export function countedSignal(): { readonly controller: AbortController; readonl
   const { addEventListener, removeEventListener } = signal
   signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
     listening.add(args[1])
-    // An abort takes away what listens once, and nothing else.
+    // An abort removes only listeners with `once`.
     const isOnce = typeof args[2] === 'object' && args[2].once
     if (isOnce) addEventListener.call(signal, 'abort', () => listening.delete(args[1]), { once: true })
     addEventListener.apply(signal, args)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { deadline } from '../../lib/async/deadline.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
-test('it comes once, to the millisecond, counted from when it was set last', async () => {
+test('a deadline fires once, on the millisecond, counted from the last set', async () => {
   const clock = new FakeClock()
   const came: number[] = []
   const due = deadline(clock, 100, (ms) => came.push(ms))
@@ -17,7 +17,7 @@ test('it comes once, to the millisecond, counted from when it was set last', asy
   assert.deepEqual(came, [100])
 })
 
-test('it can be put off for longer than at first, and for less', async () => {
+test('a deadline can be moved later and earlier', async () => {
   for (const ms of [250, 10]) {
     const clock = new FakeClock()
     const came: number[] = []
@@ -32,7 +32,7 @@ test('it can be put off for longer than at first, and for less', async () => {
   }
 })
 
-test('putting it off a thousand times takes one timer, and cancelling takes that away', async () => {
+test('moving a deadline a thousand times takes one timer, and cancelling clears it', async () => {
   const clock = new FakeClock()
   const due = deadline(clock, 100, () => assert.fail())
   for (let i = 0; i < 1000; i++) due.set(100)

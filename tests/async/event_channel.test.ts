@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { EventChannel } from '../../lib/async/event_channel.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from './counted_signal.ts'
 
-/** Reads until the end, or until so many items. */
-async function read<T>(channel: EventChannel<T>, most = Infinity): Promise<T[]> {
+/** Reads until the end, or until it has `max` items. */
+async function read<T>(channel: EventChannel<T>, max = Infinity): Promise<T[]> {
   const items: T[] = []
   for await (const item of channel) {
     items.push(item)
-    if (items.length >= most) break
+    if (items.length >= max) break
   }
   return items
 }
 
-test('what is sent before anybody listens is kept, and several who begin at once each hear everything', async () => {
+test('items sent early are kept, and listeners that begin together each receive all of them', async () => {
   const channel = new EventChannel<number>()
   await channel.send(1)
   await channel.send(2)
@@ -25,7 +25,7 @@ test('what is sent before anybody listens is kept, and several who begin at once
   assert.deepEqual(await Promise.all(readers), [[1, 2, 3], [1, 2, 3]])
 })
 
-test('who comes later hears what another has yet to hear, and everything from then on', async () => {
+test('a later listener starts with the oldest item that another has not received', async () => {
   const channel = new EventChannel<number>()
   const slow = channel[Symbol.asyncIterator]()
   await channel.send(1)
@@ -41,7 +41,7 @@ test('who comes later hears what another has yet to hear, and everything from th
   }, { done: true, value: undefined }])
 })
 
-test('a full channel makes senders wait, in their order, for the slowest listener', async () => {
+test('senders wait in order for the slowest listener when the channel is full', async () => {
   const channel = new EventChannel<number>(2)
   const slow = channel[Symbol.asyncIterator]()
   const fast = channel[Symbol.asyncIterator]()
@@ -60,11 +60,11 @@ test('a full channel makes senders wait, in their order, for the slowest listene
   assert.deepEqual([accepted, (await fast.next()).value, (await fast.next()).value], [[1, 2, 3, 4], 3, 4])
 })
 
-test('a sender that gives up is not heard, and leaves nothing', async () => {
+test('an aborted send delivers nothing and leaves no listener', async () => {
   const channel = new EventChannel<string>(1)
   const signal = countedSignal()
   await channel.send('a', signal.controller.signal)
-  const waiting = channel.send('given up', signal.controller.signal)
+  const waiting = channel.send('aborted', signal.controller.signal)
   assert.equal(signal.listeners(), 1)
   signal.controller.abort(new Error('mine'))
   await assert.rejects(waiting, /mine/)
@@ -74,7 +74,7 @@ test('a sender that gives up is not heard, and leaves nothing', async () => {
   assert.deepEqual([await reading, signal.listeners()], [['a', 'c'], 0])
 })
 
-test('closing refuses what has no place, and what comes later; what was accepted is heard', async () => {
+test('closing refuses waiting and later items; accepted ones are delivered', async () => {
   const channel = new EventChannel<string>(1)
   await channel.send('a')
   const waiting = channel.send('b')
@@ -85,7 +85,7 @@ test('closing refuses what has no place, and what comes later; what was accepted
   assert.deepEqual([await read(channel), await read(channel)], [['a'], []])
 })
 
-test('who stops listening is answered at once, and holds nobody up', async () => {
+test('a listener that stops is resolved at once, and delays no sender', async () => {
   const channel = new EventChannel<number>(1)
   const iterator = channel[Symbol.asyncIterator]()
   const waiting = iterator.next()
@@ -98,13 +98,13 @@ test('who stops listening is answered at once, and holds nobody up', async () =>
   assert.deepEqual(await read(channel, 1), [1])
 })
 
-test('a channel has a capacity', () => {
+test('the capacity must be an integer of at least 1', () => {
   for (const capacity of [0, -1, 1.5, NaN]) {
-    assert.throws(() => new EventChannel(capacity), /its capacity is .*, and must be a whole number from 1 on/)
+    assert.throws(() => new EventChannel(capacity), /its capacity is .*, and must be an integer of at least 1$/)
   }
 })
 
-test('however listeners come, pause and read, each hears a stretch without gaps, and nothing is kept that all have heard', async () => {
+test('each listener receives items without gaps, for any order of sends, reads and listeners', async () => {
   const step = fc.oneof(
     fc.constant({ do: 'send' as const }),
     fc.record({ do: fc.constant('listen' as const) }),
@@ -113,15 +113,17 @@ test('however listeners come, pause and read, each hears a stretch without gaps,
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (capacity, steps) => {
       const channel = new EventChannel<number>(capacity)
-      const listeners: { iterator: AsyncIterator<number, undefined, void>; heard: number[] }[] = []
+      const listeners: { iterator: AsyncIterator<number, undefined, void>; received: number[] }[] = []
       let sent = 0
       const reads: Promise<unknown>[] = []
       const sends: Promise<void>[] = []
       const readOne = (listener: typeof listeners[number]): void =>
-        void reads.push(listener.iterator.next().then(({ done, value }) => void (done || listener.heard.push(value!))))
+        void reads.push(
+          listener.iterator.next().then(({ done, value }) => void (done || listener.received.push(value!))),
+        )
       for (const each of steps) {
         if (each.do === 'send') sends.push(channel.send(sent++).catch(() => {}))
-        else if (each.do === 'listen') listeners.push({ iterator: channel[Symbol.asyncIterator](), heard: [] })
+        else if (each.do === 'listen') listeners.push({ iterator: channel[Symbol.asyncIterator](), received: [] })
         else if (listeners.length > 0) {
           const who = listeners[each.who % listeners.length]!
           if (each.do === 'read') readOne(who)
@@ -129,18 +131,20 @@ test('however listeners come, pause and read, each hears a stretch without gaps,
         }
         await nextTurn()
       }
-      // Everybody reads what is left, so that every sender gets its place.
+      // Read the rest with all listeners, so that every sender is accepted.
       const rest = read(channel)
       for (const listener of listeners) for (let i = 0; i <= sent; i++) readOne(listener)
       await nextTurn()
       await Promise.all(sends)
       channel.close()
       await Promise.all(reads)
-      const all = [...listeners.map(({ heard }) => heard), await rest]
-      for (const heard of all) {
-        heard.forEach((item, i) => assert.ok(i === 0 || item === heard[i - 1]! + 1, `a gap: ${heard.join(' ')}`))
+      const all = [...listeners.map(({ received }) => received), await rest]
+      for (const received of all) {
+        received.forEach((item, i) =>
+          assert.ok(i === 0 || item === received[i - 1]! + 1, `a gap: ${received.join(' ')}`)
+        )
       }
-      if (sent > 0) assert.equal(Math.max(...all.map((heard) => heard.at(-1) ?? -1)), sent - 1)
+      if (sent > 0) assert.equal(Math.max(...all.map((received) => received.at(-1) ?? -1)), sent - 1)
     }),
     { numRuns: 60 },
   )

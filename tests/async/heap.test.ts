@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Heap } from '../../lib/async/heap.ts'
 
-test('whatever is pushed and popped, the least leaves first and nothing is lost', () => {
+test('the smallest element is popped first, and none is lost, for any pushes and pops', () => {
   const operation = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: -20, max: 20 }) }, {
     weight: 2,
     arbitrary: fc.constant('pop' as const),
@@ -25,7 +25,7 @@ test('whatever is pushed and popped, the least leaves first and nothing is lost'
   }))
 })
 
-test('undefined is an element like any other', () => {
+test('undefined is a valid element', () => {
   const heap = new Heap<number | undefined>((a, b) => (a ?? 0) < (b ?? 0))
   for (const each of [2, undefined, 1]) heap.push(each)
   assert.deepEqual([heap.pop(), heap.pop(), heap.pop(), heap.size], [undefined, 1, 2, 0])

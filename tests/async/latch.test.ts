@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Latch } from '../../lib/async/latch.ts'
 
-test('a latch opens once, for those who wait and those who come later', async () => {
+test('a latch opens once, for early and late waiters', async () => {
   const latch = new Latch<string>()
   const early = latch.opened
   assert.equal(latch.isOpen, false)

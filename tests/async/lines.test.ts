@@ -20,7 +20,7 @@ async function batches(chunks: AsyncIterable<Uint8Array>): Promise<(readonly str
   return all
 }
 
-test('lines survive every way of cutting their bytes', async () => {
+test('lines are the same for every split into chunks', async () => {
   const line = fc.string({ unit: 'binary', maxLength: 12 }).map((text) =>
     text.replaceAll('\n', '¶').replaceAll('\ufeff', '')
   )
@@ -32,16 +32,16 @@ test('lines survive every way of cutting their bytes', async () => {
   }))
 })
 
-test('a character whose bytes come one by one is whole', async () => {
+test('a character is decoded when its bytes arrive one by one', async () => {
   const bytes = encoder.encode('{"name":"ü€😀"}\n')
   assert.deepEqual((await batches(chunksOf(bytes, [...bytes.keys()]))).flat(), ['{"name":"ü€😀"}'])
 })
 
-test('a line that no newline ends is the last one', async () => {
+test('a rest without a newline is the last line', async () => {
   assert.deepEqual((await batches(chunksOf(encoder.encode('a\nb'), []))).flat(), ['a', 'b'])
 })
 
-test('bytes that complete no line are heard of', async () => {
+test('bytes that complete no line yield an empty batch', async () => {
   assert.deepEqual(await batches(chunksOf(encoder.encode('abc\n'), [1, 2])), [[], [], ['abc']])
 })
 
@@ -50,7 +50,7 @@ test('bytes that are not UTF-8 throw, also when the stream ends within a charact
   await assert.rejects(batches(chunksOf(Uint8Array.of(0x61, 0xe2, 0x82), [])), TypeError)
 })
 
-test('a reader who leaves closes the stream', async () => {
+test('a reader that stops closes the stream', async () => {
   let closed = false
   async function* endless(): AsyncGenerator<Uint8Array> {
     try {

@@ -5,14 +5,13 @@
  *   node tests/bench/controller.ts        (or bun, or deno run -A)
  */
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { systemClock } from '../../lib/async/clock.ts'
+import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import type { Informer } from '../../lib/cache/informer.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { Controller } from '../../lib/controller/controller.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 
 const COUNT = 100_000

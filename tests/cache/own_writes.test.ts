@@ -12,7 +12,7 @@ import { Api } from '../../lib/client/api.ts'
 import { ConfigMap, Deployment, Namespace, Pod } from '../../lib/kinds/mod.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { delayedWatches } from './delayed_watch.ts'
 import { keptLog, list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 

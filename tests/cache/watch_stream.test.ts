@@ -4,7 +4,7 @@ import { messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
 import { startReflecting } from './reflecting.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 

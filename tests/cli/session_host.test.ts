@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
 import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev/session.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freePort } from '../../lib/runtime/net/free_port.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
 import {
   ApiError,
   ConfigError,

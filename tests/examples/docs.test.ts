@@ -10,7 +10,7 @@ import { ConfigMap, Deployment, Event, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { Foo } from '../../examples/1_sample_controller.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { freePort } from '../../lib/runtime/net/free_port.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { besideExamples, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
 import { ROOT } from '../tools/tree.ts'
 

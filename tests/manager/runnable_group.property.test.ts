@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { RunnableGroup } from '../../lib/manager/runnable_group.ts'
 import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { type Part, part, watchOutcome } from './parts.ts'
 

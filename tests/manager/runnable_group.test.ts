@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Runnable } from '../../lib/core/runnable.ts'
 import { aggregate, RunnableGroup } from '../../lib/manager/runnable_group.ts'
 import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { part, watchOutcome } from './parts.ts'
 

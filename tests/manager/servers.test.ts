@@ -1,7 +1,7 @@
 /** Servers as parts of a manager, over real sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../lib/async/clock.ts'
+import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { HealthServer } from '../../lib/manager/servers/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
@@ -10,7 +10,6 @@ import { profilingServer } from '../../lib/manager/servers/profiling_server.ts'
 import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
 import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
 
 const registry = { contentType: 'text/plain', metrics: () => Promise.resolve('a_total 1\n') }

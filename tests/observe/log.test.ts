@@ -10,7 +10,7 @@ import {
   silentLog,
   withFields,
 } from '../../lib/observe/log.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
   const lines: [string, string, LogFields | undefined][] = []

@@ -13,7 +13,7 @@ import { messageOf } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 

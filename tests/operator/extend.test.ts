@@ -21,7 +21,7 @@ import { Counter, Registry } from 'prom-client'
 import { Latch } from '../../lib/async/latch.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
-import { freePort } from '../../lib/runtime/net/free_port.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')

@@ -7,7 +7,7 @@ import { ConfigMap } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
 
 /** What a start may be given; of the operator's own types, which are not all public. */

@@ -23,7 +23,7 @@ test('an authority is self-signed and may sign, but has no authorities below it'
   assert.ok(contains(cert.raw, '0603551d0f0101ff040403020106'), 'keyUsage: keyCertSign and cRLSign, critical')
 })
 
-test('a server certificate carries its names and addresses, and is signed by its authority', async () => {
+test('a server certificate has its names and addresses, and is signed by its authority', async () => {
   const authority = await createAuthority({ now: NOON })
   const { cert, key } = await authority.issue({
     commonName: 'api',
@@ -88,7 +88,7 @@ test('a leaf never outlives its authority, and serial numbers are positive and d
   for (const { serialNumber } of [a, b]) assert.match(serialNumber, /^[4-7][0-9A-F]{31}$/)
 })
 
-test('dates from 2050 on are written in full', async () => {
+test('dates from 2050 on are GeneralizedTime', async () => {
   const authority = await createAuthority({ now: Date.UTC(2049, 11, 31, 23), validForMs: DAY_MS })
   const cert = new X509Certificate(authority.ca)
   assert.equal(Date.parse(cert.validTo), Date.UTC(2050, 0, 1, 23))
@@ -96,7 +96,7 @@ test('dates from 2050 on are written in full', async () => {
   assert.ok(contains(cert.raw, Buffer.from('\x18\x0f20500101230000Z').toString('hex')), 'GeneralizedTime')
 })
 
-test('an authority opened from its text issues what the first one vouches for', async () => {
+test('an authority opened from its text issues certificates that the first one verifies', async () => {
   const first = await createAuthority()
   const { ca, key } = first.save()
   const again = await openAuthority(ca, key)
@@ -105,7 +105,7 @@ test('an authority opened from its text issues what the first one vouches for', 
   assert.equal(new X509Certificate(cert).verify(new X509Certificate(first.ca).publicKey), true)
 })
 
-test("another tool's authority, with an RSA key, keeps its subject and key id to the byte", async () => {
+test("subject and key id of another tool's RSA authority are kept byte for byte", async () => {
   const authority = await openAuthority(RSA_AUTHORITY.cert, RSA_AUTHORITY.key)
   const leaf = new X509Certificate((await authority.issue({ commonName: 'a', usage: 'client' })).cert)
   const ca = new X509Certificate(RSA_AUTHORITY.cert)
@@ -114,7 +114,7 @@ test("another tool's authority, with an RSA key, keeps its subject and key id to
   assert.ok(contains(leaf.raw, `0603551d23041830168014${RSA_AUTHORITY.subjectKeyId}`), 'authorityKeyId')
 })
 
-test('what is no authority, or not its key, is refused without showing the key', async () => {
+test('openAuthority refuses a leaf, another key and invalid PEM, without the key in the error', async () => {
   const [a, b] = [(await createAuthority()).save(), (await createAuthority()).save()]
   const refused = async (ca: string, key: string, message: RegExp): Promise<void> => {
     await assert.rejects(
@@ -122,17 +122,17 @@ test('what is no authority, or not its key, is refused without showing the key',
       (error: Error) => message.test(error.message) && !error.message.includes('BEGIN'),
     )
   }
-  await refused(a.ca, b.key, /^Cannot open a certificate authority: the certificate belongs to another key$/)
-  await refused(NOT_AN_AUTHORITY.cert, NOT_AN_AUTHORITY.key, /the certificate is not an authority's$/)
-  await refused('nonsense', a.key, /its certificate is not one in PEM$/)
+  await refused(a.ca, b.key, /^Cannot open a certificate authority: the certificate belongs to another key; pass/)
+  await refused(NOT_AN_AUTHORITY.cert, NOT_AN_AUTHORITY.key, /the certificate is not a CA certificate; use/)
+  await refused('nonsense', a.key, /its certificate is not a certificate in PEM$/)
   await refused(a.ca, 'nonsense', /its key is not a private key in PEM$/)
 })
 
-test('a request that could not work is refused', async () => {
+test('issue refuses a server without names, invalid addresses and names outside ASCII', async () => {
   const authority = await createAuthority()
   await assert.rejects(
     authority.issue({ commonName: 'x', usage: 'server' }),
-    /Cannot issue a certificate for "x": a server needs a DNS name or an IP address/,
+    /Cannot issue a certificate for "x": it has no names; set dnsNames or ipAddresses/,
   )
   await assert.rejects(
     authority.issue({ commonName: 'x', usage: 'server', ipAddresses: ['1.2.3'] }),
@@ -144,7 +144,7 @@ test('a request that could not work is refused', async () => {
   )
 })
 
-test('TLS: both sides accept what one authority issued, and nothing else', async () => {
+test('both sides of TLS accept certificates of one authority, and no others', async () => {
   const [ours, other] = [await createAuthority(), await createAuthority()]
   const served = await ours.issue({ commonName: 'server', ipAddresses: ['127.0.0.1'], usage: 'server' })
   const client = await ours.issue({ commonName: 'client', usage: 'client' })
@@ -168,7 +168,7 @@ test('TLS: both sides accept what one authority issued, and nothing else', async
   }
 })
 
-test('DER that is cut off is an error', () => {
+test('readAll throws if a value is cut off', () => {
   assert.throws(
     () => readAll(Uint8Array.of(0x30, 0x03, 0x02, 0x01)),
     /Cannot read DER: a value of 3 bytes at 0 is cut off/,
@@ -192,7 +192,7 @@ function contains(bytes: Uint8Array, hex: string): boolean {
   return Buffer.from(bytes).toString('hex').includes(hex)
 }
 
-/** The subject's parts, read from the bytes: runtimes print names outside ASCII each in its own way. */
+/** Reads the subject's parts from the bytes, because runtimes print names outside ASCII differently. */
 function subjectOf(certificate: X509Certificate): string[] {
   const [text] = readAll(readAll(certificate.raw)[0]?.content ?? new Uint8Array())
   const subject = readAll(text?.content ?? new Uint8Array())[5]

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { guardProcesses, startProcess } from '../../lib/runtime/os/child_process.ts'
 
-test('a process writes its output to a file for this user alone, and says how it ended', async () => {
+test('a process writes its output to a private file, and reports how it ended', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'child-'))
   try {
     const output = join(folder, 'log')
@@ -28,7 +28,7 @@ test('a process writes its output to a file for this user alone, and says how it
   }
 })
 
-test('a program that does not exist is an error that names it', async () => {
+test('a missing program is an error with its name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'child-'))
   try {
     await assert.rejects(
@@ -42,14 +42,14 @@ test('a program that does not exist is an error that names it', async () => {
 
 for (
   const [how, last] of [['killed', `process.kill(process.pid, 'SIGKILL')`], [
-    'left by an exception',
+    'ended by an exception',
     `throw new Error('x')`,
   ], [
-    'exits',
+    'ended by exit',
     'process.exit(0)',
   ]] as const
 ) {
-  test(`what is guarded ends when its process is ${how}`, async () => {
+  test(`guarded processes end when their owner is ${how}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'guard-'))
     try {
       const guarded = join(folder, 'guarded')
@@ -84,7 +84,7 @@ for (
   })
 }
 
-test('a guard that was released leaves processes and folder alone', async () => {
+test('a released guard leaves processes and folder alone', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'guard-'))
   try {
     const child = await startProcess({
@@ -103,7 +103,7 @@ test('a guard that was released leaves processes and folder alone', async () => 
   }
 })
 
-/** What a guard does, nobody can await: it acts when its starter is gone. */
+/** Polls, because a guard acts after its starter has ended. */
 async function eventually(check: () => boolean): Promise<void> {
   for (let left = 200; !check(); left--) {
     assert.ok(left > 0, 'it did not happen within 10 s')

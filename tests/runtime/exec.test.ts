@@ -23,24 +23,24 @@ function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
 
 const sh = (script: string, options = {}): ReturnType<typeof exec> => exec('/bin/sh', ['-c', script], options)
 
-test('a program: its output, its error output, its exit code', async () => {
+test('exec returns output, error output and exit code', async () => {
   assert.deepEqual(await sh('echo out; echo err >&2; exit 3'), { code: 3, stdout: 'out\n', stderr: 'err\n' })
 })
 
-test('variables are added to those of this process', async () => {
+test('variables are added to the environment of this process', async () => {
   process.env['KUBELOOP_TEST_INHERITED'] = 'inherited'
   const { stdout } = await sh('echo "$KUBELOOP_TEST_INHERITED $ADDED"', { env: { ADDED: 'added' } })
   delete process.env['KUBELOOP_TEST_INHERITED']
   assert.equal(stdout, 'inherited added\n')
 })
 
-test('input is given, or there is none', async () => {
+test('standard input is the given text, or empty', async () => {
   assert.equal((await sh('cat', { stdin: 'input ä' })).stdout, 'input ä')
   assert.equal((await sh('cat')).stdout, '')
   assert.equal((await sh('exit 0', { stdin: 'x'.repeat(1_000_000) })).code, 0, 'a program need not read')
 })
 
-test('a program that is not there', async () => {
+test('a missing program is CommandNotFound', async () => {
   await assert.rejects(exec('kubeloop-no-such-program', []), (error) => {
     assert.ok(error instanceof CommandNotFound)
     assert.match(error.message, /^Cannot run "kubeloop-no-such-program": it is not installed/)
@@ -48,7 +48,7 @@ test('a program that is not there', async () => {
   })
 })
 
-test('a program that takes too long is killed, by the clock, though its children hold its output', async () => {
+test('a program is killed at its timeout, even if its children keep its output open', async () => {
   let expire: (() => void) | undefined
   let cleared = 0
   const after = (ms: number, fire: () => void): () => void => {
@@ -63,7 +63,7 @@ test('a program that takes too long is killed, by the clock, though its children
   assert.equal(cleared, 1)
 })
 
-test('an abort kills it, with its reason', async () => {
+test('an abort kills the program and rejects with its reason', async () => {
   const controller = new AbortController()
   const run = sh('sleep 60', { signal: controller.signal })
   const reason = new Error('stop')
@@ -71,7 +71,7 @@ test('an abort kills it, with its reason', async () => {
   await assert.rejects(run, (error) => error === reason)
 })
 
-test('a program that says too much is ended, and nothing of it is in the error', async () => {
+test('a program that writes too much is killed, and the error has none of its output', async () => {
   await assert.rejects(sh('yes secret', { maxBytes: 10_000 }), (error) => {
     assert.match(String(error), /it printed more than 10000 bytes/)
     assert.doesNotMatch(String(error), /secret/)
@@ -79,7 +79,7 @@ test('a program that says too much is ended, and nothing of it is in the error',
   })
 })
 
-test('a private file is for its owner alone, and is replaced as a whole', () =>
+test('a private file is readable only by its owner, and is replaced atomically', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'deep', 'kubeconfig')
     await writePrivate(file, 'one')
@@ -89,7 +89,7 @@ test('a private file is for its owner alone, and is replaced as a whole', () =>
     assert.deepEqual(readdirSync(join(folder, 'deep')), ['kubeconfig'])
   }))
 
-test('a file that was open to all is closed by writing it', () =>
+test('writing a file that was public makes it private', () =>
   inFolder(async (folder) => {
     const file = join(folder, 'open')
     writeFileSync(file, 'old', { mode: 0o644 })
@@ -104,7 +104,7 @@ test('a failed write leaves nothing behind', () =>
     assert.deepEqual(readdirSync(folder), ['folder'])
   }))
 
-test('missing files are told from those that cannot be read', () =>
+test('missing files are distinguished from unreadable ones', () =>
   inFolder(async (folder) => {
     assert.equal(await readTextIfExists(join(folder, 'none')), undefined)
     assert.equal(await exists(join(folder, 'none')), false)
@@ -115,7 +115,7 @@ test('missing files are told from those that cannot be read', () =>
       error instanceof Error && 'code' in error && error.code === 'ENOENT')
   }))
 
-test('paths', () => {
+test('paths are resolved, split and reduced to their folder', () => {
   assert.equal(resolvePath('/etc/kube', '../ca.crt'), '/etc/ca.crt')
   assert.equal(resolvePath('/etc/kube', '/ca.crt'), '/ca.crt')
   assert.equal(resolvePath('.', 'ca.crt'), 'ca.crt')
@@ -123,7 +123,7 @@ test('paths', () => {
   assert.deepEqual(splitPaths('/a::/b'), ['/a', '/b'])
 })
 
-test('variables: unset and empty are the same', () => {
+test('unset and empty variables are the same', () => {
   process.env['KUBELOOP_TEST'] = 'x'
   assert.deepEqual([env('KUBELOOP_TEST'), optionalEnv('KUBELOOP_TEST')], ['x', 'x'])
   process.env['KUBELOOP_TEST'] = ''

@@ -1,4 +1,4 @@
-/** How the body of an answer flows to a reader that is slower than its server. */
+/** Tests how a body is buffered for a reader that is slower than the server. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Readable } from 'node:stream'
@@ -7,7 +7,7 @@ import { type OpenBody, openBody } from '../../lib/runtime/net/http_body.ts'
 
 const KIB = 1024
 
-/** An answer whose chunks are pushed by the test; what it was told of its flow is kept. */
+/** Returns a response whose chunks the test pushes, and the record of its pauses and resumes. */
 function answering(): { readonly body: OpenBody; readonly flow: string[]; push(kib: number): void; end(): void } {
   const flow: string[] = []
   const answer = Object.assign(new Readable({ read() {} }), { complete: false, headers: {} })
@@ -31,7 +31,7 @@ function answering(): { readonly body: OpenBody; readonly flow: string[]; push(k
   }
 }
 
-test('a reader that iterates slowly has about a megabyte before it: the answer is paused, and goes on when all was taken', async () => {
+test('for a slow reader at most 1 MiB is buffered: the response is paused until the buffer is empty', async () => {
   const { body, flow, push, end } = answering()
   const chunks = body[Symbol.asyncIterator]()
   const first = chunks.next()
@@ -40,13 +40,13 @@ test('a reader that iterates slowly has about a megabyte before it: the answer i
   for (let n = 0; n < 3; n++) {
     push(512)
     push(512)
-    assert.deepEqual(flow, [], 'a megabyte may wait')
+    assert.deepEqual(flow, [], '1 MiB is allowed')
     push(1)
     assert.deepEqual(flow, ['pause'])
     push(512)
     assert.deepEqual(flow.splice(0), ['pause'], 'once')
     for (const kib of [512, 512, 1]) assert.equal((await chunks.next()).value?.length, kib * KIB)
-    assert.deepEqual(flow, [], 'something still waits')
+    assert.deepEqual(flow, [], 'a chunk is still buffered')
     assert.equal((await chunks.next()).value?.length, 512 * KIB)
     assert.deepEqual(flow.splice(0), ['resume'])
   }
@@ -54,7 +54,7 @@ test('a reader that iterates slowly has about a megabyte before it: the answer i
   assert.equal((await chunks.next()).done, true)
 })
 
-test('a body that is not iterated is never paused: it is read whole, or let go of with its connection', async () => {
+test('a body that is not iterated is never paused', async () => {
   const { body, flow, push, end } = answering()
   for (let n = 0; n < 8; n++) push(512)
   const text = body.text()
@@ -64,7 +64,7 @@ test('a body that is not iterated is never paused: it is read whole, or let go o
   assert.deepEqual(flow, [])
 })
 
-test('a reader that keeps up pauses nothing', async () => {
+test('a fast reader causes no pause', async () => {
   const { body, flow, push } = answering()
   const chunks = body[Symbol.asyncIterator]()
   for (let n = 0; n < 8; n++) {

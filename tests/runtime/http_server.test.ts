@@ -1,4 +1,4 @@
-/** The server for probes, metrics and users' endpoints, over real sockets: what it takes, what it refuses, and how it ends. */
+/** Tests the server for probes, metrics and users' endpoints over real sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, request as httpRequest } from 'node:http'
@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
 
@@ -72,7 +72,7 @@ function ask(
   })
 }
 
-test('a request comes as the platform knows it, and its answer goes back whole', () =>
+test('fetch gets a standard Request, and its whole Response is sent', () =>
   serving({
     fetch: async (request) => {
       const url = new URL(request.url)
@@ -92,7 +92,7 @@ test('a request comes as the platform knows it, and its answer goes back whole',
     assert.equal((await ask(port, { method: 'HEAD' })).text, '')
   }))
 
-test('a body is streamed as it comes', () => {
+test('a response body is streamed', () => {
   let more: (text: string) => void = () => {}
   const body = new ReadableStream<Uint8Array>({
     start: (controller) =>
@@ -119,7 +119,7 @@ test('a body is streamed as it comes', () => {
   })
 })
 
-test('a handler that throws is a bare 500, told once', () =>
+test('a handler that throws is an empty 500, reported once', () =>
   serving({
     fetch: () => {
       throw new Error('the password is 1234')
@@ -130,7 +130,7 @@ test('a handler that throws is a bare 500, told once', () =>
     assert.deepEqual(errors.map((error) => (error as Error).message), ['the password is 1234'])
   }))
 
-test('a body that is too long is refused before it is read, by its length or while it comes', () => {
+test('a body that is too large is refused by its length, or while it is read', () => {
   let called = 0
   return serving({ fetch: () => (called++, new Response('no')) }, async ({ port }) => {
     assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1001) })).status, 413)
@@ -149,7 +149,7 @@ test('a body that is too long is refused before it is read, by its length or whi
   })
 })
 
-test('a port that is in use is said so', () =>
+test('a port in use is an error with the address and a remedy', () =>
   serving({}, async ({ port }) => {
     await assert.rejects(serving({ port }, async () => {}), (error: Error & { code?: string }) => {
       assert.match(
@@ -162,12 +162,12 @@ test('a port that is in use is said so', () =>
     })
   }))
 
-test('all interfaces are listened on when none is named', () =>
+test('without a host the server listens on all interfaces', () =>
   serving({ host: undefined }, async ({ port }) => {
     assert.equal((await ask(port)).text, 'hello')
   }))
 
-test('a close lets an open request end, and refuses new ones', () => {
+test('close lets an open request end, and refuses new ones', () => {
   let answer = (_: Response): void => {}
   let begun = (): void => {}
   const asked = new Promise<void>((resolve) => (begun = resolve))
@@ -183,7 +183,7 @@ test('a close lets an open request end, and refuses new ones', () => {
   })
 })
 
-test('a request that does not end is aborted at the deadline', () => {
+test("a request that does not end is aborted at the close's deadline", () => {
   const deadline = new AbortController()
   let signal: AbortSignal | undefined
   let begun = (): void => {}
@@ -199,13 +199,13 @@ test('a request that does not end is aborted at the deadline', () => {
   })
 })
 
-/** A handler that never settles holds the close no longer than its signal. */
+/** A handler that never settles does not delay the close beyond its abort. */
 async function assertEnds(closed: Promise<void>, signal: AbortSignal): Promise<void> {
   await closed
   assert.equal(signal.aborted, true)
 }
 
-test('an answer that has begun goes out whole before the close, however slowly it is read', async () => {
+test('a response that has begun is sent whole before the close, also to a slow reader', async () => {
   const { ca, tls } = await certificate()
   const chunk = new Uint8Array(1000), count = 200
   const body = (): Iterable<Uint8Array> => Array.from({ length: count }, () => chunk)
@@ -221,7 +221,7 @@ test('an answer that has begun goes out whole before the close, however slowly i
     session.on('error', () => {})
     const stream = session.request({ ':path': '/' })
     await once(stream, 'response')
-    // Over HTTP/2 nothing is sent that the reader has not made room for: the rest waits in this process.
+    // Over HTTP/2 the server sends only what fits the reader's window: the rest waits in this process.
     for (let turn = 0; turn < 100; turn++) await nextTurn()
     let got = 0
     for await (const part of stream as AsyncIterable<Uint8Array>) got += part.byteLength
@@ -231,9 +231,9 @@ test('an answer that has begun goes out whole before the close, however slowly i
   })
 })
 
-test('an answer that never ends is broken off at the deadline, and its body hears of it', () => {
+test('a response that never ends is aborted at the deadline, and its body is cancelled', () => {
   let cancelled = (): void => {}
-  const heard = new Promise<void>((resolve) => (cancelled = resolve))
+  const isCancelled = new Promise<void>((resolve) => (cancelled = resolve))
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode('one')),
     cancel: () => cancelled(),
@@ -247,11 +247,11 @@ test('an answer that never ends is broken off at the deadline, and its body hear
     await once(response, 'data')
     const closed = server.close(deadline.signal)
     deadline.abort()
-    await Promise.all([closed, heard])
+    await Promise.all([closed, isCancelled])
   })
 })
 
-test('a close does not wait for kept connections', () =>
+test('close does not wait for kept connections', () =>
   serving({}, async (server) => {
     const agent = new Agent({ keepAlive: true })
     await ask(server.port, { agent })
@@ -259,7 +259,7 @@ test('a close does not wait for kept connections', () =>
     agent.destroy()
   }))
 
-test('a close does not wait for a connection that never asked', () =>
+test('close does not wait for a connection without a request', () =>
   serving({}, async (server) => {
     const silent = connect(server.port, '127.0.0.1')
     silent.on('error', () => {})
@@ -268,7 +268,7 @@ test('a close does not wait for a connection that never asked', () =>
     silent.destroy()
   }))
 
-test('a request that was answered is not aborted, over either version', async () => {
+test('a request with a whole response is not aborted, over HTTP/1.1 and HTTP/2', async () => {
   const { ca, tls } = await certificate()
   for (const options of [{}, { tls }]) {
     const signals: AbortSignal[] = []
@@ -289,7 +289,7 @@ test('a request that was answered is not aborted, over either version', async ()
   }
 })
 
-test('a client that goes away aborts its request', () => {
+test('a client that disconnects aborts its request', () => {
   let begun = (_: AbortSignal): void => {}
   const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
   return serving({ fetch: (request) => (begun(request.signal), new Promise(() => {})) }, async ({ port }) => {
@@ -303,10 +303,10 @@ test('a client that goes away aborts its request', () => {
   })
 })
 
-/** Node alone lets a Request go while its signal is in use. */
-const skip = thisRuntime().name === 'node' ? false : 'there is no garbage collection to call, nor a need for it'
+/** Only Node collects a Request while its signal is in use. */
+const skip = thisRuntime().name === 'node' ? false : 'only Node collects a Request while its signal is in use'
 
-test('a handler that has kept nothing but the signal hears that its client has gone', { skip: skip }, async () => {
+test('a handler that keeps only the signal is aborted when its client disconnects', { skip: skip }, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   let begun = (): void => {}, aborts = (): void => {}
@@ -331,7 +331,7 @@ test('a handler that has kept nothing but the signal hears that its client has g
   })
 })
 
-test('with a certificate it speaks TLS, over HTTP/1.1 and HTTP/2', async () => {
+test('with a certificate the server speaks TLS, over HTTP/1.1 and HTTP/2', async () => {
   const { ca, tls } = await certificate()
   await serving({ tls, fetch: (request) => new Response(new URL(request.url).protocol) }, async (server) => {
     assert.equal((await ask(server.port, { ca })).text, 'https:')
@@ -342,7 +342,7 @@ test('with a certificate it speaks TLS, over HTTP/1.1 and HTTP/2', async () => {
     stream.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
     await once(stream, 'end')
     assert.equal(text, 'https:')
-    // A session that is kept open does not hold the close.
+    // An open session does not delay the close.
     await server.close(noDeadline)
     session.destroy()
   })

@@ -1,6 +1,9 @@
-/** Made with OpenSSL, for these tests alone: they protect nothing. */
+/** Certificates and keys made with OpenSSL for these tests only: they protect nothing. */
 
-/** `openssl req -x509 -newkey rsa:2048 -nodes -subj '/C=SE/O=Sök/CN=rsa ca' -addext basicConstraints=critical,CA:TRUE` */
+/**
+ * Made by
+ * `openssl req -x509 -newkey rsa:2048 -nodes -subj '/C=SE/O=Sök/CN=rsa ca' -addext basicConstraints=critical,CA:TRUE`
+ */
 export const RSA_AUTHORITY = {
   subjectKeyId: '853a9fec8792a349bb046a4ceb31c154d545536a',
   cert: `-----BEGIN CERTIFICATE-----
@@ -55,7 +58,10 @@ nNV2BTGPHYmye/9DUDqzWA==
 `,
 }
 
-/** `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=leaf -addext basicConstraints=critical,CA:FALSE` */
+/**
+ * Made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=leaf
+ * -addext basicConstraints=critical,CA:FALSE`
+ */
 export const NOT_AN_AUTHORITY = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBcTCCARigAwIBAgIUAMjJVQ1ksYCBn5idwuhBo74eS30wCgYIKoZIzj0EAwIw

@@ -1,4 +1,4 @@
-/** Servers for the transport's tests: real sockets on loopback, with what a test wants to know about them. */
+/** Starts servers on loopback for the transport's tests. */
 import http from 'node:http'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
@@ -14,18 +14,18 @@ export type Handler = (request: http.IncomingMessage, response: http.ServerRespo
 export interface TestServer {
   readonly port: number
   readonly url: string
-  /** How many connections it ever had. */
+  /** Returns how many connections it has had in total. */
   connections(): number
-  /** Closes those that are open, as a restart would. */
+  /** Closes the open connections, as a restart does. */
   dropConnections(): void
-  /** Settles when this many connections have been closed. */
+  /** Resolves when this many connections have been closed. */
   closedConnections(count: number): Promise<void>
   close(): Promise<void>
 }
 
 let shared: Promise<{ authority: Authority; server: IssuedCertificate }> | undefined
 
-/** One authority and one server certificate for all tests of a file: keys take time to make. */
+/** Returns one authority and server certificate for all tests of a file, because creating keys is slow. */
 export function certificates(): Promise<{ authority: Authority; server: IssuedCertificate }> {
   shared ??= (async () => {
     const authority = await createAuthority()
@@ -40,7 +40,7 @@ export function certificates(): Promise<{ authority: Authority; server: IssuedCe
   return shared
 }
 
-/** An https server with the shared certificate, unless others are given. */
+/** Starts an https server, by default with the shared certificate. */
 export async function serveTls(handler: Handler, options: https.ServerOptions = {}): Promise<TestServer> {
   const { server } = await certificates()
   const { cert, key } = server
@@ -51,14 +51,14 @@ export function servePlain(handler: Handler): Promise<TestServer> {
   return listen(http.createServer(withBody(handler)), 'http')
 }
 
-/** Bytes over TCP: for what no http server does. */
+/** Starts a TCP server, for what no http server does. */
 export function serveBytes(onSocket: (socket: net.Socket) => void): Promise<TestServer> {
   return listen(net.createServer(onSocket), 'http')
 }
 
 /**
- * A proxy that knows CONNECT; it keeps what it was asked. `answer` decides the status, 0 being no answer at all; `staysOpen`: a
- * refusal leaves the connection open.
+ * Starts a proxy that supports CONNECT and records its requests. `answer` returns the status; 0 means no response.
+ * `staysOpen`: a refusal leaves the connection open.
  */
 export async function serveProxy(
   options: { tls?: IssuedCertificate; answer?: (request: http.IncomingMessage) => number; staysOpen?: boolean } = {},
@@ -68,7 +68,7 @@ export async function serveProxy(
   server.on('connect', (request: http.IncomingMessage, socket: net.Socket, head: Uint8Array) => {
     asked.push(request)
     const status = options.answer?.(request) ?? 200
-    // What it does not read it would not see the end of.
+    // Without reading, it would not receive the end of the stream.
     if (options.staysOpen) socket.resume().on('end', () => socket.end())
     if (status === 0) return
     const refusal = `HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`
@@ -110,7 +110,7 @@ async function listen(server: net.Server, scheme: string): Promise<TestServer> {
     })
   })
   server.on('tlsClientError', () => {})
-  // A server that closed idle connections by itself would hide that we forgot to.
+  // A server that closes idle connections itself would hide that the client does not.
   if ('keepAliveTimeout' in server) server.keepAliveTimeout = 600_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -136,7 +136,7 @@ async function listen(server: net.Server, scheme: string): Promise<TestServer> {
   }
 }
 
-/** What a test was given to end, ended in its `finally`. */
+/** Runs a test's body, and closes the items it kept, the last one first. */
 export async function ending<T>(
   body: (keep: <C extends { close(): unknown }>(item: C) => C) => Promise<T>,
 ): Promise<T> {
@@ -151,7 +151,7 @@ export async function ending<T>(
   }
 }
 
-/** A transport to a server that trusts the shared authority. */
+/** Returns a transport to a server that trusts the shared authority. */
 export async function transportTo(
   server: TestServer,
   config: Partial<ClusterConfig> = {},
@@ -161,7 +161,7 @@ export async function transportTo(
   return httpTransport({ server: server.url, ca: authority.ca, ...config }, { clock: systemClock, ...options })
 }
 
-/** The status and the text of an answer. */
+/** Sends a request. Resolves to the response with its text. */
 export async function textOf(
   transport: Transport,
   request: Partial<HttpRequest> = {},

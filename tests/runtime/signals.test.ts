@@ -1,60 +1,60 @@
-/** Signals of this process. They are emitted by hand: a real one would reach the runner of this file, too. */
+/** Tests signal handling with emitted signals: a real one would also reach the test runner. */
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
 import { onSignals } from '../../lib/runtime/os/signals.ts'
 
-type Heard = `${string} ${number}`
+type Counted = `${string} ${number}`
 
-async function listening(use: (clock: FakeClock, heard: Heard[]) => Promise<void>): Promise<void> {
+async function withSignals(use: (clock: FakeClock, counted: Counted[]) => Promise<void>): Promise<void> {
   const clock = new FakeClock()
-  const heard: Heard[] = []
-  const release = onSignals(['SIGINT', 'SIGHUP'], (signal, count) => heard.push(`${signal} ${count}`), clock)
+  const counted: Counted[] = []
+  const release = onSignals(['SIGINT', 'SIGHUP'], (signal, count) => counted.push(`${signal} ${count}`), clock)
   try {
-    await use(clock, heard)
+    await use(clock, counted)
   } finally {
     release()
   }
 }
 
-test('one signal that comes twice within half a second is counted once, and later again', () =>
-  listening(async (clock, heard) => {
+test('a repeat of a signal within 500 ms is not counted, and a later one is', () =>
+  withSignals(async (clock, counted) => {
     process.emit('SIGINT')
     process.emit('SIGINT')
     await clock.advance(499)
     process.emit('SIGINT')
-    assert.deepEqual(heard, ['SIGINT 1'])
+    assert.deepEqual(counted, ['SIGINT 1'])
     await clock.advance(1)
     process.emit('SIGINT')
-    assert.deepEqual(heard, ['SIGINT 1', 'SIGINT 2'])
-    // The second wish is sent twice as well.
+    assert.deepEqual(counted, ['SIGINT 1', 'SIGINT 2'])
+    // The second signal is repeated, too.
     await clock.advance(10)
     process.emit('SIGINT')
-    assert.deepEqual(heard, ['SIGINT 1', 'SIGINT 2'])
+    assert.deepEqual(counted, ['SIGINT 1', 'SIGINT 2'])
   }))
 
-test('a signal that does not stop coming counts twice a second', () =>
-  listening(async (clock, heard) => {
+test('a signal that repeats without end is counted twice a second', () =>
+  withSignals(async (clock, counted) => {
     for (let ms = 0; ms < 1200; ms += 30) {
       process.emit('SIGINT')
       await clock.advance(30)
     }
-    assert.deepEqual(heard, ['SIGINT 1', 'SIGINT 2', 'SIGINT 3'])
+    assert.deepEqual(counted, ['SIGINT 1', 'SIGINT 2', 'SIGINT 3'])
   }))
 
-test('another signal is another one, at once; the repeats of each are its own', () =>
-  listening(async (_, heard) => {
+test('different signals are counted at once, each with its own repeats', () =>
+  withSignals(async (_, counted) => {
     for (const signal of ['SIGINT', 'SIGHUP', 'SIGINT', 'SIGHUP'] as const) process.emit(signal)
-    assert.deepEqual(heard, ['SIGINT 1', 'SIGHUP 2'])
+    assert.deepEqual(counted, ['SIGINT 1', 'SIGHUP 2'])
   }))
 
-test('after the release nothing is heard', async () => {
-  const heard: Heard[] = []
+test('after the release no signal is reported', async () => {
+  const counted: Counted[] = []
   const before = process.listenerCount('SIGHUP')
-  const release = onSignals(['SIGHUP'], (signal, count) => heard.push(`${signal} ${count}`))
+  const release = onSignals(['SIGHUP'], (signal, count) => counted.push(`${signal} ${count}`))
   assert.equal(process.listenerCount('SIGHUP'), before + 1)
   release()
   assert.equal(process.listenerCount('SIGHUP'), before)
-  assert.deepEqual(heard, [])
+  assert.deepEqual(counted, [])
 })

@@ -1,10 +1,10 @@
-/** A clock on which every look takes its time: work of which each step is looked at takes so long a step. */
+/** A clock that advances with each call of `monotonic`, so that each checked step of work takes time. */
 import type { Clock } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 export class SlowClock implements Clock {
   readonly fake: FakeClock
-  /** How long each look takes. 0: the clock stands still. */
+  /** How far each call advances the clock, in milliseconds. */
   lookMs: number
   #lookedMs = 0
 

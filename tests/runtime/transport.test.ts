@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
 
-test('twenty requests, one after another, share one connection', () =>
+test('twenty sequential requests share one connection', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((request, response) => response.end(request.url)))
     const transport = keep(await transportTo(server))
@@ -38,7 +38,7 @@ test('method, path, headers and body arrive as they were given', () =>
     assert.equal(received['accept-encoding'], undefined, 'loopback is not compressed')
   }))
 
-test('a body of bytes is sent as it is, and a POST without one says so', () =>
+test('a body of bytes is sent unchanged, and a POST without a body has content-length 0', () =>
   ending(async (keep) => {
     const server = keep(
       await serveTls((request, response, body) => response.end(`${request.headers['content-length']} ${body}`)),
@@ -49,7 +49,7 @@ test('a body of bytes is sent as it is, and a POST without one says so', () =>
     assert.equal((await textOf(transport, { method: 'DELETE' })).text, 'undefined ')
   }))
 
-test('status, repeated headers and an empty body come through; redirects are not followed', () =>
+test('status, repeated headers and an empty body are returned; redirects are not followed', () =>
   ending(async (keep) => {
     const server = keep(
       await serveTls((_, response) => {
@@ -67,7 +67,7 @@ test('status, repeated headers and an empty body come through; redirects are not
     ])
   }))
 
-test('compressed answers are asked for and decompressed', () =>
+test('gzip is requested, and responses are decompressed', () =>
   ending(async (keep) => {
     const plain = JSON.stringify({ items: Array.from({ length: 5000 }, (_, n) => ({ n, name: `näme-${n}` })) })
     const server = keep(
@@ -86,7 +86,7 @@ test('compressed answers are asked for and decompressed', () =>
     assert.equal(server.connections(), 1)
   }))
 
-test('a compressed answer that is cut off is an error, though its bytes so far were fine', () =>
+test('a truncated compressed response is an error', () =>
   ending(async (keep) => {
     const server = keep(
       await serveTls((_, response) => {
@@ -97,7 +97,7 @@ test('a compressed answer that is cut off is an error, though its bytes so far w
     await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'body')
   }))
 
-test('chunks are delivered as they come, also when they split a character', () =>
+test('chunks are delivered as they arrive, also if they split a character', () =>
   ending(async (keep) => {
     const { promise: first, resolve: gotFirst } = Promise.withResolvers<void>()
     const euro = new TextEncoder().encode('€')
@@ -118,7 +118,7 @@ test('chunks are delivered as they come, also when they split a character', () =
     assert.equal(chunks.length, 2)
   }))
 
-test('a large body that is read late is whole', () =>
+test('a large body that is read late is complete', () =>
   ending(async (keep) => {
     const sent = randomBytes(8_000_000)
     const { promise: finished, resolve: onFinished } = Promise.withResolvers<void>()
@@ -130,14 +130,14 @@ test('a large body that is read late is whole', () =>
     )
     const transport = keep(await transportTo(server))
     const { body } = await transport({ method: 'GET', path: '/' })
-    // Nobody reads yet, and still the server gets rid of it.
+    // The server can send all of it before it is read.
     await finished
     const hash = createHash('sha256')
     for await (const chunk of body) hash.update(chunk)
     assert.equal(hash.digest('hex'), createHash('sha256').update(sent).digest('hex'))
   }))
 
-test('a body is read once', () =>
+test('a body cannot be read twice', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => response.end('once')))
     const transport = keep(await transportTo(server))
@@ -152,7 +152,7 @@ for (
     { name: 'chunks', head: 'transfer-encoding: chunked' },
   ]
 ) {
-  test(`a body with ${name} that is cut off throws after what was whole`, () =>
+  test(`a body with ${name} that is truncated throws after its complete chunks`, () =>
     ending(async (keep) => {
       const server = keep(
         await serveBytes((socket) => {
@@ -174,7 +174,7 @@ for (
     }))
 }
 
-test('a watch whose server dies throws, over TLS as well', () =>
+test('a watch over TLS throws when its server closes the connection', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
     const transport = keep(await transportTo(server))
@@ -185,7 +185,7 @@ test('a watch whose server dies throws, over TLS as well', () =>
     await assert.rejects(chunks.next(), (error) => error instanceof NetworkError && error.phase === 'body')
   }))
 
-test('a connection that is closed before an answer is an error of phase response', () =>
+test('a connection closed before the response is an error of phase response', () =>
   ending(async (keep) => {
     const server = keep(await serveBytes((socket) => socket.once('data', () => socket.destroy())))
     const transport = keep(await transportTo(server))
@@ -209,7 +209,7 @@ test('leaving the loop early closes the connection', () =>
     await server.closedConnections(1)
   }))
 
-test('giving up a small rest keeps the connection', () =>
+test('cancelling a small body keeps the connection', () =>
   ending(async (keep) => {
     const server = keep(
       await serveTls((_, response) => response.writeHead(404, { 'content-length': 1000 }).end('x'.repeat(1000))),
@@ -231,7 +231,7 @@ test('plain http works, for a server behind kubectl proxy', () =>
     assert.equal(server.connections(), 1)
   }))
 
-test('three hundred watches at once, and a request beside them', () =>
+test('three hundred watches and a request run at once, without warnings', () =>
   ending(async (keep) => {
     const answers: import('node:http').ServerResponse[] = []
     const server = keep(

@@ -4,7 +4,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
 
-test('an abort before the answer rejects with its reason, and the server sees the close', () =>
+test('an abort before the response rejects with its reason, and the server sees the close', () =>
   ending(async (keep) => {
     const arrived = Promise.withResolvers<void>()
     const server = keep(await serveTls(() => arrived.resolve()))
@@ -18,7 +18,7 @@ test('an abort before the answer rejects with its reason, and the server sees th
     await server.closedConnections(1)
   }))
 
-test('an abort within the body rejects its reader with the reason, and the server sees the close', () =>
+test('an abort during the body rejects its reader with the reason, and the server sees the close', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => void response.write('first')))
     const transport = keep(await transportTo(server))
@@ -33,9 +33,9 @@ test('an abort within the body rejects its reader with the reason, and the serve
     await server.closedConnections(1)
   }))
 
-test('an abort while the connection is being made', () =>
+test('an abort while the connection is opened rejects with its reason', () =>
   ending(async (keep) => {
-    // It accepts, and never answers the handshake.
+    // The server accepts the connection, and never responds to the handshake.
     const connected = Promise.withResolvers<void>()
     const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
     const transport = keep(await transportTo(server, { server: `https://127.0.0.1:${server.port}` }))
@@ -53,7 +53,7 @@ test('an abort while the connection is being made', () =>
     await server.closedConnections(1)
   }))
 
-test('an aborted signal sends nothing, nor asks for a token', () =>
+test('a request with an aborted signal sends nothing and fetches no token', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => response.end()))
     const transport = keep(await transportTo(server, { token: () => assert.fail('asked for a token') }))
@@ -63,7 +63,7 @@ test('an aborted signal sends nothing, nor asks for a token', () =>
     assert.equal(server.connections(), 0)
   }))
 
-test('an abort while the token is fetched', () =>
+test('an abort while the token is fetched rejects with its reason', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => response.end()))
     const transport = keep(await transportTo(server, { token: () => new Promise(() => {}) }))
@@ -74,7 +74,7 @@ test('an abort while the token is fetched', () =>
     await assert.rejects(answer, (error) => error === reason)
   }))
 
-test('a signal keeps no listener of a request that is over', () =>
+test('an ended request leaves no listener on its signal', () =>
   ending(async (keep) => {
     const server = keep(
       await serveTls((request, response) => {
@@ -110,7 +110,7 @@ test('a signal keeps no listener of a request that is over', () =>
     assert.equal(listeners, 0)
   }))
 
-test('a connection that does not stand in time is given up, by the clock', () =>
+test('a connection that is not open within 30 s is a timeout', () =>
   ending(async (keep) => {
     const connected = Promise.withResolvers<void>()
     const server = keep(await serveBytes((socket) => socket.once('data', () => connected.resolve())))
@@ -130,7 +130,7 @@ test('a connection that does not stand in time is given up, by the clock', () =>
     await refused
   }))
 
-test('an answer that does not begin in time is given up, by the clock', () =>
+test('a response that does not begin within 75 s is a timeout', () =>
   ending(async (keep) => {
     const received = Promise.withResolvers<void>()
     const server = keep(await serveTls(() => received.resolve()))
@@ -151,7 +151,7 @@ test('an answer that does not begin in time is given up, by the clock', () =>
     assert.equal(clock.pending, 0)
   }))
 
-test('a body may take as long as it likes: a watch does', () =>
+test('a body has no timeout, as for a watch', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => void response.write('a')))
     const clock = new FakeClock()
@@ -182,7 +182,7 @@ test('beforeSend waits for a slow handshake', () =>
   ending(async (keep) => {
     const accepted = Promise.withResolvers<() => void>()
     const upstream = keep(await serveTls((_, response) => response.end('late')))
-    // A door in front of the server that is opened by hand: TCP connects at once, TLS does not.
+    // A relay in front of the server that the test opens: TCP connects at once, TLS does not.
     const net = await import('node:net')
     const door = keep(
       await serveBytes((socket) => {
@@ -199,7 +199,7 @@ test('beforeSend waits for a slow handshake', () =>
     let sentWhileShut = false
     const answer = textOf(transport, { method: 'POST', beforeSend: () => void (sentWhileShut = !isOpen) })
     const open = await accepted.promise
-    // A round trip on another connection: time enough for whoever does not wait.
+    // A round trip on another connection is time enough for a request that does not wait.
     const other = keep(await transportTo(upstream))
     await textOf(other)
     isOpen = true
@@ -208,7 +208,7 @@ test('beforeSend waits for a slow handshake', () =>
     assert.equal(sentWhileShut, false)
   }))
 
-test('a throw in beforeSend ends the request with it, and nothing is sent', () =>
+test('the request rejects with what beforeSend threw, and nothing is sent', () =>
   ending(async (keep) => {
     const seen: string[] = []
     const server = keep(
@@ -222,7 +222,7 @@ test('a throw in beforeSend ends the request with it, and nothing is sent', () =
     const beforeSend = (): void => {
       throw fence
     }
-    // On a new connection, on a kept one, and the transport lives on.
+    // On a new connection and on a kept one; the transport stays usable.
     await assert.rejects(textOf(transport, { method: 'POST', body: '{}', beforeSend }), (error) => error === fence)
     await textOf(transport)
     await assert.rejects(textOf(transport, { method: 'PUT', body: '{}', beforeSend }), (error) => error === fence)
@@ -230,7 +230,7 @@ test('a throw in beforeSend ends the request with it, and nothing is sent', () =
     assert.deepEqual(seen, ['GET', 'GET'])
   }))
 
-test('close ends what is under way, and refuses what comes after', () =>
+test('close ends open requests and refuses later ones', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => void response.write('1')))
     const transport = await transportTo(server)
@@ -245,7 +245,7 @@ test('close ends what is under way, and refuses what comes after', () =>
     transport.close()
   }))
 
-test('close also closes what is idle', () =>
+test('close closes idle connections', () =>
   ending(async (keep) => {
     const server = keep(await servePlain((_, response) => response.end()))
     const transport = await transportTo(server)

@@ -6,7 +6,7 @@ import { ending, type Handler, serveBytes, serveTls, type TestServer, textOf, tr
 
 const sayHeaders: Handler = (request, response) => response.end(JSON.stringify(request.headers))
 
-test('a token is sent as text, and asked for before each request as a function', () =>
+test('a token text is sent, and a token function is called before each request', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((request, response) => response.end(request.headers.authorization)))
     const fixed = keep(await transportTo(server, { token: 'one' }))
@@ -19,7 +19,7 @@ test('a token is sent as text, and asked for before each request as a function',
     assert.equal(server.connections(), 2)
   }))
 
-test('credentials go before the token, and headers can say who we are', () =>
+test('credentials override the token, and may be headers', () =>
   ending(async (keep) => {
     const server = keep(await serveTls(sayHeaders))
     const both = keep(
@@ -32,7 +32,7 @@ test('credentials go before the token, and headers can say who we are', () =>
     assert.equal(JSON.parse((await textOf(basic)).text).authorization, 'Basic eA==')
   }))
 
-test('impersonation is sent header by header', () =>
+test('impersonation is sent in headers', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.rawHeaders))))
     const transport = keep(
@@ -59,7 +59,7 @@ test('impersonation is sent header by header', () =>
     ])
   }))
 
-test('after a 401 the request is sent once more, with fresh credentials', () =>
+test('after a 401 the request is sent once more, with new credentials', () =>
   ending(async (keep) => {
     const seen: string[] = []
     const server = keep(
@@ -76,7 +76,7 @@ test('after a 401 the request is sent once more, with fresh credentials', () =>
     assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
   }))
 
-test('a second 401 stands, and without invalidate so does the first', () =>
+test('a second 401 is returned, and without invalidate the first one', () =>
   ending(async (keep) => {
     let requests = 0
     const server = keep(
@@ -94,7 +94,7 @@ test('a second 401 stands, and without invalidate so does the first', () =>
     assert.equal(requests, 3)
   }))
 
-test('fifty requests that are refused at once have the credentials fetched once', () =>
+test('fifty requests that are refused at once invalidate the credentials once', () =>
   ending(async (keep) => {
     const waiting: (() => void)[] = []
     const server = keep(
@@ -113,7 +113,7 @@ test('fifty requests that are refused at once have the credentials fetched once'
     assert.equal(generation, 1)
   }))
 
-test('what the token function throws ends the request', () =>
+test('a request rejects with what the token function threw', () =>
   ending(async (keep) => {
     const server = keep(await serveTls(sayHeaders))
     const failure = new Error('no token today')
@@ -121,7 +121,7 @@ test('what the token function throws ends the request', () =>
     await assert.rejects(textOf(transport), (error) => error === failure)
   }))
 
-test('a token that no header can hold is not quoted', () =>
+test('a token that is invalid in a header is not in the error', () =>
   ending(async (keep) => {
     const server = keep(await serveTls(sayHeaders))
     const transport = keep(await transportTo(server, { token: 'very\nsecret' }))
@@ -129,7 +129,7 @@ test('a token that no header can hold is not quoted', () =>
     assert.equal(server.connections(), 0)
   }))
 
-/** A server that answers once, and closes the connection when it hears of it again, as one does whose idle time is over. */
+/** Starts a server that responds once per connection, and closes it at the second request, as after an idle timeout. */
 async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> {
   return serveBytes((socket) => {
     let served = false
@@ -142,7 +142,7 @@ async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> 
   })
 }
 
-test('a GET on a kept connection that the server closes is sent once more, on a new one', () =>
+test('a GET on a kept connection that the server closes is sent again on a new one', () =>
   ending(async (keep) => {
     const requests: string[] = []
     const server = keep(await serveOnceEach(requests))
@@ -186,13 +186,13 @@ test('a POST on a kept connection that is aborted is not sent again', () =>
     controller.abort(new Error('fenced'))
     await assert.rejects(answer, /fenced/)
     await server.closedConnections(1)
-    // Two whole requests later it would have come.
+    // A retry would have arrived before two more requests.
     await textOf(transport)
     await textOf(transport)
     assert.deepEqual(requests, ['GET', 'POST', 'GET', 'GET'])
   }))
 
-test('a new connection that is closed without an answer is not tried again', () =>
+test('a request on a new connection that is closed without a response is not sent again', () =>
   ending(async (keep) => {
     let connections = 0
     const server = keep(await serveBytes((socket) => socket.once('data', () => (connections++, socket.destroy()))))
@@ -201,7 +201,7 @@ test('a new connection that is closed without an answer is not tried again', () 
     assert.equal(connections, 1)
   }))
 
-/** A server that answers `/together` when five such requests are there: each then has a connection of its own. */
+/** Starts a server that responds to `/together` once five such requests are open, each on its own connection. */
 async function serveTogether(): Promise<{ server: TestServer; five: (transport: Transport) => Promise<void> }> {
   let together: import('node:http').ServerResponse[] = []
   const server = await serveTls((request, response) => {
@@ -219,7 +219,7 @@ async function serveTogether(): Promise<{ server: TestServer; five: (transport: 
   }
 }
 
-test('a server that restarted has closed every kept connection: the first GET finds out for all that follow', () =>
+test("after a server's restart the first GET replaces all kept connections", () =>
   ending(async (keep) => {
     const { server, five } = await serveTogether()
     keep(server)
@@ -234,7 +234,7 @@ test('a server that restarted has closed every kept connection: the first GET fi
     assert.equal(server.connections(), 6)
   }))
 
-test('many that find their connections closed at once share the new ones', () =>
+test('many requests whose connections are closed at once share the new agent', () =>
   ending(async (keep) => {
     const { server, five } = await serveTogether()
     keep(server)

@@ -9,7 +9,7 @@ function isConnectError(message: RegExp): (error: unknown) => boolean {
   return (error) => error instanceof NetworkError && error.phase === 'connect' && message.test(error.message)
 }
 
-test('requests go through the proxy, twenty of them through one tunnel', () =>
+test('twenty requests share one tunnel through the proxy', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => response.end('ok')))
     const proxy = keep(await serveProxy())
@@ -42,7 +42,7 @@ test('the certificate is verified inside the tunnel', () =>
     assert.equal((await textOf(named)).text, 'ok')
   }))
 
-test('a proxy that refuses is named, with its status and without its password', () =>
+test('the error of a refusing proxy has its address and status, not its password', () =>
   ending(async (keep) => {
     const cases = [
       [407, '', /put user and password into the proxy URL/],
@@ -67,7 +67,7 @@ test('a proxy that refuses is named, with its status and without its password', 
     }
   }))
 
-test('a server that does not know CONNECT, and a proxy that is not there', () =>
+test('a server without CONNECT and an unreachable proxy are connect errors', () =>
   ending(async (keep) => {
     const noProxy = keep(await servePlain((_, response) => response.writeHead(400).end()))
     const wrong = keep(httpTransport({ server: 'https://api.test', proxy: noProxy.url }))
@@ -78,7 +78,7 @@ test('a server that does not know CONNECT, and a proxy that is not there', () =>
     await assert.rejects(textOf(dead), isConnectError(/through proxy .*connection refused/))
   }))
 
-test('a proxy may speak TLS itself', () =>
+test('a proxy with TLS is supported', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
     const server = keep(await serveTls((_, response) => response.end('ok')))
@@ -88,7 +88,7 @@ test('a proxy may speak TLS itself', () =>
     assert.equal(proxy.asked.length, 1)
   }))
 
-test('a plain server is reached through a tunnel as well', () =>
+test('a server without TLS is reached through a tunnel', () =>
   ending(async (keep) => {
     const server = keep(await servePlain((_, response) => response.end('ok')))
     const proxy = keep(await serveProxy())
@@ -97,7 +97,7 @@ test('a plain server is reached through a tunnel as well', () =>
     assert.equal(proxy.asked.length, 1)
   }))
 
-test('an abort while the proxy thinks', () =>
+test('an abort while the proxy is silent rejects with its reason', () =>
   ending(async (keep) => {
     const asked = Promise.withResolvers<void>()
     const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
@@ -111,7 +111,7 @@ test('an abort while the proxy thinks', () =>
     await silent.closedConnections(1)
   }))
 
-test('a proxy that stays silent keeps no connection of a request that has given it up', () =>
+test('the connection to a silent proxy is closed after the timeout', () =>
   ending(async (keep) => {
     let asked = Promise.withResolvers<void>()
     const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
@@ -128,7 +128,7 @@ test('a proxy that stays silent keeps no connection of a request that has given 
     }
   }))
 
-test('closing the transport closes the tunnels that are asked for, and those that are idle', () =>
+test('closing the transport closes requested and idle tunnels', () =>
   ending(async (keep) => {
     const asked = Promise.withResolvers<void>()
     const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
@@ -146,7 +146,7 @@ test('closing the transport closes the tunnels that are asked for, and those tha
     await proxy.closedConnections(1)
   }))
 
-test('a handshake inside a tunnel that is given up closes the tunnel', () =>
+test('aborting a handshake in a tunnel closes the tunnel', () =>
   ending(async (keep) => {
     const greeted = Promise.withResolvers<void>()
     const mute = keep(await serveBytes((socket) => socket.once('data', () => greeted.resolve())))
@@ -161,7 +161,7 @@ test('a handshake inside a tunnel that is given up closes the tunnel', () =>
     await mute.closedConnections(1)
   }))
 
-test('a proxy that refuses and leaves the connection open does not gather them', () =>
+test('connections that a refusing proxy leaves open are closed', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
     for (const tls of [undefined, leaf]) {
@@ -174,7 +174,7 @@ test('a proxy that refuses and leaves the connection open does not gather them',
     }
   }))
 
-test('a silent proxy with TLS is given up, too', () =>
+test('an abort closes the connection to a silent proxy with TLS', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
     const asked = Promise.withResolvers<void>()
@@ -188,7 +188,7 @@ test('a silent proxy with TLS is given up, too', () =>
     await proxy.closedConnections(1)
   }))
 
-test('a user or password with a stray percent sign is a ConfigError that says how to write it, and quotes neither', () => {
+test('a stray percent sign in user or password is a ConfigError with the fix, without their text', () => {
   for (const user of ['jane:100%', 'ja%ne:hunter2', 'jane:%ff', 'jane:hunter2@100%']) {
     assert.throws(() => httpTransport({ server: 'https://x', proxy: `http://${user}@proxy.test:3128` }), (error) => {
       assert.ok(error instanceof ConfigError, String(error))
@@ -199,7 +199,7 @@ test('a user or password with a stray percent sign is a ConfigError that says ho
   }
 })
 
-test('what is no URL is not quoted with what may be its password', () => {
+test('an invalid proxy URL is quoted without a possible password', () => {
   for (const proxy of ['http://u:hunter/2@x y', 'u:hunter2@x', 'socks5://u:hunter@2@x', 'http://u:hunter2@[x']) {
     assert.throws(() => httpTransport({ server: 'https://x', proxy }), (error) => {
       return error instanceof ConfigError && !/hunter|2@/.test(error.message) &&
@@ -208,7 +208,7 @@ test('what is no URL is not quoted with what may be its password', () => {
   }
 })
 
-test('servers and proxies that are no URL are refused at once, without their password', () => {
+test('invalid server and proxy URLs throw a ConfigError at once, without the password', () => {
   for (
     const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, {
       server: 'https://x',

@@ -1,4 +1,4 @@
-/** Kept connections that died without a word, as when a load balancer fails over: a request must find that out for all of them. */
+/** Tests kept connections that stopped responding, as after a load balancer's failover: one timeout closes them all. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
@@ -18,11 +18,11 @@ import {
 
 interface FailingServer {
   readonly server: TestServer
-  /** Connections that are open now get no answer any more; later ones do. */
+  /** From now on, open connections get no response; new ones do. */
   failOver(): void
-  /** Resolves when this many requests have arrived on connections that are dead. */
+  /** Resolves when this many requests have arrived on dead connections. */
   lost(count: number): Promise<void>
-  /** Resolves when the next request for `/slow`, which is never answered, has arrived. */
+  /** Resolves when the next request for `/slow` has arrived; it never gets a response. */
   slow(): Promise<void>
   /** Opens this many connections and leaves them idle. */
   keepIdle(transport: Transport, count: number): Promise<void>
@@ -60,7 +60,7 @@ async function serveFailing(serve: (handler: Handler) => Promise<TestServer> = s
   }
 }
 
-/** The connections of before are gone: a request opens a new one, and the server sees the others closed. */
+/** Asserts that all earlier connections are closed: a request opens a new one. */
 async function areClosed({ server }: FailingServer, transport: Transport, before: number): Promise<void> {
   assert.equal((await textOf(transport, { method: 'POST', body: '{}' })).text, 'ok')
   assert.equal(server.connections(), before + 1)
@@ -68,7 +68,7 @@ async function areClosed({ server }: FailingServer, transport: Transport, before
 }
 
 for (const method of ['GET', 'PUT'] as const) {
-  test(`a ${method} without an answer in time costs one wait: the other idle connections are closed with its own`, () =>
+  test(`a ${method} that times out closes all idle connections`, () =>
     ending(async (keep) => {
       const failing = await serveFailing()
       keep(failing.server)
@@ -85,7 +85,7 @@ for (const method of ['GET', 'PUT'] as const) {
     }))
 }
 
-test('so does one that its caller gives up by a deadline of its own', () =>
+test('a request that its caller aborts with a TimeoutError closes all idle connections', () =>
   ending(async (keep) => {
     for (const serve of [serveTls, servePlain]) {
       const failing = await serveFailing(serve)
@@ -96,14 +96,14 @@ test('so does one that its caller gives up by a deadline of its own', () =>
       const controller = new AbortController()
       const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
       await failing.lost(1)
-      // As AbortSignal.timeout() has it.
+      // The same as AbortSignal.timeout().
       controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
       await assert.rejects(answer, /did not answer within 5 s/)
       await areClosed(failing, transport, 4)
     }
   }))
 
-test('and a watch that its reader takes for dead', () =>
+test('a watch that its reader aborts for silence closes all idle connections', () =>
   ending(async (keep) => {
     const failing = await serveFailing()
     keep(failing.server)
@@ -114,14 +114,14 @@ test('and a watch that its reader takes for dead', () =>
     const chunks = body[Symbol.asyncIterator]()
     await chunks.next()
     failing.failOver()
-    const silence = new NetworkError('nothing was heard', { phase: 'body', code: 'ETIMEDOUT' })
+    const silence = new NetworkError('nothing was received', { phase: 'body', code: 'ETIMEDOUT' })
     const next = chunks.next()
     controller.abort(silence)
     await assert.rejects(next, (error) => error === silence)
     await areClosed(failing, transport, 4)
   }))
 
-test('an ordinary abort leaves the idle connections alone: of a request, and of a watch that is stopped', () =>
+test('other aborts of requests and watches do not close idle connections', () =>
   ending(async (keep) => {
     const failing = await serveFailing()
     keep(failing.server)
@@ -137,20 +137,20 @@ test('an ordinary abort leaves the idle connections alone: of a request, and of 
     watch.abort(ended)
     await assert.rejects(answer, (error) => error === ended)
     await assert.rejects(body.text(), (error) => error === ended)
-    // Two of the four ended with what was aborted on them.
+    // Two of the four connections ended with the aborts.
     await failing.server.closedConnections(2)
     await failing.keepIdle(transport, 2)
     assert.equal(failing.server.connections(), 4)
   }))
 
-test('a deadline that passes before a connection stands says nothing about the others', () =>
+test('a timeout before the connection is open does not close idle connections', () =>
   ending(async (keep) => {
     const failing = await serveFailing()
     keep(failing.server)
     const clock = new FakeClock()
     const transport = keep(await transportTo(failing.server, {}, { clock }))
     await failing.keepIdle(transport, 2)
-    // Both are in use, so that this one needs a third, and is given up before that.
+    // Both are in use, so that this request needs a third one, and is aborted before that is open.
     const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
     for (const watch of slow) await watch
     const controller = new AbortController()
@@ -161,7 +161,7 @@ test('a deadline that passes before a connection stands says nothing about the o
     assert.equal((await textOf(transport)).text, 'ok')
   }))
 
-test('of many that find it out, the first does it for all: what is new stays', () =>
+test('a second timeout on an old connection does not close new ones', () =>
   ending(async (keep) => {
     const failing = await serveFailing()
     keep(failing.server)
@@ -183,7 +183,7 @@ test('of many that find it out, the first does it for all: what is new stays', (
     assert.equal(failing.server.connections(), 4, 'the connection that the second request did not use is kept')
   }))
 
-test('requests under way go on, on connections that are closed behind them', () =>
+test('open requests continue, and their connections are closed after them', () =>
   ending(async (keep) => {
     const answers: (() => void)[] = []
     const arrived = Promise.withResolvers<void>()
@@ -199,19 +199,19 @@ test('requests under way go on, on connections that are closed behind them', () 
     await arrived.promise
     const controller = new AbortController()
     const silent = textOf(transport, { path: '/silent', signal: controller.signal })
-    // A round trip on a fourth connection: the silent request is on its way.
+    // After a round trip on a fourth connection, the silent request has been sent.
     await textOf(transport)
     controller.abort(new DOMException('too late', 'TimeoutError'))
     await assert.rejects(silent, /too late/)
     for (const answer of answers) answer()
     assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late'])
-    // All four: the one that was silent, the one that was idle, and the two that became free.
+    // All four: the silent one, the idle one, and the two that became free.
     await server.closedConnections(4)
     await textOf(transport)
     assert.equal(server.connections(), 5)
   }))
 
-test('connections that were in use when the certificate rotated are closed once they are free, however often it does', () =>
+test('connections in use at a certificate rotation are closed once they are free, for each rotation', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const answers: (() => void)[] = []

@@ -19,7 +19,7 @@ import {
   transportTo,
 } from './servers.ts'
 
-/** Says whether the client's certificate was good. Bun tells a server nothing more of it. */
+/** Responds with whether the client's certificate was accepted; on Bun a server knows no more about it. */
 const sayAuthorized: Handler = (request, response) => response.end(String((request.socket as TLSSocket).authorized))
 
 async function serveClients(): Promise<TestServer> {
@@ -36,7 +36,7 @@ function isConnectError(message: RegExp): (error: unknown) => boolean {
   }
 }
 
-test('a server whose CA is not trusted is refused, before anything is sent to it', () =>
+test('a server whose CA is not trusted is refused before anything is sent', () =>
   ending(async (keep) => {
     let requests = 0
     const server = keep(
@@ -70,7 +70,7 @@ test('a certificate for another name is refused', () =>
     )
   }))
 
-test('tls-server-name says which name to expect', () =>
+test('tls-server-name is the name that is verified', () =>
   ending(async (keep) => {
     const server = keep(await serveTls((_, response) => response.end('ok')))
     const right = keep(await transportTo(server, { serverName: 'api.test' }))
@@ -86,7 +86,7 @@ test('insecure trusts any certificate', () =>
     assert.equal((await textOf(transport)).text, 'ok')
   }))
 
-test('an expired certificate is refused, by name', () =>
+test('an expired certificate is refused with that reason', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const now = Date.now() - 3_600_000
@@ -102,7 +102,7 @@ test('an expired certificate is refused, by name', () =>
     await assert.rejects(textOf(transport), isConnectError(/has expired;/))
   }))
 
-test('an EC client certificate is shown', () =>
+test('an EC client certificate is sent', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const server = keep(await serveClients())
@@ -111,7 +111,7 @@ test('an EC client certificate is shown', () =>
     assert.equal((await textOf(transport)).text, 'true')
   }))
 
-test('an RSA client certificate is shown, its key as PKCS#8 and PKCS#1', () =>
+test('an RSA client certificate is sent, with a key in PKCS#8 or PKCS#1', () =>
   ending(async (keep) => {
     const server = keep(await serveClients())
     for (const key of ['pkcs8', 'pkcs1'] as const) {
@@ -120,11 +120,11 @@ test('an RSA client certificate is shown, its key as PKCS#8 and PKCS#1', () =>
     }
   }))
 
-test('without a client certificate a server that wants one refuses, and we say why', () =>
+test('a missing client certificate is an error that names the reason', () =>
   ending(async (keep) => {
     const server = keep(await serveClients())
     const transport = keep(await transportTo(server))
-    // TLS 1.3 refuses after the handshake is over for the client, so the phase is either.
+    // In TLS 1.3 the refusal comes after the client's handshake, so the phase may be either.
     await assert.rejects(textOf(transport), (error) => {
       assert.ok(error instanceof NetworkError, String(error))
       assert.match(error.message, /client certificate|connection was lost/)
@@ -132,7 +132,7 @@ test('without a client certificate a server that wants one refuses, and we say w
     })
   }))
 
-test('a key that does not belong to the certificate is refused, as is what is no key at all', () =>
+test('a key that does not match, is invalid or is missing is refused before connecting', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const server = keep(await serveClients())
@@ -153,7 +153,7 @@ test('a key that does not belong to the certificate is refused, as is what is no
     assert.equal(server.connections(), 0)
   }))
 
-test('a certificate that rotates is shown on the next connection, and a watch on the old one goes on', () =>
+test('a rotated certificate is used for new connections, and a watch on an old one continues', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const watching = Promise.withResolvers<import('node:http').ServerResponse>()
@@ -178,11 +178,11 @@ test('a certificate that rotates is shown on the next connection, and a watch on
     ;(await watching.promise).end('2')
     assert.equal(Buffer.from((await watch.next()).value!).toString(), '2')
     assert.equal((await watch.next()).done, true)
-    // Its connection is not kept: nobody would ever use it again.
+    // Its connection is not kept, because it would never be used again.
     await server.closedConnections(2)
   }))
 
-test('a CA that rotates is trusted from the next connection on', () =>
+test('a rotated CA is trusted for new connections', () =>
   ending(async (keep) => {
     const [old, next] = await Promise.all([createAuthority(), createAuthority()])
     const leaf = await next.issue({ commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server' })
@@ -194,7 +194,7 @@ test('a CA that rotates is trusted from the next connection on', () =>
     assert.equal((await textOf(transport)).text, 'ok')
   }))
 
-test('nobody at the address, no such name, and no TLS there are told apart', () =>
+test('a closed port, an unknown name and a server without TLS have different errors', () =>
   ending(async (keep) => {
     const gone = await servePlain(() => {})
     await gone.close()
@@ -211,7 +211,7 @@ test('nobody at the address, no such name, and no TLS there are told apart', () 
     }
   }))
 
-/** An RSA key and a certificate for it from the shared authority: `issue` makes EC keys only, as do most of today's tools. */
+/** Creates an RSA key and its certificate by the shared authority with openssl: `issue` creates EC keys only. */
 async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
   const { authority } = await certificates()
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-rsa-'))
@@ -223,7 +223,7 @@ async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
       execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' })
     openssl(`genrsa ${type === 'pkcs1' ? '-traditional ' : ''}-out c.key 2048`)
     openssl('req -new -key c.key -out c.csr -subj /CN=rsa')
-    // Without an extension it would be X.509 v1, which rustls (Deno's server) refuses.
+    // Without an extension it is X.509 v1, which rustls (Deno's server) refuses.
     writeFileSync(join(folder, 'extensions'), 'extendedKeyUsage=clientAuth\n')
     openssl('x509 -req -in c.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile extensions -out c.crt')
     const key = readFileSync(join(folder, 'c.key'), 'utf8')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HttpBody, HttpResponse, Log, Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { Replica } from '../../lib/testing/replica.ts'
 import { ReplicaRuns } from '../../lib/testing/replica_runs.ts'
 

@@ -6,7 +6,7 @@ import { ConfigMap, Namespace, Pod, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { sleep } from '../../lib/async/clock.ts'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const isOurs = predicates.matchesLabels('ours')

@@ -16,7 +16,7 @@ import {
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
-import { nextTurn } from '../../lib/runtime/os/turn.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })

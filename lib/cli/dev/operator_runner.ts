@@ -2,8 +2,8 @@
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, sleep } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
-import { type OperatorProcess, spawnInherited } from '../../runtime/os/spawn_inherited.ts'
-import { shortPath } from '../../runtime/os/short_path.ts'
+import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
+import { shortPath } from '../../runtime/os/terminal.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from './events.ts'
 import type { FoundRuntime } from '../find_runtime.ts'
@@ -39,7 +39,7 @@ const STOP_MS = 3000
 export class OperatorRunner {
   readonly #options: OperatorRunnerOptions
   readonly #saved: SavedFiles
-  #child: OperatorProcess | undefined
+  #child: ChildProcess | undefined
   #operatorPid: number | undefined
   #changed: Saved | undefined
 
@@ -103,7 +103,7 @@ export class OperatorRunner {
     if (this.#operatorPid !== undefined && this.#child) killProcess(this.#operatorPid)
   }
 
-  async #start(): Promise<OperatorProcess> {
+  async #start(): Promise<ChildProcess> {
     const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority } = this.#options
     const child = await spawnInherited({
       command: runtime.program,
@@ -121,7 +121,7 @@ export class OperatorRunner {
     return child
   }
 
-  async #stop(child: OperatorProcess): Promise<void> {
+  async #stop(child: ChildProcess): Promise<void> {
     // From a terminal it has this signal already, and knows to count it once.
     child.kill('SIGINT')
     const waiting = abortScope()

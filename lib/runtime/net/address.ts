@@ -6,15 +6,15 @@ export interface ServerAddress {
   /** Without the brackets of an IPv6 address. */
   readonly host: string
   readonly port: number
-  /** A path prefix, without its last slash; empty for most servers. */
+  /** The URL's path without trailing slashes; empty for most servers. */
   readonly prefix: string
-  /** `host:port` as it is written in a Host header and in messages. */
+  /** `host:port`, for the Host header and messages. */
   readonly authority: string
-  /** Whether the bytes stay on this machine. */
+  /** Whether the server is on this machine. */
   readonly loopback: boolean
 }
 
-/** @throws ConfigError on what is not an http or https URL. It quotes neither user nor password. */
+/** @throws ConfigError if it is not an http or https URL. The message has neither user nor password. */
 export function parseServer(server: string, field: 'server' | 'proxy' = 'server'): ServerAddress {
   const url = parseUrl(server)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -36,14 +36,14 @@ export function parseServer(server: string, field: 'server' | 'proxy' = 'server'
   }
 }
 
-/** A proxy, and how to introduce ourselves to it. */
+/** A proxy's address and credentials. */
 export interface Proxy {
   readonly address: ServerAddress
-  /** The whole Proxy-Authorization header, if the URL has a user. */
+  /** The value of the Proxy-Authorization header, if the URL has a user. */
   readonly authorization: string | undefined
 }
 
-/** @throws ConfigError when it is not an http or https URL, or its user or password is not encoded as in one. */
+/** @throws ConfigError if it is not an http or https URL, or its user or password is not percent-encoded correctly. */
 export function parseProxy(proxy: string): Proxy {
   const address = parseServer(proxy, 'proxy')
   const { username, password } = parseUrl(proxy)!
@@ -51,7 +51,7 @@ export function parseProxy(proxy: string): Proxy {
   try {
     plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   } catch {
-    // Without the cause, which may quote them.
+    // Without the cause, which may contain user and password.
     throw new ConfigError(
       `Cannot use proxy "${
         withoutUser(proxy)
@@ -61,12 +61,12 @@ export function parseProxy(proxy: string): Proxy {
   return { address, authorization: username ? `Basic ${Buffer.from(plain).toString('base64')}` : undefined }
 }
 
-/** A URL, or undefined: `new URL` would quote the whole text, password and all, in its error. */
+/** Parses a URL; undefined if it is invalid. The error of `new URL` would contain the whole text with its password. */
 function parseUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }
 
-/** For messages: all before the last `@` may be a password, in what is no URL, too. */
+/** Hides user and password for messages. In an invalid URL, too, everything before the last `@` may be a password. */
 function withoutUser(url: string): string {
   return url.replace(/^([a-z\d+.-]+:\/\/)?.*@/is, '$1…@')
 }

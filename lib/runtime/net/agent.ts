@@ -1,19 +1,20 @@
 /**
- * The keep-alive connections to one server. TLS material belongs to a connection for its whole life, so when it changes
- * a new agent takes over: what is idle on the old one is closed, what is in use ends by itself.
+ * Keeps the connections to one server.
+ *
+ * A connection keeps its TLS material for its whole life, so new material needs a new agent. Idle connections of the
+ * old one are closed at once, connections in use when their requests end.
  */
 import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../../core/errors.ts'
-import { builtins } from '../os/builtins.ts'
+import { builtins, isPair } from '../os/builtins.ts'
 import type { Proxy } from './address.ts'
 import { openTunnel } from './proxy.ts'
-import { isPair } from './key_pair.ts'
 import type { ServerAddress } from './address.ts'
 
-/** What a TLS handshake needs. PEM texts. */
+/** CA, certificate and key for a TLS handshake, in PEM. */
 export interface TlsMaterial {
   readonly ca: string | undefined
   readonly cert: string | undefined
@@ -27,7 +28,7 @@ export interface AgentPoolOptions {
   readonly insecure: boolean
 }
 
-/** Idle connections are closed after this, before the API server (90 s) or a load balancer (often 60 s) does. */
+/** Idle connections are closed after this time, before the API server (90 s) or a load balancer (often 60 s) does. */
 const IDLE_MS = 55_000
 
 export class AgentPool {
@@ -38,7 +39,7 @@ export class AgentPool {
     this.#options = options
   }
 
-  /** The agent for this material. @throws NetworkError when certificate and key are no pair. */
+  /** Returns the agent for this material. @throws NetworkError if certificate and key do not match. */
   agent(material: TlsMaterial): Agent {
     const { address, proxy } = this.#options
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
@@ -51,24 +52,24 @@ export class AgentPool {
   }
 
   /**
-   * Replaces an agent whose kept connections turned out to be closed or silent: requests from now on get new ones. Of many that
-   * find out at once, the first does it for all.
+   * Replaces an agent whose kept connections were closed or silent, so that later requests open new ones. Does nothing
+   * if it was replaced before: many requests may fail at once.
    */
-  giveUp(agent: Agent): void {
+  discard(agent: Agent): void {
     if (this.#current?.agent === agent) this.#retire()
   }
 
-  /** Forgets the agent. Its connections in use end with their requests, and keep nothing else alive. */
+  /** Forgets the agent. Its connections in use end with their requests. */
   #retire(): void {
     if (!this.#current) return
     const { agent } = this.#current
     this.#current = undefined
     closeIdle(agent)
-    // Connections in use are not kept once they are free.
+    // Connections in use are destroyed once they are free.
     agent.on('free', (socket: Duplex) => socket.destroy())
   }
 
-  /** Closes every connection that no request uses, now and later. Requests under way are ended by their own owner. */
+  /** Closes every connection once no request uses it. Does not abort requests. */
   close(): void {
     this.#retire()
   }
@@ -78,7 +79,7 @@ export class AgentPool {
     return new https.Agent({
       ...AGENT_OPTIONS,
       rejectUnauthorized: !insecure,
-      // With none at all Deno would read the system's, which needs a permission, though nothing is verified.
+      // Without `ca`, Deno reads the system's CAs, which needs a permission, even if nothing is verified.
       ...((ca !== undefined || insecure) && { ca: ca ?? [] }),
       ...(cert !== undefined && key !== undefined && { cert, key }),
       ...(serverName !== undefined && { servername: serverName }),
@@ -92,7 +93,7 @@ function closeIdle(agent: Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of [...(sockets ?? [])]) socket.destroy()
 }
 
-/** Deno takes a pair that does not match, or is no PEM at all, and connects without it: so we look ourselves. */
+/** Checks the pair because Deno accepts one that does not match or is not PEM, and connects without it. */
 function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   if (cert === undefined && key === undefined) return
   const refuse = (what: string, cause?: unknown): never => {
@@ -119,24 +120,24 @@ function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.cert === b.cert && a.key === b.key
 }
 
-/** An option of a request that all three runtimes hand on to `createConnection`: what gives its tunnel up. */
+/** A request option that all three runtimes pass to `createConnection`: gets the function that cancels the tunnel. */
 export interface TunnelRequest {
-  readonly onTunnel?: (giveUp: () => void) => void
+  readonly onTunnel?: (cancel: () => void) => void
 }
 
-/** Makes an agent open its connections inside tunnels. A request that ends before its tunnel stands must give that up. */
+/** Makes an agent open its connections in tunnels. A request that ends before its tunnel is open must cancel it. */
 function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }: TlsMaterial): void {
   agent.createConnection = (options, callback) => {
-    const giveUp = openTunnel({
+    const cancel = openTunnel({
       proxy,
       target,
       ca,
       onSocket: (socket) =>
         callback?.(null, target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket),
-      // A socket has to be named in Node's types, though there is none.
+      // Node's types require a socket here, but there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
     })
-    ;(options as TunnelRequest).onTunnel?.(giveUp)
+    ;(options as TunnelRequest).onTunnel?.(cancel)
     return undefined
   }
 }

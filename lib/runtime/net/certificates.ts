@@ -1,9 +1,9 @@
 /**
- * A certificate authority and what it issues: X.509 v3, EC P-256, SHA-256, keys as PKCS#8 PEM.
+ * Creates certificate authorities and issues certificates: X.509 v3, EC P-256, SHA-256, keys as PKCS#8 PEM.
  *
- * Written over node:crypto, which makes keys and signs on Node, Bun and Deno alike, and a DER writer of
- * 100 lines. @peculiar/x509 was weighed: 342 KB minified (82 KB gzipped), thirteen packages, and it refuses
- * to load before a `reflect-metadata` polyfill has changed the global Reflect. This is 2 KB and changes nothing.
+ * Uses node:crypto, which creates keys and signs the same on all three runtimes, and a DER writer of 100 lines: 2 KB.
+ * The alternative @peculiar/x509 has 342 KB minified (82 KB gzipped) and thirteen packages, and needs a
+ * `reflect-metadata` polyfill that changes the global Reflect.
  */
 import {
   createHash,
@@ -19,34 +19,34 @@ import { isIP } from 'node:net'
 import { promisify } from 'node:util'
 import { bitString, boolean, der, integer, namedBits, oid, readAll, sequence, TAG, tagged, time, utf8 } from './der.ts'
 
-/** A certificate authority. Its key stays inside, unless it is saved. */
+/** A certificate authority. Its private key is only available through `save`. */
 export interface Authority {
-  /** Its certificate, PEM: what others are told to trust. */
+  /** Its certificate in PEM, for clients to trust. */
   readonly ca: string
   issue(request: CertificateRequest): Promise<IssuedCertificate>
-  /** The authority as text, for {@link openAuthority}. The key is a secret: whoever has it can be anybody. */
+  /** Returns the authority as text, for {@link openAuthority}. The key is secret: it can sign for any name. */
   save(): { ca: string; key: string }
 }
 
 interface CertificateRequest {
-  /** The subject's name; Kubernetes takes the user name from it. */
+  /** The subject's name. Kubernetes uses it as the user name. */
   readonly commonName: string
-  /** Kubernetes takes the user's groups from these. */
+  /** Kubernetes uses them as the user's groups. */
   readonly organizations?: readonly string[]
-  /** The names and addresses that a server answers to; clients look at nothing else. */
+  /** The server's names; clients check only `dnsNames` and `ipAddresses`. */
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
   readonly usage: 'server' | 'client'
-  /** Default: a year; never longer than the authority itself. */
+  /** Default: one year. Never longer than the authority's own validity. */
   readonly validForMs?: number
-  /** The time to count from. Default: the authority's. */
+  /** The current time in milliseconds since 1970. Default: the authority's `now`. */
   readonly now?: number
 }
 
 export interface IssuedCertificate {
-  /** PEM, the leaf alone: the authority is a root, which the other side has. */
+  /** The leaf in PEM, without the root, which the other side has. */
   readonly cert: string
-  /** PEM, PKCS#8. */
+  /** PKCS#8 in PEM. */
   readonly key: string
 }
 
@@ -55,17 +55,18 @@ export interface AuthorityOptions {
   readonly commonName?: string
   /** Default: ten years. */
   readonly validForMs?: number
-  /** The time to count from. Default: the real one. */
+  /** The current time in milliseconds since 1970, also for what it issues. Default: the system's time. */
   readonly now?: number
 }
 
 /**
- * A new authority.
+ * Creates an authority.
  *
  * @example
  * ```ts
  * const authority = await createAuthority()
- * const { cert, key } = await authority.issue({ commonName: 'api', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' })
+ * const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] }
+ * const { cert, key } = await authority.issue({ commonName: 'api', ...names, usage: 'server' })
  * ```
  */
 export async function createAuthority(options: AuthorityOptions = {}): Promise<Authority> {
@@ -81,7 +82,7 @@ export async function createAuthority(options: AuthorityOptions = {}): Promise<A
     from: now - SKEW_MS,
     to: now + validForMs,
     extensions: [
-      // No authorities below this one, and nothing but signing.
+      // It may only sign, and has no authorities below it.
       extension(OID.basicConstraints, sequence(boolean(true), integer(Uint8Array.of(0))), true),
       extension(OID.keyUsage, namedBits(KEY_USAGE.certSign, KEY_USAGE.crlSign), true),
       extension(OID.subjectKeyId, der(TAG.octetString, keyId)),
@@ -90,15 +91,18 @@ export async function createAuthority(options: AuthorityOptions = {}): Promise<A
   return authority(cert, privateKey, options.now)
 }
 
-/** An authority that was saved, or one that another tool made with an EC or RSA key. Throws when certificate and key do not fit. */
+/**
+ * Opens an authority that was saved, or that another tool created with an EC or RSA key.
+ * Rejects with a TypeError if certificate or key cannot be parsed, do not match, or are not an authority's.
+ */
 export function openAuthority(caPem: string, keyPem: string): Promise<Authority> {
   return Promise.resolve().then(() => {
     const doing = 'Cannot open a certificate authority'
     const privateKey = attempt(`${doing}: its key is not a private key in PEM`, () => createPrivateKey(keyPem))
-    const cert = attempt(`${doing}: its certificate is not one in PEM`, () => new X509Certificate(caPem))
-    if (!cert.ca) throw new TypeError(`${doing}: the certificate is not an authority's`)
+    const cert = attempt(`${doing}: its certificate is not a certificate in PEM`, () => new X509Certificate(caPem))
+    if (!cert.ca) throw new TypeError(`${doing}: the certificate is not a CA certificate; use one with CA:TRUE`)
     if (!equal(exportPublic(createPublicKey(privateKey)), exportPublic(cert.publicKey))) {
-      throw new TypeError(`${doing}: the certificate belongs to another key`)
+      throw new TypeError(`${doing}: the certificate belongs to another key; pass the key it was created with`)
     }
     return authority(caPem, privateKey, undefined)
   })
@@ -135,7 +139,7 @@ function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefin
 }
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
-/** Certificates begin a little earlier than now: clocks of two machines differ. */
+/** Certificates are valid from a little before now, because clocks of two machines differ. */
 const SKEW_MS = 5 * 60 * 1000
 
 const OID = {
@@ -164,7 +168,7 @@ interface Certificate {
   readonly extensions: readonly Uint8Array[]
 }
 
-/** RFC 5280, section 4.1: the certificate's text, and the signature over it, as PEM. */
+/** Returns the certificate in PEM: its content, and the signature over it (RFC 5280, section 4.1). */
 function signed(certificate: Certificate, key: KeyObject): string {
   const { issuer, subject, publicInfo, from, to, extensions } = certificate
   const algorithm = key.asymmetricKeyType === 'rsa'
@@ -183,7 +187,7 @@ function signed(certificate: Certificate, key: KeyObject): string {
   return pem('CERTIFICATE', sequence(text, algorithm, bitString(sign('sha256', text, key))))
 }
 
-/** Positive, at most 20 bytes, and never the same twice: Go and OpenSSL tell certificates of one issuer apart by it. */
+/** Positive, at most 20 bytes, and unique: Go and OpenSSL distinguish certificates of one issuer by it. */
 function serialNumber(): Uint8Array {
   const bytes = Uint8Array.from(randomBytes(16))
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40
@@ -203,7 +207,9 @@ function subjectAltNames(request: CertificateRequest): Uint8Array[] {
   const { commonName, dnsNames = [], ipAddresses = [], usage } = request
   const doing = `Cannot issue a certificate for "${commonName}"`
   if (usage === 'server' && dnsNames.length + ipAddresses.length === 0) {
-    throw new TypeError(`${doing}: a server needs a DNS name or an IP address, clients do not look at the common name`)
+    throw new TypeError(
+      `${doing}: it has no names; set dnsNames or ipAddresses, because clients ignore a server's common name`,
+    )
   }
   return [
     ...dnsNames.map((name) => {
@@ -219,14 +225,14 @@ function subjectAltNames(request: CertificateRequest): Uint8Array[] {
 
 function addressBytes(address: string): Uint8Array {
   if (isIP(address) === 4) return Uint8Array.from(address.split('.').map(Number))
-  // URL writes every form, such as ::ffff:1.2.3.4, as hexadecimal groups with one gap at most.
+  // URL normalises every form, such as ::ffff:1.2.3.4, to hexadecimal groups with at most one gap.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [left = [], right = []] = canonical.split('::').map((half) => half.split(':').filter((group) => group !== ''))
   const groups = [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
   return Uint8Array.from(groups.flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 0xff]))
 }
 
-/** What issuing needs of the authority's certificate: its subject and key id exactly as they stand there. */
+/** Reads what issuing needs from the authority's certificate: subject and key id, byte for byte, and its end. */
 function readAuthority(ca: string): { subject: Uint8Array; keyId: Uint8Array; notAfterMs: number } {
   const certificate = new X509Certificate(ca)
   const [whole] = readAll(certificate.raw)
@@ -248,7 +254,7 @@ function readAuthority(ca: string): { subject: Uint8Array; keyId: Uint8Array; no
   }
 }
 
-/** RFC 7093, method 1: the first 160 bits of the SHA-256 of the key's bits. */
+/** Returns the first 160 bits of the SHA-256 of the key's bits (RFC 7093, method 1). */
 function keyIdOf(publicInfo: Uint8Array): Uint8Array {
   const [, bits] = readAll(readAll(publicInfo)[0]?.content ?? new Uint8Array())
   return createHash('sha256').update(bits?.content.subarray(1) ?? new Uint8Array()).digest().subarray(0, 20)

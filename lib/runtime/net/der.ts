@@ -1,8 +1,6 @@
-/**
- * DER (ITU-T X.690), as much of it as certificates need: writing values and walking over those that exist.
- */
+/** Writes and reads DER (ITU-T X.690), as far as certificates need it. */
 
-/** Tags of the universal class, with the constructed bit where DER demands it. */
+/** Tags of the universal class, with the constructed bit where DER requires it. */
 export const TAG = {
   boolean: 0x01,
   integer: 0x02,
@@ -16,7 +14,7 @@ export const TAG = {
   set: 0x31,
 } as const
 
-/** A value: its tag, and its content in bytes or as values one after the other. */
+/** Returns a value with this tag. Its content is bytes, or encoded values in sequence. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Uint8Array {
   const length = content.reduce((sum, part) => sum + part.length, 0)
   const head = length < 0x80 ? [tag, length] : [tag, 0x80 | bytesOf(length).length, ...bytesOf(length)]
@@ -27,17 +25,17 @@ export function sequence(...items: readonly Uint8Array[]): Uint8Array {
   return der(TAG.sequence, ...items)
 }
 
-/** A context-specific tag: `[number]`, constructed unless its content is a plain string of bytes. */
+/** Returns a value with the context-specific tag `[number]`, constructed unless its content is plain bytes. */
 export function tagged(number: number, constructed: boolean, ...content: readonly Uint8Array[]): Uint8Array {
   return der(0x80 | (constructed ? 0x20 : 0) | number, ...content)
 }
 
-/** A non-negative integer from its big-endian bytes. */
+/** Returns a non-negative integer from its big-endian bytes. */
 export function integer(bytes: Uint8Array): Uint8Array {
   let start = 0
   while (start < bytes.length - 1 && bytes[start] === 0) start++
   const shortest = bytes.subarray(start)
-  // The highest bit is the sign: a leading zero keeps the number positive.
+  // The highest bit is the sign, so a leading zero keeps the number positive.
   return (shortest[0] ?? 0) & 0x80 ? der(TAG.integer, Uint8Array.of(0), shortest) : der(TAG.integer, shortest)
 }
 
@@ -46,7 +44,7 @@ export function oid(dotted: string): Uint8Array {
   return der(TAG.oid, Uint8Array.from([first * 40 + second, ...rest.flatMap(base128)]))
 }
 
-/** The bits with these numbers set, counted from the left; DER drops the zeros after the last of them. */
+/** Returns a bit string with these bits set, counted from the left. DER omits the zeros after the last one. */
 export function namedBits(...set: readonly number[]): Uint8Array {
   const last = Math.max(...set)
   const bytes = new Uint8Array((last >> 3) + 1)
@@ -54,7 +52,7 @@ export function namedBits(...set: readonly number[]): Uint8Array {
   return der(TAG.bitString, Uint8Array.of(7 - (last & 7)), bytes)
 }
 
-/** Whole bytes as a bit string. */
+/** Returns whole bytes as a bit string. */
 export function bitString(bytes: Uint8Array): Uint8Array {
   return der(TAG.bitString, Uint8Array.of(0), bytes)
 }
@@ -67,22 +65,22 @@ export function utf8(text: string): Uint8Array {
   return der(TAG.utf8String, new TextEncoder().encode(text))
 }
 
-/** A point in time, to the second; RFC 5280 asks for UTCTime until 2049 and GeneralizedTime from then on. */
+/** Returns a time in seconds: UTCTime until 2049 and GeneralizedTime after that (RFC 5280). */
 export function time(ms: number): Uint8Array {
   const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '')
   const short = digits < '2050'
   return der(short ? TAG.utcTime : TAG.generalizedTime, new TextEncoder().encode(short ? digits.slice(2) : digits))
 }
 
-/** One value among its neighbours. */
+/** A value that was read. */
 export interface DerValue {
   readonly tag: number
   readonly content: Uint8Array
-  /** Tag, length and content, as they stand. */
+  /** Tag, length and content, unchanged. */
   readonly whole: Uint8Array
 }
 
-/** The values that stand one after the other in `bytes`. Throws when they are cut off. */
+/** Reads the values in sequence. @throws RangeError if the last one is cut off. */
 export function readAll(bytes: Uint8Array): DerValue[] {
   const values: DerValue[] = []
   for (let at = 0; at < bytes.length;) {

@@ -1,6 +1,8 @@
 /**
- * One request on one connection. The request is held back until its connection stands, TLS and all: then `beforeSend`
- * may still refuse it, and until then nothing of it can have reached the server.
+ * Sends one request on one connection and returns its response.
+ *
+ * The request is held back until the connection and its TLS session are open. Until then nothing of it can have reached
+ * the server, and `beforeSend` may still refuse it.
  */
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import https from 'node:https'
@@ -22,27 +24,27 @@ export interface ExchangeOptions {
   readonly address: ServerAddress
   readonly agent: Agent
   readonly clock: Clock
-  /** How long a connection may take to stand. */
+  /** How long opening a connection may take. */
   readonly connectTimeoutMs: number
-  /** How long the head of the answer may take, once the request is sent. */
+  /** How long the head of the response may take after the request is sent. */
   readonly answerTimeoutMs: number
-  /** Called at most once, when the server was silent on a connection that stood until a deadline, ours or the caller's. */
+  /** Called at most once, if the server was silent on an open connection until a deadline of ours or the caller's. */
   readonly onSilence: () => void
-  /** Called once, when no more bytes can come or go. */
+  /** Called once, when no more bytes can be sent or received. */
   readonly onEnd: () => void
 }
 
-/** How one try ended. */
+/** How one attempt ended. */
 type ExchangeResult =
   | { readonly kind: 'answered'; readonly response: HttpResponse }
-  /** A kept connection turned out to have been closed by the server. `sent`: the request may have reached it even so. */
+  /** The server had closed a kept connection. `sent`: the request may still have reached it. */
   | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }
 
-/** A try that is under way, and how to end it from outside. */
+/** An attempt in progress. */
 export interface Exchange {
   /** Rejects with a NetworkError, the signal's reason, or what `beforeSend` threw. */
   readonly result: Promise<ExchangeResult>
-  /** Ends the request, or its body, with this error. */
+  /** Ends the request, or its response body, with this error. */
   abort(reason: unknown): void
 }
 
@@ -52,13 +54,13 @@ export function exchange(options: ExchangeOptions): Exchange {
   const { promise: result, resolve, reject } = Promise.withResolvers<ExchangeResult>()
   let phase: Phase = 'connect'
   let body: OpenBody | undefined
-  /** Set when it was ended from this side. Then what the socket says about it is an echo. */
+  /** Set when it was aborted from this side. Later errors of the socket are consequences of that. */
   let abortedBy: { readonly reason: unknown } | undefined
   let isOver = false
   /** Whether the connection had served another request before. */
   let isKept = false
-  /** Set while a proxy is asked: an agent does not know that its request has ended. */
-  let giveUpTunnel: (() => void) | undefined
+  /** Set while a tunnel is opened: the agent is not notified when its request ends. */
+  let cancelTunnel: (() => void) | undefined
 
   const target: RequestOptions & TunnelRequest = {
     host: address.host,
@@ -67,7 +69,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     path: address.prefix + request.path,
     headers,
     agent,
-    onTunnel: (giveUp) => (giveUpTunnel = giveUp),
+    onTunnel: (cancel) => (cancelTunnel = cancel),
   }
   const client = open()
   const due = deadline(clock, options.connectTimeoutMs, (ms) => {
@@ -76,8 +78,8 @@ export function exchange(options: ExchangeOptions): Exchange {
   })
   client.once('socket', (socket) => {
     isKept = client.reusedSocket
-    // Deno sends a request on a kept connection a second time by itself, even one that was aborted (denoland/deno#36786),
-    // and past `beforeSend`; it does so only where this is set.
+    // If this is set, Deno itself retries a request on a kept connection, even an aborted one (denoland/deno#36786),
+    // and without `beforeSend`.
     client.reusedSocket = false
     whenConnected(socket, () => send(socket))
   })
@@ -88,7 +90,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   signal?.addEventListener('abort', onAbort)
   return { result, abort }
 
-  /** Deno throws at once where it would have to read the system's CAs and may not. */
+  /** Deno throws synchronously if it needs the system's CAs and may not read them. */
   function open(): ClientRequest {
     try {
       return (address.tls ? https : builtins.http()).request(target)
@@ -119,7 +121,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     const received = plainHeaders(answer)
     const gzip = received['content-encoding'] === 'gzip'
     if (gzip) {
-      // They are about what was sent, not about what is read.
+      // They describe the compressed body, not the one that is read.
       delete received['content-encoding']
       delete received['content-length']
     }
@@ -139,11 +141,11 @@ export function exchange(options: ExchangeOptions): Exchange {
 
   function fail(cause: unknown): void {
     if (isOver) return
-    // Also within a body: a watch or a page that its reader has taken for dead.
+    // This includes the body: the reader of a watch or a page may give up on a silent server.
     if (phase !== 'connect' && isTimeout(cause)) options.onSilence()
     if (body) return body.fail(cause)
     release()
-    giveUpTunnel?.()
+    cancelTunnel?.()
     client.destroy()
     if (abortedBy) return reject(abortedBy.reason)
     const error = networkError(cause, phase, address.authority)
@@ -159,22 +161,22 @@ export function exchange(options: ExchangeOptions): Exchange {
   }
 }
 
-/** Calls back once bytes can be sent: at once on a kept connection, after the TLS handshake on a new one. */
+/** Calls `connected` when bytes can be sent: at once on a kept connection, after the TLS handshake on a new one. */
 function whenConnected(socket: Socket, connected: () => void): void {
   if ((socket as TLSSocket).encrypted) {
-    // `secureConnecting` is in all three runtimes, and not in Node's types.
+    // All three runtimes have `secureConnecting`; Node's types do not.
     if (!(socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting) connected()
     else socket.once('secureConnect', connected)
   } else if (socket.connecting) socket.once('connect', connected)
   else connected()
 }
 
-/** Whether it is a deadline that has passed, as that of `AbortSignal.timeout` is. Other aborts say nothing about the connection. */
+/** Tests for a deadline, such as one of `AbortSignal.timeout`. Other aborts prove nothing about the connection. */
 function isTimeout(cause: unknown): boolean {
   return codeOf(cause) === 'ETIMEDOUT' || (cause instanceof Error && cause.name === 'TimeoutError')
 }
 
-/** Whether the other side closed the connection. */
+/** Tests whether the server closed the connection. */
 function isClosed(cause: unknown): boolean {
   return CLOSED.has(codeOf(cause) ?? '')
 }

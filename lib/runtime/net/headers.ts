@@ -1,4 +1,4 @@
-/** The headers of one request: what the caller set, who we are, whom we act as, what we accept. Pure. */
+/** Builds a request's headers from its own, the cluster's, the credentials and impersonation. Pure. */
 import type { ClusterConfig, Credentials, Impersonation } from '../../core/cluster_config.ts'
 import type { HttpRequest } from '../../core/transport.ts'
 
@@ -11,7 +11,7 @@ export interface HeaderInputs {
   readonly gzip: boolean
 }
 
-/** Headers to write. A caller's own go first, so that a request can say who it is in another way. */
+/** Returns the headers to send. The request's own override all others, credentials included. */
 export function requestHeaders(inputs: HeaderInputs): Record<string, string | string[]> {
   const { request, config, credentials, host, userAgent, gzip } = inputs
   const headers: Record<string, string | string[]> = { host, 'user-agent': userAgent, accept: 'application/json' }
@@ -24,15 +24,15 @@ export function requestHeaders(inputs: HeaderInputs): Record<string, string | st
   return headers
 }
 
-/** A POST without a body states so: a proxy may refuse it otherwise (411). */
+/** A POST without a body needs `content-length: 0`: a proxy may refuse it otherwise (411). */
 function contentLength({ method, body }: HttpRequest): number | undefined {
   if (body === undefined) return method === 'GET' || method === 'DELETE' ? undefined : 0
   return typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
 }
 
 /**
- * How the API server is told whom to act as. Keys of `extra` become part of a header's name, which has fewer characters
- * and no case: they are sent in lower case, and what a name cannot have is percent-encoded, as client-go does.
+ * Returns the impersonation headers. Keys of `extra` become part of a header's name: they are sent in lower case, with
+ * characters that a header name cannot have percent-encoded, as in client-go.
  */
 function impersonationHeaders(impersonate: Impersonation): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {}

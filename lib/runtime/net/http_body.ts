@@ -1,38 +1,39 @@
 /**
- * The body of an answer. It is read as fast as it comes until it is iterated: a body that is paused would hold its connection. A
- * reader that iterates more slowly than the server sends has at most about a megabyte before it; then the answer is paused. (On Deno
- * that does not slow the server down.)
+ * Reads the body of a response, decompressed and with bounded buffering.
+ *
+ * Until it is iterated it is read without a limit, because a paused body would occupy its connection. When it is
+ * iterated more slowly than the server sends, it is paused once about 1 MiB is buffered. (On Deno that does not slow
+ * the server down.)
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpBody } from '../../core/transport.ts'
 import { builtins } from '../os/builtins.ts'
 
-/** What a body needs to know of its request. */
 export interface BodyOptions {
-  /** Whether it is compressed. */
+  /** Whether the body is compressed. */
   readonly gzip: boolean
-  /** Turns what broke the body off into what its reader gets: the signal's reason, or a NetworkError. */
+  /** Converts the cause of a failure to the reader's error: the signal's reason, or a NetworkError. */
   readonly explain: (cause: unknown) => unknown
   /** Ends the connection. */
   readonly hangUp: () => void
-  /** Called once, when no more bytes can come. */
+  /** Called once, when no more bytes can be received. */
   readonly onEnd: () => void
 }
 
-/** A body that can also be broken off from outside, as an abort does. */
+/** A body that can also be failed from outside, for an abort. */
 export interface OpenBody extends HttpBody {
   fail(cause: unknown): void
 }
 
-/** A rest that is known to be this small is let through when it is given up: that costs less than a new connection. */
-const DRAINED_BYTES = 64 * 1024
+/** A cancelled body of at most this size is read to its end, because that is cheaper than a new connection. */
+const MAX_DRAINED_BYTES = 64 * 1024
 
-/** How much may wait for a reader that iterates before the answer is paused. */
-const MAX_WAITING_BYTES = 1024 * 1024
+/** How much is buffered for a reader that iterates before the response is paused. */
+const MAX_BUFFERED_BYTES = 1024 * 1024
 
 const UTF8 = new TextDecoder()
 
-/** Reads the answer into memory as it comes, decompressing it if it is compressed. */
+/** Reads the response into memory as it arrives, and decompresses it if needed. */
 export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
   const queue = new ChunkQueue((isFull) => void (isFull ? answer.pause() : answer.resume()))
   let ended = false
@@ -51,8 +52,8 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
     options.hangUp()
   }
 
-  // All three runtimes report a body that is cut off by an error. Should one ever end it instead, half a list must not pass
-  // for a whole one: `complete` is false then.
+  // Safety: half a list must never pass for a whole one. All three runtimes report a truncated body as an error; should
+  // one end it instead, `complete` is false.
   const onWhole = (
     finish: () => void,
   ): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
@@ -98,7 +99,7 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
 
 function isSmall(answer: IncomingMessage): boolean {
   const length = answer.headers['content-length']
-  return length !== undefined && Number(length) <= DRAINED_BYTES
+  return length !== undefined && Number(length) <= MAX_DRAINED_BYTES
 }
 
 interface Waiter {
@@ -106,21 +107,21 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-/** Chunks between one writer, who never waits, and one reader, who does. */
+/** Buffers chunks between one writer, which never waits, and one reader. */
 class ChunkQueue {
   #chunks: Uint8Array[] = []
   #head = 0
   #state: 'open' | 'ended' | 'failed' | 'discarded' = 'open'
   #error: unknown
   #taken = false
-  /** Set while the reader waits; then there are no chunks. */
+  /** Set while the reader waits for a chunk; then there are no chunks. */
   #waiting: Waiter | undefined
-  /** Set while the reader waits for all. */
+  /** Set while the reader waits for the end. */
   #onOver: (() => void) | undefined
   #bytes = 0
   #isIterated = false
   #isFull = false
-  /** Called with true when too much waits, and with false when nothing does any more. */
+  /** Called with true when too much is buffered, and with false when the buffer is empty again. */
   readonly #flow: (isFull: boolean) => void
 
   constructor(flow: (isFull: boolean) => void) {
@@ -132,7 +133,7 @@ class ChunkQueue {
     if (this.#waiting) return this.#wake().resolve({ done: false, value: chunk })
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    if (this.#isIterated && !this.#isFull && this.#bytes > MAX_WAITING_BYTES) this.#flow(this.#isFull = true)
+    if (this.#isIterated && !this.#isFull && this.#bytes > MAX_BUFFERED_BYTES) this.#flow(this.#isFull = true)
   }
 
   end(): void {
@@ -149,7 +150,7 @@ class ChunkQueue {
     this.#onOver?.()
   }
 
-  /** Forgets what has not been read; the reader, if there is one, is done. */
+  /** Drops unread chunks, and ends the reader. */
   discard(): void {
     this.#state = 'discarded'
     this.#chunks = []
@@ -164,7 +165,7 @@ class ChunkQueue {
     return { next: () => this.#next() }
   }
 
-  /** All of them, once the last has come: one wait, however many there are. */
+  /** Resolves to all chunks after the last one has arrived: a single wait, however many there are. */
   async takeAll(): Promise<readonly Uint8Array[]> {
     this.#claim()
     if (this.#state === 'open') await new Promise<void>((resolve) => (this.#onOver = resolve))
@@ -175,7 +176,9 @@ class ChunkQueue {
   }
 
   #claim(): void {
-    if (this.#taken) throw new TypeError('Cannot read a body twice: keep its text, or send the request again')
+    if (this.#taken) {
+      throw new TypeError('Cannot read a response body: it was read before; keep its text, or send the request again')
+    }
     this.#taken = true
   }
 

@@ -1,4 +1,4 @@
-/** A server for what a process tells about itself: probes, metrics, a user's own endpoints. Plain HTTP, or TLS with a certificate. */
+/** Serves the process's own endpoints (probes, metrics, a user's) over HTTP or TLS. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { untilAborted } from '../../async/abort.ts'
@@ -13,35 +13,35 @@ import {
   type ServerResponse,
 } from './server_exchange.ts'
 
-/** As controller-runtime's servers have them. */
+/** The same as in controller-runtime's servers. */
 const IDLE_TIMEOUT_MS = 90_000
 const HEADER_TIMEOUT_MS = 32_000
 
 export interface HttpServerOptions {
   /** Default: all interfaces. */
   readonly host?: string | undefined
-  /** 0 is any free port. */
+  /** 0 means any free port. */
   readonly port: number
-  /** PEM. Default: plain HTTP. */
+  /** Certificate and key in PEM. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
-  /** The longest body that is read; a longer one is answered with 413. */
+  /** The maximum size of a request body; a larger one gets a 413. */
   readonly maxBodyBytes: number
-  /** Answers a request in the words of the platform. Its signal is aborted when the client has gone or the server closes. */
+  /** Responds to a request. Its signal is aborted when the client disconnects or the server closes. */
   readonly fetch: (request: Request) => Response | Promise<Response>
-  /** Hears of what `fetch` threw, after which a bare 500 was sent, and of answers that broke off. */
+  /** Called with what `fetch` threw (the client gets an empty 500), and with errors of response bodies. */
   readonly onError: (error: unknown) => void
 }
 
 export interface HttpServer {
   readonly host: string
   readonly port: number
-  /** Stops listening and lets open requests end until the deadline, then aborts them. Resolves when all connections are gone. */
+  /** Stops listening, and aborts open requests at the deadline. Resolves when all connections are closed. */
   close(deadline: AbortSignal): Promise<void>
 }
 
 /**
- * Listens. A connection that is idle for 90 s is closed, and so is one that takes 32 s for the head of a request.
- * Rejects when it cannot listen: the port is taken, the key is not the certificate's.
+ * Starts a server. Closes connections that are idle for 90 s or take 32 s to send the head of a request.
+ * Rejects if it cannot listen: the port is in use, or the key does not match the certificate.
  */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { host, port, tls, maxBodyBytes, onError } = options
@@ -81,7 +81,7 @@ async function closeServer(
   await untilAborted(exchanges.settled(), deadline).catch(() => {})
   exchanges.abort()
   await exchanges.settled()
-  // Kept connections would hold the close for as long as they may be idle.
+  // Kept connections would delay the close until their idle timeout.
   for (const socket of [...sockets]) socket.destroy()
   await closed
 }
@@ -94,14 +94,14 @@ function tooLarge(max: number): Response {
 }
 
 /**
- * On Node a Request's signal follows ours only as long as somebody holds the Request itself: a handler that keeps the signal alone
- * would never hear that its client has gone. Here it lives as long as our signal does, and that as long as the request is open.
+ * Keeps each Request alive as long as its signal, which lives while the request is open. On Node a Request's signal is
+ * only aborted while the Request is referenced, so a handler that keeps the signal alone would miss a disconnect.
  */
 const held = new WeakMap<AbortSignal, Request>()
 
 function requestOf({ method, path, headers, body, signal }: ServerRequest, scheme: string): Request {
   const hasBody = method !== 'GET' && method !== 'HEAD' && body.byteLength > 0
-  // A path that is none, such as the "*" of OPTIONS, must not become part of a host.
+  // An invalid path, such as the "*" of OPTIONS, must not become part of the host.
   const url = `${scheme}://${headers['host'] || 'localhost'}${path.startsWith('/') ? path : '/'}`
   const request = new Request(url, {
     method,
@@ -119,11 +119,11 @@ function responseOf(response: Response): ServerResponse {
   return { status: response.status, headers, body: bodyOf(response) }
 }
 
-/** The response is held for as long as its body is read: without it, a body may end early on Node and hang on Deno. */
+/** Keeps the response alive while its body is read: otherwise the body may end early on Node and hang on Deno. */
 function bodyOf(response: Response): ServerResponse['body'] {
   const reader = response.body?.getReader()
   return {
-    // What is given up has no one to fail for.
+    // A failure of a cancelled body affects nothing.
     cancel: () => void reader?.cancel().catch(() => {}),
     [Symbol.asyncIterator]: () => ({
       async next() {

@@ -1,14 +1,12 @@
 /**
- * A TLS server for HTTP/1.1 and HTTP/2, the same on Node, Bun and Deno.
+ * Serves HTTP/1.1 and HTTP/2 over TLS, the same on Node, Bun and Deno.
  *
- * It is http2.createSecureServer with allowHTTP1 on all three: the only server of theirs whose certificate can be
- * replaced while it runs on Bun as well.
+ * Uses http2.createSecureServer with allowHTTP1: on Bun, other servers cannot replace their certificate while they run.
  */
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { untilAborted } from '../../async/abort.ts'
-import { builtins } from '../os/builtins.ts'
-import { isPair } from './key_pair.ts'
+import { builtins, isPair } from '../os/builtins.ts'
 import { listen, trackSockets } from './listen.ts'
 import { type ExchangeOptions, type Exchanges, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
 
@@ -17,30 +15,30 @@ export type { ServerRequest, ServerResponse } from './server_exchange.ts'
 export interface HttpsServerOptions extends ExchangeOptions {
   /** Default: all interfaces. */
   readonly host?: string | undefined
-  /** 0 is any free port. */
+  /** 0 means any free port. */
   readonly port: number
-  /** PEM. */
+  /** In PEM, as the key. */
   readonly cert: string
   readonly key: string
-  /** How long a connection may be idle. Default: for ever. */
+  /** How long a connection may be idle. Default: no limit. */
   readonly idleTimeoutMs?: number | undefined
-  /** How long the head of a request may take, on HTTP/1.1. Default: 60 s. */
+  /** How long the head of an HTTP/1.1 request may take. Default: 60 s. */
   readonly headerTimeoutMs?: number | undefined
 }
 
 export interface HttpsServer {
   readonly host: string
   readonly port: number
-  /** Serves another certificate from the next connection on. Throws when the key is not the certificate's. */
+  /** Uses another certificate for new connections. Throws if the key does not match. */
   setCertificate(cert: string, key: string): void
   /**
-   * Stops listening and resolves when all connections are gone. Open requests are aborted: at once, or when `deadline` is,
-   * and are let run until then.
+   * Stops listening. Aborts open requests at the deadline; at once without one. Resolves when all connections are
+   * closed.
    */
   close(deadline?: AbortSignal): Promise<void>
 }
 
-/** Listens. Rejects when it cannot: the port is taken, the key is not the certificate's. */
+/** Starts a server. Rejects if it cannot listen: the port is in use, or the key does not match the certificate. */
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
   const { idleTimeoutMs, headerTimeoutMs } = options
   checkPair(options.cert, options.key)
@@ -50,14 +48,14 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
     sockets: trackSockets(server, 'connection', 'secureConnection'),
     sessions: trackSessions(server, idleTimeoutMs),
   }
-  // Where allowHTTP1 is on, the server has these of a node:http server.
+  // With allowHTTP1 the server has these properties of a node:http server.
   if (headerTimeoutMs !== undefined) Object.assign(server, { headersTimeout: headerTimeoutMs })
   if (idleTimeoutMs !== undefined) Object.assign(server, { keepAliveTimeout: idleTimeoutMs })
 
   server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
     exchanges.begin(request as unknown as Incoming, response as unknown as Outgoing)
   })
-  // A client that does not speak TLS, or does not trust us: his trouble, and his to report.
+  // A client that does not speak TLS or does not trust the certificate reports that itself.
   server.on('tlsClientError', () => {})
   server.on('sessionError', () => {})
 
@@ -74,7 +72,7 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
   }
 }
 
-/** Deno takes any pair and then cannot serve; Node and Bun throw later. */
+/** Checks the pair early: Deno accepts any pair and then cannot serve; Node and Bun throw later. */
 function checkPair(cert: string, key: string): void {
   if (!isPair(cert, key)) {
     throw new TypeError('Cannot serve TLS: the private key does not belong to the certificate')
@@ -92,7 +90,7 @@ function trackSessions(server: Http2SecureServer, idleTimeoutMs: number | undefi
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
     session.on('error', () => session.destroy())
-    // A close lets what is being answered end.
+    // A close lets open requests finish.
     if (idleTimeoutMs !== undefined) session.setTimeout(idleTimeoutMs, () => session.close())
   })
   return sessions

@@ -1,9 +1,9 @@
-/** A listening socket, and the connections that came in through it. */
+/** Binds a server to its address, and tracks its connections. */
 import type { Server, Socket } from 'node:net'
 import { messageOf } from '../../core/errors.ts'
 import { requireListening } from '../os/env.ts'
 
-/** Listens; undefined is all interfaces. Rejects, saying what to do, when it cannot. */
+/** Starts listening; an undefined host means all interfaces. Resolves to the bound address; rejects if that fails. */
 export function listen(
   server: Server,
   host: string | undefined,
@@ -34,12 +34,12 @@ export function listen(
   })
 }
 
-/** The open connections of a server, as long as they are open. */
+/** Returns the set of a server's open connections, kept up to date. */
 export function trackSockets(server: Server, ...events: readonly string[]): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   const track = (socket: Socket): void => {
     sockets.add(socket)
-    // Without it, an answer in two writes waits for the client's delayed acknowledgement of the first: 40 ms each.
+    // Otherwise a response in two writes waits 40 ms for the client's delayed acknowledgement of the first.
     socket.setNoDelay(true)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())

@@ -1,13 +1,13 @@
-/** What a failed connection means to a person: which server, how far it came, what is wrong, what to do. */
+/** Explains a failed connection: the server, the phase, the cause and the remedy. */
 import { isNotCapable, messageOf, NetworkError, NOT_CAPABLE } from '../../core/errors.ts'
 
 export type Phase = NetworkError['phase']
 
-/** A NetworkError for what a socket, a TLS handshake or a parser threw. Errors that already are one pass through. */
+/** Converts an error of a socket, a TLS handshake or a parser to a NetworkError. Returns a NetworkError unchanged. */
 export function networkError(thrown: unknown, phase: Phase, address: string): NetworkError {
   if (thrown instanceof NetworkError) return thrown
   const code = codeOf(thrown)
-  // Deno, for an address and for a name. Of a request to a proxy, it is the proxy that may not be connected to.
+  // Deno refuses an address with the one error and a name with the other. With a proxy, the proxy is what it refuses.
   if (isNotCapable(thrown) || (code === 'EPERM' && (thrown as NodeJS.ErrnoException).syscall === 'getaddrinfo')) {
     const why = isNotCapable(thrown)
       ? messageOf(thrown)
@@ -25,7 +25,7 @@ export function networkError(thrown: unknown, phase: Phase, address: string): Ne
   })
 }
 
-/** The system's or the TLS library's code of an error, if it has one. */
+/** Returns an error's code from the system or the TLS library, if it has one. */
 export function codeOf(thrown: unknown): string | undefined {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   return typeof code === 'string' ? code : undefined
@@ -42,7 +42,7 @@ function explain(thrown: unknown, code: string | undefined, phase: Phase): strin
     (BY_CODE[code] ?? (/CERTIFICATE|BAD_CERT|UNKNOWN_CA/.test(code) ? CLIENT_CERTIFICATE : undefined))
   if (known) return `${known} (${code})`
   if (LOST.test(code ?? '') || phase === 'body') return `${LOST_IN[phase]} (${code ?? messageOf(thrown)})`
-  // OpenSSL puts several lines of its own source files into a message.
+  // OpenSSL adds lines about its own source files to a message.
   const [line = ''] = messageOf(thrown).split('\n')
   return code && !line.includes(code) ? `${line} (${code})` : line
 }
@@ -52,7 +52,7 @@ const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|ERR_SOCKET_CLOSED|ERR_STREAM_PREMA
 const LOST_IN: Readonly<Record<Phase, string>> = {
   connect:
     'the connection was closed before it was ready; check that the server speaks TLS on this port and that no firewall is in between',
-  response: 'the connection was lost after the request was sent; it may have been carried out',
+  response: 'the connection was lost after the request was sent; the server may have processed it',
   body: 'it broke off before its end',
 }
 
@@ -76,7 +76,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files; raise the limit (ulimit -n)',
   SELF_SIGNED_CERT_IN_CHAIN: WRONG_CA,
   DEPTH_ZERO_SELF_SIGNED_CERT: WRONG_CA,
-  // Deno has this code for an expired certificate, too.
+  // Deno also uses this code for an expired certificate.
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: WRONG_CA.replace(';', ', or it has expired;'),
   UNABLE_TO_GET_ISSUER_CERT: WRONG_CA,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: WRONG_CA,

@@ -1,4 +1,4 @@
-/** Reaches a server through an HTTP proxy: CONNECT, and then TLS with the server inside the tunnel. */
+/** Opens tunnels to a server through an HTTP proxy, by CONNECT. */
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import { NetworkError } from '../../core/errors.ts'
@@ -6,17 +6,17 @@ import { builtins } from '../os/builtins.ts'
 import { networkError } from './network_error.ts'
 import type { Proxy, ServerAddress } from './address.ts'
 
-/** A tunnel that was asked for. Exactly one of the two callbacks is called, and once. */
+/** A tunnel to open. Exactly one of the callbacks is called, once. */
 export interface TunnelOptions {
   readonly proxy: Proxy
   readonly target: ServerAddress
-  /** CAs of the cluster: a proxy with TLS may be signed by them, or by one that the system trusts. */
+  /** The cluster's CAs. A proxy's certificate may be signed by them or by a CA that the system trusts. */
   readonly ca: string | undefined
   readonly onSocket: (socket: Duplex) => void
   readonly onError: (error: NetworkError) => void
 }
 
-/** Asks a proxy for a tunnel. Returns a function that gives it up, unless it stands: then it is its socket's owner who closes it. */
+/** Opens a tunnel. Returns a function that cancels it; once it is open, the socket's owner closes it. */
 export function openTunnel(options: TunnelOptions): () => void {
   const { proxy, target, ca, onSocket, onError } = options
   const name = `${target.authority} through proxy ${proxy.address.authority}`
@@ -33,7 +33,7 @@ export function openTunnel(options: TunnelOptions): () => void {
   const fail = (error: NetworkError): void => {
     if (isOver) return
     isOver = true
-    // By a reset where that can be: a proxy that is stuck reads no end, and would keep its side.
+    // By a reset where possible: a proxy that hangs does not read the end of the stream, and would keep its side open.
     if (!proxy.address.tls) request.socket?.resetAndDestroy()
     request.destroy()
     onError(error)
@@ -43,16 +43,16 @@ export function openTunnel(options: TunnelOptions): () => void {
       isOver = true
       return onSocket(socket)
     }
-    // The proxy may keep it open, and ask for a user on it: nothing of ours will.
+    // The proxy may keep it open to ask for credentials, but a new connection is used for that.
     socket.destroy()
     fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined))
   })
-  // A proxy that does not know CONNECT answers it like any request.
+  // A proxy that does not support CONNECT responds as to any other request.
   request.once('response', (answer) => fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined)))
-  // Not once: what is destroyed may report that as an error, too.
+  // Not `once`: a destroyed request may report another error.
   request.on('error', (error) => fail(networkError(error, 'connect', name)))
   request.end()
-  return () => fail(new NetworkError(`Cannot connect to ${name}: the request was given up`, { phase: 'connect' }))
+  return () => fail(new NetworkError(`Cannot connect to ${name}: the request was cancelled`, { phase: 'connect' }))
 }
 
 function refusal(name: string, status: number, hasUser: boolean): NetworkError {

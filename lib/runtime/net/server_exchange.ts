@@ -1,9 +1,9 @@
-/** One request and its answer on a server, the same over plain HTTP, over TLS, and over HTTP/1.1 and HTTP/2. */
+/** Handles a server's requests, the same for HTTP and TLS, HTTP/1.1 and HTTP/2. */
 import type { IncomingMessage, ServerResponse as Http1Response } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import type { HttpBody } from '../../core/transport.ts'
 
-/** A request whose body is there. */
+/** A request with its whole body. */
 export interface ServerRequest {
   readonly method: string
   /** Path and query. */
@@ -11,7 +11,7 @@ export interface ServerRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Aborted when the client has gone or the server closes. */
+  /** Aborted when the client disconnects or the server closes. */
   readonly signal: AbortSignal
 }
 
@@ -22,25 +22,25 @@ export interface ServerResponse {
 }
 
 export interface ExchangeOptions {
-  /** The longest body that is read. */
+  /** The maximum size of a request body. */
   readonly maxBodyBytes: number
-  /** Answers a request. A rejection is answered with a bare 500. */
+  /** Responds to a request. If it rejects, the client gets an empty 500. */
   readonly handle: (request: ServerRequest) => Promise<ServerResponse>
-  /** Answers, before its body is read, a request with a body that is too long. */
+  /** Returns the response to a request whose body is too large. */
   readonly refuseTooLarge: () => ServerResponse
-  /** Hears of what {@link ExchangeOptions.handle} rejected with, and of bodies that broke off. */
+  /** Called with what {@link ExchangeOptions.handle} rejected with, and with errors of response bodies. */
   readonly onError: (error: unknown) => void
 }
 
-/** What is used of them is the same over HTTP/2. */
+/** The parts that are used are the same for HTTP/2. */
 export type Incoming = IncomingMessage
 export type Outgoing = Http1Response
 
-/** The requests that a server has begun to answer. */
+/** The open requests of a server. */
 export interface Exchanges {
   begin(request: Incoming, response: Outgoing): void
   abort(): void
-  /** Settles when all that are open now have been answered, or broken off. */
+  /** Resolves when all requests that are open now have ended. */
   settled(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export function newExchanges(options: ExchangeOptions): Exchanges {
       const controller = new AbortController()
       let isAnswered = false
       response.on('finish', () => (isAnswered = true))
-      // A client that goes away takes its request with it. One that has its answer goes, too, and that is no abort.
+      // A client that disconnects aborts its request, unless it has the whole response.
       const gone = (): void => {
         if (!isAnswered) controller.abort(new Error('The client has gone'))
       }
@@ -93,7 +93,7 @@ async function answer(
       body,
       signal,
     })
-    // A handler that is deaf to its signal holds nothing up; what it answers then is given up.
+    // A handler that ignores its signal delays nothing: its late response is cancelled.
     void handled.then((late) => signal.aborted && late.body.cancel(), () => {})
     result = await untilAborted(handled, signal)
   } catch (error) {
@@ -117,7 +117,7 @@ function headersOf(request: Incoming): Record<string, string> {
   return headers
 }
 
-/** The whole body; `too large` as soon as it is known to be. */
+/** Reads the whole body. Resolves to `too large` as soon as that is known. */
 function readBody(request: Incoming, max: number, signal: AbortSignal): Promise<Uint8Array | 'too large'> {
   return new Promise((resolve) => {
     if (Number(request.headers['content-length'] ?? 0) > max) return resolve('too large')
@@ -148,7 +148,7 @@ function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
   return whole
 }
 
-/** Writes an answer, no faster than the client reads it. Ends it cleanly when the server closes. */
+/** Writes a response as fast as the client reads it. Ends it cleanly when the server closes. */
 async function send(
   response: Outgoing,
   result: ServerResponse,
@@ -156,7 +156,7 @@ async function send(
   end: { connection: boolean },
 ): Promise<void> {
   response.writeHead(result.status, { ...result.headers, ...(end.connection && { connection: 'close' }) })
-  // The head of a watch goes out before its first event: a client waits for it. HTTP/2 sends it by itself.
+  // The client of a watch waits for the head before the first event. HTTP/2 sends it without this call.
   if ('flushHeaders' in response) response.flushHeaders()
   try {
     const chunks = result.body[Symbol.asyncIterator]()
@@ -171,11 +171,11 @@ async function send(
     result.body.cancel()
     response.end()
   }
-  // A connection that is destroyed before that would cut the answer off.
+  // Destroying the connection earlier would truncate the response.
   await occurs(response, 'finish', signal)
 }
 
-/** Settles with the event, and at the latest when the signal is aborted. */
+/** Resolves on the event or on the signal's abort. */
 function occurs(response: Outgoing, event: 'drain' | 'finish', signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {

@@ -1,9 +1,11 @@
 /**
- * The API server over HTTP/1.1 and TLS, on `node:https`: the one client that verifies a CA, shows a client certificate
- * and ends a watch alike on Node, Bun and Deno. A kept connection serves many requests; a watch has one for itself.
+ * Sends requests to an API server over HTTP/1.1 and TLS.
  *
- * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, where there is one), and `--allow-sys=ca` where the system's CAs are
- * to be trusted because the cluster names none.
+ * Uses `node:https`, the only client that verifies a CA, sends a client certificate and ends a watch the same way on
+ * Node, Bun and Deno. Requests share kept connections; a watch has its own.
+ *
+ * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, if there is one), and `--allow-sys=ca` if the cluster has no
+ * CA and the system's are used.
  */
 import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
@@ -20,39 +22,39 @@ import { parseServer, type ServerAddress } from './address.ts'
 
 /** Options of {@link httpTransport}. */
 export interface TransportOptions {
-  /** Default: the real one. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
   /** Default: `kubeloop`. */
   readonly userAgent?: string | undefined
   /** Default: none. */
   readonly log?: Log | undefined
-  /** What errors call the cluster, beside its address. Default: nothing. */
+  /** The cluster's name for errors. Default: errors have only its address. */
   readonly cluster?: string | undefined
-  /** How long a connection may take to stand, TLS included. Default: 30 s, as in client-go. */
+  /** How long opening a connection may take, TLS included. Default: 30 s, as in client-go. */
   readonly connectTimeoutMs?: number | undefined
   /**
-   * How long the head of an answer may take. Default: 75 s. The API server itself ends after 60 s what is not a watch, and
-   * accepts a watch at once: a connection that is silent for longer is dead.
+   * How long the head of a response may take. Default: 75 s. The API server ends requests other than watches after
+   * 60 s, and accepts a watch at once: a connection that is silent for longer is dead.
    */
   readonly answerTimeoutMs?: number | undefined
 }
 
-/** A transport that holds connections. */
+/** A transport that keeps connections. */
 export type ClosableTransport = Transport & {
-  /** Closes every connection. Requests under way, and later ones, fail with a NetworkError. */
+  /** Closes every connection. Open and later requests reject with a NetworkError. */
   close(): void
 }
 
 /**
- * A transport to a cluster. Nothing is opened before the first request.
+ * Returns a transport to a cluster. It connects at the first request.
  *
- * A request is sent a second time in two cases only: after a 401, with fresh credentials, if the config can `invalidate`;
- * and when a kept connection turns out to be closed, if the request is a GET or not a byte of it was sent.
+ * A request is sent again in two cases only: after a 401, with new credentials, if the config has `invalidate`; and if
+ * the server had closed a kept connection, provided the request is a GET or none of it was sent.
  *
- * Where the server is silent until a deadline (ours, or an abort by a `TimeoutError` as of `AbortSignal.timeout`), all idle
- * connections are closed, so that the next try opens a new one. Any other abort leaves them alone.
+ * If the server is silent until a deadline (of this transport, or an abort with a `TimeoutError`, as by
+ * `AbortSignal.timeout`), all idle connections are closed, so that a retry opens a new one. Other aborts close none.
  *
- * @throws ConfigError when the server or the proxy is not a URL.
+ * @throws ConfigError if the server or the proxy is not a URL.
  */
 export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
   const {
@@ -74,7 +76,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
   const fixed = fixedAccess(config)
   const open = new Set<Exchange>()
   let closed = false
-  /** How often credentials were found to be stale: of many requests that are refused at once, the first has them fetched for all. */
+  /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
   let generation = 0
 
   const transport = async (request: HttpRequest): Promise<HttpResponse> => {
@@ -89,7 +91,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     const usedGeneration = generation
     const response = await send(request, fixed ?? await fresh(request))
     if (response.status !== 401 || !config.invalidate) return response
-    log.debug('The server refused the credentials, fetching them anew', { server: address.authority })
+    log.debug('The server refused the credentials, fetching new ones', { server: address.authority })
     response.body.cancel()
     if (usedGeneration === generation) {
       generation++
@@ -103,7 +105,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     return untilAborted(accessOf(config), signal)
   }
 
-  /** Sends past connections that the server has closed. */
+  /** Sends the request, once more if the server had closed its kept connection. */
   async function send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
     const headers = requestHeaders({ request, config, credentials, host, userAgent, gzip })
     for (let isRetry = false;; isRetry = true) {
@@ -125,21 +127,22 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       const result = await started.result
       if (result.kind === 'answered') return result.response
       if (isRetry || (result.sent && request.method !== 'GET')) throw result.error
-      log.debug('A kept connection was closed by the server, opening a new one', { server: address.authority })
-      // Its siblings have been idle as long, and a restart of the server closed them all.
-      pool.giveUp(agent)
+      log.debug('The server closed a kept connection, opening a new one', { server: address.authority })
+      // The other idle connections are as old, and a restart of the server closed them all.
+      pool.discard(agent)
     }
   }
 
-  /** Where the address has moved, or a firewall has forgotten us, the other idle connections are as dead: no retry may wait on each. */
+  /** Closes the idle connections. If the address moved or a firewall dropped its state, each would cost a timeout. */
   function abandon(agent: Agent): void {
-    log.debug('The server was silent until a deadline, closing the connections that are idle', {
-      server: address.authority,
-    })
-    pool.giveUp(agent)
+    log.debug('The server was silent until a deadline, closing idle connections', { server: address.authority })
+    pool.discard(agent)
   }
 
-  /** Names the cluster and the fields of its configuration as the user knows them. It may have been explained before, as one of many that waited for one answer. */
+  /**
+   * Adds the cluster's name and the user's names of config fields to the message. Several requests may share one error,
+   * so the name may be there already.
+   */
   function explained(error: NetworkError): NetworkError {
     const { cluster } = options
     let { message } = error
@@ -189,13 +192,13 @@ function hostHeader({ tls, port, authority }: ServerAddress): string {
   return port === usual ? authority.slice(0, -`:${usual}`.length) : authority
 }
 
-/** Who we are to the server, and whom we trust: what may change between two requests. */
+/** Credentials and trusted CAs: both may change between requests. */
 interface Access {
   readonly credentials: Credentials
   readonly ca: string | undefined
 }
 
-/** Of a config in which nothing is a function, known from the beginning. */
+/** Returns the access of a config without functions; undefined for others. */
 function fixedAccess({ ca, token, cert, key, credentials }: ClusterConfig): Access | undefined {
   if (credentials || typeof token === 'function' || typeof ca === 'function') return undefined
   return { credentials: { token, cert, key }, ca }
@@ -205,7 +208,7 @@ async function accessOf(config: ClusterConfig): Promise<Access> {
   return { credentials: await credentialsOf(config), ca: await valueOf(config.ca) }
 }
 
-/** What `credentials` answers goes before what the config says itself. A certificate goes with its own key. */
+/** The result of `credentials` overrides the config's own fields. A certificate is used with its own key only. */
 async function credentialsOf(config: ClusterConfig): Promise<Credentials> {
   const fetched = await config.credentials?.()
   const pair = fetched?.cert === undefined

@@ -1,7 +1,9 @@
 /**
- * Modules of the runtime that most operators never need, loaded at their first use. `process.getBuiltinModule` is there on all
- * three runtimes and answers at once. Unlike an import it reads none of a module's exports: on Node some of those are getters, and
- * the ones of node:http load undici (20 ms and 5 MiB of a start), those of node:crypto and node:tls less, but for nothing as well.
+ * Loads the runtime's modules that most operators never need, at their first use.
+ *
+ * `process.getBuiltinModule` exists on all three runtimes and is synchronous. Unlike an import it reads no exports of a
+ * module. On Node some exports are getters: those of node:http load undici (20 ms and 5 MiB at start), those of
+ * node:crypto and node:tls load less, also for nothing.
  */
 import type childProcess from 'node:child_process'
 import type crypto from 'node:crypto'
@@ -19,3 +21,9 @@ export const builtins = {
   tls: (): typeof tls => process.getBuiltinModule('node:tls'),
   zlib: (): typeof zlib => process.getBuiltinModule('node:zlib'),
 } as const
+
+/** Tests whether a private key belongs to a certificate. Both are PEM. Throws if one of them cannot be parsed. */
+export function isPair(cert: string, key: string): boolean {
+  const { createPrivateKey, X509Certificate } = builtins.crypto()
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+}

@@ -1,11 +1,11 @@
-/** What Deno permits one thing at a time: environment variables, as listing them all would need every permission, and addresses. */
+/** Reads environment variables one at a time, and checks permissions on Deno. */
 import process from 'node:process'
 import { NOT_CAPABLE } from '../../core/errors.ts'
 
-/** A right that Deno may have been given. */
+/** A permission of Deno. */
 type Right = { readonly name: 'env'; readonly variable: string } | { readonly name: 'read'; readonly path: string }
 
-/** What is used of Deno's own API, where there is one. */
+/** The part of Deno's API that is used here. */
 interface DenoPermissions {
   readonly permissions: {
     querySync(right: Right): { readonly state: string }
@@ -16,16 +16,16 @@ interface DenoPermissions {
 const deno = (globalThis as { readonly Deno?: DenoPermissions }).Deno
 
 /**
- * The value of a variable, or undefined when it is not set or empty.
+ * Returns the value of a variable; undefined if it is unset or empty.
  *
- * @throws Error on Deno when the variable may not be read: taking it for unset could reach the wrong cluster.
+ * @throws Error on Deno if the variable may not be read: treating it as unset could select the wrong cluster.
  */
 export function env(name: string): string | undefined {
   if (!mayRead(name)) throw new Error(`Cannot read environment variable ${name}: Deno needs --allow-env=${name}`)
   return process.env[name] || undefined
 }
 
-/** The same for a variable that is only a refinement: one that may not be read counts as unset, and Deno does not ask. */
+/** Returns the value of an optional variable. One that may not be read on Deno counts as unset, without a prompt. */
 export function optionalEnv(name: string): string | undefined {
   return mayRead(name) ? process.env[name] || undefined : undefined
 }
@@ -34,18 +34,19 @@ function mayRead(name: string): boolean {
   return hasRight({ name: 'env', variable: name })
 }
 
-/** Whether something may be done without that Deno asks the person at the terminal, for whose answer everything would wait. */
+/** Returns whether a permission is granted. Never prompts: a prompt at the terminal would block the process. */
 export function hasRight(right: Right): boolean {
   return !deno || deno.permissions.querySync(right).state === 'granted'
 }
 
 /**
- * Asks for the permission to listen; undefined is all interfaces. Deno itself refuses it later, and throws where nothing catches it.
+ * Requests the permission to listen; an undefined host means all interfaces. Without this, Deno throws later, where
+ * nothing can catch it.
  *
- * @throws Error on Deno when it is not permitted. Its name is that of Deno's own.
+ * @throws Error on Deno if it is not permitted, with the name of Deno's own error (NotCapable).
  */
 export function requireListening(host: string | undefined, port: number): void {
-  // The name is looked up first, the address of it is listened on then.
+  // Deno looks up the name and then listens on its address: both need the permission.
   const needed = (host === 'localhost' ? [host, '127.0.0.1'] : [host ?? '::']).map((each) =>
     `${each.includes(':') ? `[${each}]` : each}:${port}`
   )

@@ -1,6 +1,8 @@
 /**
- * Runs a program to its end. On Deno through `Deno.Command`, which needs `--allow-run=PROGRAM` alone;
- * `node:child_process` there asks for the whole environment.
+ * Runs a program and returns its output.
+ *
+ * On Deno it uses `Deno.Command`, which needs only `--allow-run=PROGRAM`; `node:child_process` there also needs the
+ * whole environment.
  */
 import process from 'node:process'
 import { abortScope } from '../../async/abort.ts'
@@ -11,35 +13,35 @@ import { builtins } from './builtins.ts'
 export interface ExecOptions {
   /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** The program talks with the user: its input and its error output are this process's. Default: false. */
+  /** Whether the program shares this process's standard input and error, to prompt the user. Default: false. */
   readonly interactive?: boolean | undefined
-  /** What the program reads. Default: nothing. */
+  /** The program's standard input. Default: empty. */
   readonly stdin?: string | undefined
-  /** After this the program is killed. Default: 60 s. */
+  /** The program is killed after this time. Default: 60 s. */
   readonly timeoutMs?: number | undefined
-  /** More output than this ends the program. Default: 1 MiB. */
+  /** The program is killed if it writes more than this. Default: 1 MiB. */
   readonly maxBytes?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** Default: the real one. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
 /** How a program ended. */
 export interface ExecResult {
-  /** Undefined when a signal ended it. */
+  /** Undefined if a signal ended it. */
   readonly code: number | undefined
   readonly stdout: string
   readonly stderr: string
 }
 
-/** The program to run is not there, or may not be run. */
+/** The program does not exist or may not be run. */
 export class CommandNotFound extends Error {
   override readonly name = 'CommandNotFound'
 }
 
 /**
- * Runs `command` with `args`, without a shell. Resolves however the program ends; rejects with {@link CommandNotFound}
- * when it cannot be started, and with an Error when it took too long or said too much. No error has its output.
+ * Runs `command` with `args`, without a shell. Resolves with any exit code. Rejects with {@link CommandNotFound} if it
+ * cannot be started, and with an Error if it took too long or wrote too much. Errors never contain its output.
  */
 export async function exec(command: string, args: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
   const { timeoutMs = 60_000, clock = systemClock } = options
@@ -58,17 +60,17 @@ export async function exec(command: string, args: readonly string[], options: Ex
   }
 }
 
-/** A started program, alike on every runtime. */
+/** A started program, the same on every runtime. */
 interface Child {
   readonly stdout: AsyncIterable<Uint8Array>
-  /** Undefined when it goes to the user. */
+  /** Undefined if it goes to the user. */
   readonly stderr: AsyncIterable<Uint8Array> | undefined
-  /** Its exit code; rejects when it could not be started. */
+  /** Resolves to the exit code; rejects if the program could not be started. */
   readonly ended: Promise<number | undefined>
   kill(): void
 }
 
-/** Gives up at once on an abort: a program's own children may hold its pipes open after it was killed. */
+/** Waits for the end. Rejects at once on an abort: the program's children may keep its pipes open after a kill. */
 async function finish(child: Child, command: string, maxBytes: number, signal: AbortSignal): Promise<ExecResult> {
   const { promise: failed, reject } = Promise.withResolvers<never>()
   const end = (reason: unknown): void => {
@@ -122,7 +124,7 @@ function startOnNode(command: string, args: readonly string[], { env, stdin, int
     child.once('error', (error) => reject(cannotStart(command, error)))
     child.once('close', (code) => resolve(code ?? undefined))
   })
-  // A program that does not read its input closes it; that is its right.
+  // A program may close its input without reading it.
   child.stdin?.on('error', () => {})
   child.stdin?.end(stdin)
   return {
@@ -137,7 +139,7 @@ function startOnNode(command: string, args: readonly string[], { env, stdin, int
   }
 }
 
-/** What is used of Deno's own API. */
+/** The part of Deno's API that is used here. */
 interface DenoApi {
   readonly Command: new (command: string, options: {
     args: readonly string[]
@@ -186,7 +188,7 @@ function startOnDeno(
       try {
         child.kill('SIGKILL')
       } catch (error) {
-        // It has just ended by itself.
+        // The program has already ended.
         if (!(error instanceof TypeError)) throw error
       }
     },

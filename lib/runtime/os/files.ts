@@ -1,7 +1,8 @@
 /**
- * Files and what else the machine says of itself.
+ * Reads and writes files, and returns the host's name and the user's home.
  *
- * On Deno: `--allow-read=PATH`, `--allow-write=FOLDER` for {@link writePrivate}, `--allow-sys=hostname` for {@link hostName}.
+ * On Deno: `--allow-read=PATH`, `--allow-write=FOLDER` for {@link writePrivate}, `--allow-sys=hostname` for
+ * {@link hostName}.
  */
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -9,12 +10,12 @@ import path from 'node:path'
 import process from 'node:process'
 import { optionalEnv } from './env.ts'
 
-/** The text of a file. Rejects with the system's error, whose `code` says why. */
+/** Reads a file. Rejects with the system's error, which has a `code`. */
 export function readText(file: string): Promise<string> {
   return readFile(file, 'utf8')
 }
 
-/** The text of a file, or undefined when there is none. Other failures reject. */
+/** Reads a file; undefined if it does not exist. Rejects with other errors. */
 export async function readTextIfExists(file: string): Promise<string | undefined> {
   try {
     return await readText(file)
@@ -24,7 +25,7 @@ export async function readTextIfExists(file: string): Promise<string | undefined
   }
 }
 
-/** Whether there is something at this path that this process can see. */
+/** Returns whether something exists at this path. Rejects if it cannot be checked. */
 export async function exists(file: string): Promise<boolean> {
   try {
     await access(file)
@@ -35,7 +36,7 @@ export async function exists(file: string): Promise<boolean> {
   }
 }
 
-/** Writes a file that only its owner may read, with its folder. Readers see the old text or the new one, never a part. */
+/** Writes a file readable only by its owner, atomically, and creates its folder. */
 export async function writePrivate(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })
   const draft = `${file}.${crypto.randomUUID()}.tmp`
@@ -48,32 +49,31 @@ export async function writePrivate(file: string, text: string): Promise<void> {
   }
 }
 
-/** The user's folder: `HOME`, as kubectl has it. `os.homedir()` would need one more permission on Deno. */
+/** Returns the user's home from `HOME`, as kubectl does. `os.homedir()` would need one more permission on Deno. */
 export function homeDir(): string | undefined {
   return optionalEnv('HOME') ?? (isWindows ? optionalEnv('USERPROFILE') : undefined)
 }
 
-/** This machine's name; in a pod, the pod's. */
+/** Returns the host's name; in a pod, the pod's name. */
 export function hostName(): string {
   return hostname()
 }
 
-/** `file` as seen from `folder`, if it is relative. It does not ask for the working directory, which Deno would guard. */
+/** Resolves a relative `file` against `folder`, without the working directory: that needs a permission on Deno. */
 export function resolvePath(folder: string, file: string): string {
   return path.isAbsolute(file) ? file : path.join(folder, file)
 }
 
-/** The folder of a file. */
 export function folderOf(file: string): string {
   return path.dirname(file)
 }
 
-/** Splits a list of paths such as `PATH` or `KUBECONFIG`. */
+/** Splits a list of paths such as `PATH` or `KUBECONFIG`. Leaves out empty ones. */
 export function splitPaths(list: string): string[] {
   return list.split(path.delimiter).filter((file) => file.length > 0)
 }
 
-/** Whether a terminal is at this process's input, for programs that ask their user something. */
+/** Returns whether standard input is a terminal, for programs that prompt the user. */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY === true
 }

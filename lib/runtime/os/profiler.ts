@@ -1,14 +1,17 @@
-/** Profiles of this process, in the formats that DevTools opens. What makes them is loaded when it is asked for. */
+/** Takes CPU profiles and heap snapshots of this process, in the formats of DevTools. */
 
-/** Thrown on a runtime that cannot. */
+/** The runtime does not support this profile. */
 export class ProfilingUnsupported extends Error {
   override readonly name = 'ProfilingUnsupported'
 }
 
-/** Records what the CPU does until `ended` settles; resolves to the text of a `.cpuprofile` file. Rejects with ProfilingUnsupported. */
+/**
+ * Records a CPU profile until `ended` settles. Resolves to the text of a `.cpuprofile` file.
+ * Rejects with ProfilingUnsupported if the runtime has no inspector.
+ */
 export async function cpuProfile(ended: Promise<void>): Promise<string> {
   const profiler = await startProfiler().catch((cause: unknown) => {
-    throw new ProfilingUnsupported('Cannot profile the CPU: this runtime has no inspector', { cause })
+    throw new ProfilingUnsupported('Cannot profile the CPU: this runtime has no inspector; run on Node', { cause })
   })
   try {
     await ended
@@ -37,14 +40,16 @@ async function startProfiler(): Promise<{ stop(): Promise<unknown>; end(): void 
 }
 
 /**
- * The text of a `.heapsnapshot` file, piece by piece. The process stands still while it is taken.
- * Rejects with ProfilingUnsupported.
+ * Returns the text of a `.heapsnapshot` file in chunks. The process is blocked while the snapshot is taken.
+ * Rejects with ProfilingUnsupported if the runtime has none.
  */
 export async function heapSnapshot(): Promise<AsyncIterable<Uint8Array>> {
   try {
     const { getHeapSnapshot } = await import('node:v8')
     return getHeapSnapshot() as AsyncIterable<Uint8Array>
   } catch (cause) {
-    throw new ProfilingUnsupported('Cannot take a heap snapshot: this runtime has none', { cause })
+    throw new ProfilingUnsupported('Cannot take a heap snapshot: this runtime does not support it; run on Node', {
+      cause,
+    })
   }
 }

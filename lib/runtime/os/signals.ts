@@ -1,16 +1,17 @@
-/** This process: its signals and its end. */
+/** Listens for the signals, uncaught errors and end of this process, and ends it. */
+import process from 'node:process'
 import { type Clock, systemClock } from '../../async/clock.ts'
 
-/** Within this time a terminal, which signals its whole process group, and a wrapper that passes its own signal on, send the same one. */
+/** A terminal signals the whole process group, and wrappers forward the same signal within this time. */
 const REPEAT_MS = 500
 
 /**
- * Calls `hear` with each signal and how many came so far. The same signal again within 500 ms is not counted: Ctrl-C reaches a process
- * that `npm run` or `bun run` started twice. Returns what stops listening.
+ * Calls `onSignal` with each signal and the number of signals so far. A repeat of the same signal within 500 ms is not
+ * counted: Ctrl-C reaches a process started by `npm run` or `bun run` twice. Returns a function that stops listening.
  */
 export function onSignals(
   names: readonly ('SIGINT' | 'SIGTERM' | 'SIGHUP')[],
-  hear: (signal: string, count: number) => void,
+  onSignal: (signal: string, count: number) => void,
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): () => void {
   let count = 0
@@ -18,10 +19,10 @@ export function onSignals(
     let countedMs = -Infinity
     const listener = (): void => {
       const nowMs = clock.monotonic()
-      // Since the one that was counted, not since the last one: a key that is held down must count again.
+      // Measured from the last counted signal, so that a key held down is counted again.
       if (nowMs - countedMs < REPEAT_MS) return
       countedMs = nowMs
-      hear(name, ++count)
+      onSignal(name, ++count)
     }
     process.on(name, listener)
     return () => void process.off(name, listener)
@@ -32,12 +33,53 @@ export function onSignals(
 let isExiting = false
 
 /**
- * Ends the process. What was written to standard output before is out: the streams of a terminal and a file are synchronous, a pipe
- * is flushed first. A second call does not wait for a pipe that nothing reads.
+ * Ends the process after standard output is written: terminals and files are synchronous, a pipe is flushed first.
+ * A second call does not wait for a pipe that nothing reads.
  */
 export function exitProcess(code: number): void {
   process.exitCode = code
   if (isExiting || process.stdout.writableLength === 0) process.exit(code)
   isExiting = true
   process.stdout.write('', () => process.exit(code))
+}
+
+/** Calls `onError` for uncaught exceptions and rejections. The runtime then neither prints a stack nor exits. */
+export function onUncaught(onError: (error: unknown) => void): void {
+  process.on('uncaughtException', onError)
+  process.on('unhandledRejection', onError)
+}
+
+/** Calls `onError` for unhandled rejections; the process continues. Returns a function that stops listening. */
+export function onUnawaited(onError: (error: unknown) => void): () => void {
+  process.on('unhandledRejection', onError)
+  return () => void process.off('unhandledRejection', onError)
+}
+
+/**
+ * Calls `onEnd` once when the process ends without a signal: with nothing left to do, or by `process.exit`.
+ * `onEnd` may return another exit code.
+ */
+export function onOwnEnd(onEnd: (code: number) => number | undefined): void {
+  let isCalled = false
+  const once = (code: number): void => {
+    if (isCalled) return
+    isCalled = true
+    process.exitCode = onEnd(code) ?? code
+  }
+  process.once('beforeExit', once)
+  process.once('exit', once)
+}
+
+/**
+ * Writes a line to standard error when the process has nothing left to do and did not fail.
+ * Returns a function that prevents it.
+ */
+export function onIdleEnd(line: () => string | undefined): () => void {
+  const write = (code: number): void => {
+    // Another listener may have set a failure code just now, and reported why.
+    const text = (process.exitCode ?? code) === 0 ? line() : undefined
+    if (text) process.stderr.write(`${text}\n`)
+  }
+  process.once('beforeExit', write)
+  return () => void process.off('beforeExit', write)
 }

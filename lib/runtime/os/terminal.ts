@@ -1,25 +1,26 @@
-/** Standard output, and what a person at a terminal sees. */
+/** Writes lines and source locations to a terminal. */
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { printable } from '../../core/printable.ts'
 import { hasRight } from './env.ts'
-import { shortPath } from './short_path.ts'
+import { workingFolder } from './this_runtime.ts'
 
-/** Asked of the descriptor: on Node `process.stdout` is made when it is first touched, and a start has nothing to write yet. */
+/** Returns whether standard output is a terminal. Checks the descriptor: creating `process.stdout` on Node is slow. */
 export function isTerminal(): boolean {
   return isatty(1)
 }
 
-/** Writes a line to standard output. One that is closed, as after `| head`, takes nothing more, and that is no error. */
+/** Writes a line to standard output. Drops it if the output is closed, as after `| head`. */
 export function writeLine(line: string): void {
   write(process.stdout, line, () => {})
 }
 
-/** 0: standard output, 1: standard error, 2: nowhere. */
+/** 0: standard output, 1: standard error, 2: none. */
 let logOutput = 0
 
-/** Writes a line of a log: to standard output until that cannot be written, from then on to standard error. Never throws. */
+/** Writes a log line to standard output. After that fails, writes to standard error. Never throws. */
 export function writeLogLine(line: string): void {
   const used = logOutput
   if (used > 1) return
@@ -31,9 +32,9 @@ export function writeLogLine(line: string): void {
   })
 }
 
-/** Control characters in the line are made visible: parts of it come from servers, plugins and files. */
+/** Makes control characters in the line visible: parts of it come from servers, plugins and files. */
 function write(stream: NodeJS.WriteStream, line: string, onError: (error: unknown) => void): void {
-  // Without a listener an error of the stream would end the process; the callback has it, too.
+  // Without a listener, the stream's error would end the process. The callback gets the same error.
   if (stream.listenerCount('error') === 0) stream.on('error', () => {})
   try {
     stream.write(`${printable(line)}\n`, (error) => {
@@ -48,12 +49,18 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? error)
 }
 
-/** A place in the user's file as it is shown below an error: its path from here and, where it can be read, its line of source. */
+/** Returns a path below the working folder relative to it, other paths unchanged. A `:line:column` suffix is kept. */
+export function shortPath(place: string): string {
+  const folder = workingFolder()
+  return folder !== undefined && place.startsWith(folder + path.sep) ? place.slice(folder.length + 1) : place
+}
+
+/** Returns the line below a printed error: the short path of `file:line:column` and, if readable, the source line. */
 export function placeLine(place: string): string {
   return `          ${shortPath(place)}  ${sourceLine(place)?.trim() ?? ''}`.trimEnd()
 }
 
-/** The line of source at `file:line:column`; undefined where it cannot be read, as in a bundle or without the right to. */
+/** Returns the source line at `file:line:column`; undefined if it cannot be read, as in a bundle. */
 function sourceLine(place: string): string | undefined {
   const match = /^(.*):(\d+):\d+$/.exec(place)
   if (!match) return undefined
@@ -62,6 +69,6 @@ function sourceLine(place: string): string | undefined {
     if (!hasRight({ name: 'read', path: file })) return undefined
     return readFileSync(file, 'utf8').split('\n')[Number(match[2]) - 1]
   } catch {
-    return undefined // a nicety: the place itself was printed
+    return undefined // optional: the location itself is printed
   }
 }

@@ -1,5 +1,7 @@
-/** What this process is run by, and where it runs. */
+/** Returns what this process is: its runtime, arguments, working folder, main module and process id. */
+import { realpathSync } from 'node:fs'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import { printable } from '../../core/printable.ts'
 
 export type RuntimeName = 'node' | 'bun' | 'deno'
@@ -7,7 +9,7 @@ export type RuntimeName = 'node' | 'bun' | 'deno'
 export interface ThisRuntime {
   readonly name: RuntimeName
   readonly version: string
-  /** The program itself, to start another one of it. */
+  /** The path of the runtime's executable, to start another process of it. */
   readonly program: string
 }
 
@@ -21,26 +23,46 @@ export function thisRuntime(): ThisRuntime {
   return { name, version, program: process.execPath }
 }
 
-/** What this program was called with, without itself. */
+/** Returns the arguments after the program's own name. */
 export function programArguments(): string[] {
   return process.argv.slice(2)
 }
 
-/** The process that started this one; another one when that has ended. */
+/** Returns the process id of the parent; it changes when the parent has ended. */
 export function parentPid(): number {
   return process.ppid
 }
 
-/** The folder this process was started in; undefined where it may not be known, as on Deno without `--allow-read`. */
+/** Returns whether this module was run, not imported. */
+export function isMain(module: ImportMeta): boolean {
+  const { main, url } = module as { main?: boolean; url: string }
+  // Node has `import.meta.main` from 24.2 on.
+  return main ?? isMainFile(url)
+}
+
+/** Returns whether the process was started with this file, given by its path or URL. */
+export function isMainFile(file: string): boolean {
+  const started = process.argv[1]
+  if (!started) return false
+  try {
+    const path = file.startsWith('file:') ? fileURLToPath(file) : file
+    // Deno resolves no links here, and would ask for a permission to.
+    return path === started || (!('Deno' in globalThis) && realpathSync(path) === realpathSync(started))
+  } catch {
+    return false // started without a file, as with `node --eval`, or the file may not be read
+  }
+}
+
+/** Returns the folder this process was started in; undefined if it is unknown, as on Deno without `--allow-read`. */
 export function workingFolder(): string | undefined {
   try {
     return process.cwd()
   } catch {
-    return undefined // removed since, or guarded: paths are then shown as they are
+    return undefined // removed or not permitted: paths are then shown in full
   }
 }
 
-/** Whether a process of this id exists, ours or not. */
+/** Returns whether a process with this id exists, whichever user owns it. */
 export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -50,7 +72,7 @@ export function processExists(pid: number): boolean {
   }
 }
 
-/** Ends a process at once, if there still is one of this id. */
+/** Kills a process with SIGKILL if one with this id exists. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -59,22 +81,21 @@ export function killProcess(pid: number): void {
   }
 }
 
-/** This process's id. */
 export function ownPid(): number {
   return process.pid
 }
 
-/** Hears when nobody reads standard output any more, as after `| head`; else the next write would end the process with a stack. */
-export function onOutputClosed(hear: () => void): void {
+/** Calls `onClosed` when the reader of standard output has gone, as after `| head`, instead of throwing. */
+export function onOutputClosed(onClosed: () => void): void {
   process.stdout.on('error', (error) => {
     const { code } = error as { code?: unknown }
     // EIO: the terminal was closed.
     if (code !== 'EPIPE' && code !== 'EIO') throw error
-    hear()
+    onClosed()
   })
 }
 
-/** A line for the user where output is data. Control characters in it are made visible. */
+/** Writes a line to standard error, for commands whose output is data. Makes control characters in it visible. */
 export function writeErrorLine(line: string): void {
   process.stderr.write(`${printable(line)}\n`)
 }

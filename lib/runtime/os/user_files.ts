@@ -1,17 +1,17 @@
-/** The files of whoever calls the command: theirs are never overwritten, and ours are put down for this user alone. */
+/** Reads, lists and writes the command's files without overwriting those of the user. */
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** Writes a file that must not exist, with its folder. Rejects with `EEXIST` when it does. */
+/** Writes a new file, and creates its folder. Rejects with `EEXIST` if the file exists. */
 export async function writeNew(file: string, content: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(file, content, { flag: 'wx' })
 }
 
-/** Makes a folder that must not exist; false when it does. One process at a time succeeds. */
+/** Creates a folder readable only by this user. Resolves to false if it exists. Only one process succeeds. */
 export async function claimFolder(folder: string): Promise<boolean> {
   await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
   try {
@@ -23,17 +23,17 @@ export async function claimFolder(folder: string): Promise<boolean> {
   }
 }
 
-/** Removes a file or a folder with all in it, if it is there. */
+/** Removes a file, or a folder with its content, if it exists. */
 export function remove(place: string): Promise<void> {
   return rm(place, { recursive: true, force: true })
 }
 
-/** Gives a file another name, over whatever had it. */
+/** Renames a file. Replaces a file that has the new name. */
 export function renameFile(from: string, to: string): Promise<void> {
   return rename(from, to)
 }
 
-/** When a file was last written, as `Date.now()` counts; undefined when it is not there. */
+/** Returns when a file was last written, in milliseconds since 1970; undefined if it does not exist. */
 async function writtenAt(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).mtimeMs
@@ -44,8 +44,8 @@ async function writtenAt(file: string): Promise<number | undefined> {
 }
 
 /**
- * When the files in a folder and below it were last written, by their paths. What is not there any more when its turn comes is left out,
- * and so is what may not be read.
+ * Returns when the files below a folder were last written, by their paths. Files and folders that are removed meanwhile
+ * or may not be read are left out.
  */
 export async function writtenBelow(
   folder: string,
@@ -72,12 +72,12 @@ export async function writtenBelow(
 
 const GONE_OR_CLOSED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM'])
 
-/** All that is at standard input. */
+/** Reads standard input to its end. */
 export function readInput(): Promise<string> {
   return text(process.stdin)
 }
 
-/** What tells this state of a file from any other; undefined where there is none that may be read, or an empty one. */
+/** Returns a stamp that changes with the file; undefined if the file is missing, unreadable or empty. */
 export async function stampOf(file: string): Promise<string | undefined> {
   try {
     const { size, ino, mtimeNs, ctimeNs } = await stat(file, { bigint: true })
@@ -88,7 +88,7 @@ export async function stampOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** The text of a file; undefined where there is none that may be read. */
+/** Reads a file; undefined if it is missing or may not be read. */
 export async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
@@ -98,7 +98,7 @@ export async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Where a folder is, past all links; undefined where there is none. */
+/** Returns a folder's path with all links resolved; undefined if it is missing or may not be read. */
 export async function realFolder(folder: string): Promise<string | undefined> {
   try {
     return await realpath(folder)
@@ -108,7 +108,7 @@ export async function realFolder(folder: string): Promise<string | undefined> {
   }
 }
 
-/** The path of a `file:` URL. */
+/** Returns the path of a `file:` URL. */
 export function pathOfUrl(url: string): string {
   return fileURLToPath(url)
 }
@@ -121,7 +121,7 @@ export function fileName(file: string): string {
   return path.basename(file)
 }
 
-/** A path from the root, as seen from the working folder. */
+/** Resolves a path against the working folder. */
 export function absolutePath(...parts: readonly string[]): string {
   return path.resolve(...parts)
 }

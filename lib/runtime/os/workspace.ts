@@ -1,15 +1,15 @@
-/** A folder of its own in the system's temporary one, readable by this user alone, and what is kept there. */
+/** Manages private temporary folders, and finds executables in a folder. */
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface Workspace {
   readonly folder: string
-  /** The path of a file or folder in it. */
+  /** Returns the path of a file or folder in it. */
   path(name: string): string
-  /** Writes a file that only this user may read, and returns its path. */
+  /** Writes a file readable only by this user. Returns its path. */
   write(name: string, text: string): string
-  /** The last lines of a file; empty when it does not exist. */
+  /** Returns the last lines of a file; an empty text if it does not exist. */
   tail(name: string, lines: number): string
   remove(): void
 }
@@ -32,17 +32,17 @@ export function createWorkspace(prefix: string): Workspace {
         throw error
       }
     },
-    // Killed processes may still be closing files when this begins; the retries are for what they create meanwhile.
+    // Killed processes may still create files meanwhile, so retry.
     remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }),
   }
 }
 
-/** Makes a folder for this user alone, with those above it. */
+/** Creates a folder readable only by this user, and its parents. */
 export function ensureFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
 }
 
-/** The executables in a folder by their names, or the names that are missing. */
+/** Finds executables in a folder. Returns their paths by name, and the names that are missing. */
 export function findExecutables(
   folder: string,
   names: readonly string[],
