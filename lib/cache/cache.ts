@@ -1,4 +1,4 @@
-/** The informers of one operator: one for each kind that is declared, however many controllers use it. */
+/** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
@@ -14,18 +14,18 @@ import { type CacheOptions, describeOptions, isSubsumed, scopesOf } from './cach
 import { CachedReader } from './cached_reader.ts'
 import { Informer } from './informer.ts'
 
-/** What is kept of kinds whose declaration does not say; and what the informers need. */
+/** The defaults for declared kinds, and the dependencies of the informers. */
 export interface CacheDependencies extends CacheOptions {
   readonly api: Api
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. A log that throws is ignored. */
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
-  /** The kinds that others start without; see {@link Informer.optional}. Default: none. */
+  /** Returns whether a start goes on without the kind; see {@link Informer.optional}. Default: false for all. */
   readonly optional?: ((resource: AnyResource) => boolean) | undefined
-  /** Called for each object that is gone from an informer's store. Must not throw. */
+  /** Called for each object that is removed from an informer's store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
 }
 
@@ -35,18 +35,19 @@ interface Declared {
 }
 
 /** @internal A kind that is read as T. */
-// deno-lint-ignore no-explicit-any -- reading does not depend on what is written
+// deno-lint-ignore no-explicit-any -- reads do not depend on the write type
 type Of<T extends KubeObject> = Resource<T, any>
 
-/** Reads that a cache cannot answer: a client asks the server for them. */
-const UNREADABLE: Reader = {
-  get: (resource) => unreadable(resource),
-  list: (resource) => unreadable(resource),
-  lookup: ({ resource }) => unreadable(resource),
+/** Rejects reads that the cache cannot answer; a client sends them to the server. */
+const UNCACHED: Reader = {
+  get: (resource) => uncached(resource),
+  list: (resource) => uncached(resource),
+  lookup: ({ resource }) => uncached(resource),
 }
 
 /**
- * The informers of kinds that are declared, as one runnable that is ready when their first lists are in. It is read as a client is.
+ * The informers of the declared kinds as one runnable, which is ready when all have their first lists. It has the read
+ * methods of a client.
  *
  * @example
  * ```ts
@@ -65,11 +66,11 @@ const UNREADABLE: Reader = {
 export class Cache implements Runnable, Reader, WriteObserver {
   readonly name = 'cache'
   readonly role = 'cache'
-  readonly #reader: Reader = new CachedReader(this, UNREADABLE)
+  readonly #reader: Reader = new CachedReader(this, UNCACHED)
   readonly #dependencies: CacheDependencies
   readonly #declared = new Map<string, Declared>()
   #started = false
-  /** Set while the cache runs: an informer that is declared then starts at once. */
+  /** Starts an informer; set while the cache runs. */
   #run: ((informer: Informer) => void) | undefined
 
   constructor(dependencies: CacheDependencies) {
@@ -77,8 +78,10 @@ export class Cache implements Runnable, Reader, WriteObserver {
   }
 
   /**
-   * The informers of a kind (one for each namespace that is watched), made at the first call. Later calls share them;
-   * one that wants something else of the kind than the first throws. The metadata of a kind (`metadataOf`) is a kind of its own.
+   * Returns the informers of a kind, one for each watched namespace. The first call creates them, later calls share
+   * them. The metadata of a kind (`metadataOf`) counts as another kind.
+   *
+   * @throws Error if the options differ from those of the first call, or are invalid.
    */
   declare(resource: AnyResource, options: CacheOptions = {}): readonly Informer[] {
     const id = resourceId(resource)
@@ -96,34 +99,38 @@ export class Cache implements Runnable, Reader, WriteObserver {
     return informers
   }
 
-  /** The informers of a kind, or `undefined` for one that is not declared: those are read live. */
+  /** Returns the informers of a kind, or `undefined` if it is not declared, so that it is read live. */
   informersOf(resource: AnyResource): readonly Informer[] | undefined {
     return this.#declared.get(resourceId(resource))?.informers
   }
 
-  /** The same, or `undefined` for a kind that is watched for its events only. */
+  /** The same, but `undefined` also for a kind with `read: 'live'`. */
   readableOf(resource: AnyResource): readonly Informer[] | undefined {
     const declared = this.#declared.get(resourceId(resource))
     return declared?.options.read === 'live' ? undefined : declared?.informers
   }
 
   /**
-   * Builds an index of a kind that is declared now, before its objects come, rather than at its first use: the first one to ask
-   * does not wait for it. When the kind is removed, so is the index.
+   * Builds an index of a declared kind before its first use, so that the first lookup does not wait. {@link remove} of
+   * the kind drops the index.
+   *
+   * @throws Error if the kind is not declared.
    */
   index<T extends KubeObject>(index: Index<T>): void {
     const informers = this.informersOf(index.resource)
     if (!informers) {
-      throw new Error(`Cannot index ${groupResourceOf(index.resource)}: the cache does not have it; declare it first`)
+      throw new Error(
+        `Cannot index ${groupResourceOf(index.resource)}: it is not declared in the cache; declare it first`,
+      )
     }
     for (const informer of informers) void informer.index(index as unknown as Index<KubeObject>)
   }
 
-  /** Before a write by a client that reads from here, so that what it reads then is not older than what it wrote. */
+  /** Called before a write by a client of this cache, so that its later reads are not older than the write. */
   begin(target: Target): WriteInFlight | undefined {
-    const whole = wholeOf(target.resource)
+    const full = wholeOf(target.resource)
     const parts: WriteInFlight[] = []
-    for (const resource of [whole, metadataOf(whole)]) {
+    for (const resource of [full, metadataOf(full)]) {
       for (const informer of this.informersOf(resource) ?? []) {
         const part = informer.beginWrite(target)
         if (part) parts.push(part)
@@ -137,14 +144,14 @@ export class Cache implements Runnable, Reader, WriteObserver {
     }
   }
 
-  /** Stops watching a kind and forgets its objects; reads of it go to the server from then on. Its handlers hear nothing more. */
+  /** Stops watching a kind and drops its objects and handlers. Later reads of the kind go to the server. */
   remove(resource: AnyResource): void {
     const id = resourceId(resource)
     for (const informer of this.#declared.get(id)?.informers ?? []) informer.stop()
     this.#declared.delete(id)
   }
 
-  /** Returns the object, or `undefined` when there is none. Rejects for what the cache cannot know, where a client asks the server. */
+  /** Returns the object, or `undefined` if it does not exist. Rejects if the kind is not declared or not synced. */
   async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     return await this.#reader.get(resource, ref)
   }
@@ -154,7 +161,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     return await this.#reader.list(resource, options)
   }
 
-  /** Returns the objects that an index has under a key. Rejects as {@link get}. */
+  /** Returns the objects that an index has for a key. Rejects as {@link get}. */
   async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
     return await this.#reader.lookup(index, key)
   }
@@ -164,26 +171,26 @@ export class Cache implements Runnable, Reader, WriteObserver {
     await this.synced(signal)
   }
 
-  /** Every informer, for health checks. */
+  /** Yields all informers, for health checks. */
   *informers(): Generator<Informer> {
     for (const { informers } of this.#declared.values()) yield* informers
   }
 
   /**
-   * Settles when the first list of every kind that is declared now is in, or its informer was removed; an optional kind is waited
-   * for until its first try has failed, and for 5 s at most.
+   * Resolves when every kind that is declared now has its first list, or was removed. For an optional kind, it waits
+   * only until the first failure, and for at most 5 s.
    */
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     await Promise.all([...this.informers()].map((informer) => Promise.race([informer.tried(signal), informer.ended])))
   }
 
-  /** Kinds whose first list is not in yet, except optional ones, and what keeps them: for the error of a sync that takes too long. */
+  /** Returns the kinds without a first list and their failures, except optional kinds, for the error of a slow sync. */
   unsynced(): string[] {
     return [...this.informers()].filter((informer) => !informer.isSynced && !informer.optional).map(describeUnsynced)
   }
 
-  /** Runs every informer until the signal is aborted; settles when all have ended. */
+  /** Runs all informers until the signal is aborted. Resolves when all have ended. */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error('Cannot start the cache: it was started already')
     this.#started = true
@@ -192,7 +199,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const errors: unknown[] = []
     this.#run = (informer) => {
       const run = informer.start(scope.signal).catch((error: unknown) => {
-        // One that somebody else has started: the cache would not be what it says.
+        // For example, the informer was already started elsewhere.
         errors.push(error)
         scope.abort(error)
       })
@@ -201,22 +208,19 @@ export class Cache implements Runnable, Reader, WriteObserver {
     }
     for (const informer of this.informers()) this.#run(informer)
     await aborted(scope.signal)
-    // What is declared from now on ends as soon as it has begun, and is waited for too.
+    // Informers that are declared from now on end at once, and are awaited too.
     while (running.size > 0) await Promise.all(running)
     scope[Symbol.dispose]()
     if (errors.length > 0) throw errors[0]
   }
 }
 
-/** `deployments.apps (Cannot list …: …)`: what is missing, and why if that is known. */
+/** Returns the kind and its failure, if any: `deployments.apps (Cannot list …: …)`. */
 export function describeUnsynced({ title, failure }: Informer): string {
   return `${title}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
 }
 
-async function unreadable(resource: AnyResource): Promise<never> {
-  throw new Error(
-    `Cannot read ${
-      groupResourceOf(resource)
-    } from the cache: it is not declared or not synced, or fields are selected; use a client`,
-  )
+async function uncached(resource: AnyResource): Promise<never> {
+  const why = 'it is not declared, not synced, or read with a field selector; use a client'
+  throw new Error(`Cannot read ${groupResourceOf(resource)} from the cache: ${why}`)
 }

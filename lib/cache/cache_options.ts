@@ -1,4 +1,4 @@
-/** What a cache keeps of a kind, and whether two declarations of the same kind agree. */
+/** The options of a cached kind: checks, defaults, and whether two declarations of a kind agree. */
 import { jsonEqual } from '../core/equal.ts'
 import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -6,36 +6,37 @@ import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
 import type { SelectOptions } from '../client/requests.ts'
 
-/** Which objects are kept, and what of them. */
+/** Which objects are stored, and which parts of them. */
 export interface SelectionOptions extends SelectOptions {
-  /** Changes an object before it is stored, to keep less of it. */
+  /** Removes parts of an object before it is stored, to save memory. */
   readonly strip?: ((object: KubeObject) => void) | undefined
 }
 
-/** What of a kind is kept. */
+/** What is stored of a kind. */
 export interface CacheOptions extends SelectionOptions {
   /**
-   * Where it is watched, each namespace by itself; a record gives each a selection of its own, and `*` (or '') is all other
-   * namespaces. Default: those of the cache; empty: all. Must be empty for cluster-scoped kinds.
+   * The watched namespaces, each with its own watch. A record gives each namespace its own selection; `*` (or '')
+   * stands for all other namespaces. Empty: all namespaces. Must be empty for cluster-scoped kinds. Default: the
+   * namespaces of the cache.
    */
   readonly namespaces?: readonly string[] | Readonly<Record<string, SelectionOptions>> | undefined
-  /** `live`: watched for its events, and read from the server. Default: read from the cache. */
+  /** `live`: the kind is watched for its events, but read from the server. Default: read from the cache. */
   readonly read?: 'live' | undefined
 }
 
-/** What one informer watches. Without a namespace: all of them. */
+/** What one informer watches. Without a namespace it watches all of them. */
 export interface Scope extends SelectionOptions {
   readonly namespace: string | undefined
 }
 
-/** The key of all namespaces that are not named, as AllNamespaces in controller-runtime. */
+/** The key for all namespaces that are not named, like AllNamespaces in controller-runtime. */
 const OTHERS = '*'
 
 /**
- * What each informer of a kind watches. Each option comes from the first of these that has it: the namespace of the kind, the
- * kind, the same namespace of `common`, and `common`, whose namespaces are taken if the kind has none.
+ * Returns what each informer of a kind watches. Each option comes from the first of these that has it: the namespace of
+ * the kind, the kind, the same namespace of `common`, `common`. A kind without namespaces has those of `common`.
  *
- * @throws TypeError or Error for options that contradict each other, and for a namespace or a label selector that is invalid.
+ * @throws TypeError or Error if options contradict each other, or a namespace or a label selector is invalid.
  */
 export function scopesOf(resource: AnyResource, own: CacheOptions, common: CacheOptions = {}): readonly Scope[] {
   const name = groupResourceOf(resource)
@@ -56,9 +57,10 @@ export function scopesOf(resource: AnyResource, own: CacheOptions, common: Cache
 }
 
 /**
- * Returns the namespaces with what is selected in each; undefined where nothing is said of them.
+ * Returns the namespaces with their selections; undefined if `namespaces` is undefined. `what` names the kind in
+ * errors.
  *
- * @throws TypeError or Error as {@link scopesOf}. `what`: what is cached, for the message.
+ * @throws TypeError or Error as {@link scopesOf}.
  */
 export function checkOptions(
   what: string,
@@ -74,10 +76,10 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
   const isList = Array.isArray(namespaces)
   const cannot = `Cannot cache ${what} in`
   if (isList && namespaces.includes('')) {
-    throw new Error(`${cannot} a namespace without a name: all of them are [], and contain the others`)
+    throw new Error(`${cannot} a namespace without a name; use [] for all namespaces`)
   }
   if ('' in namespaces && OTHERS in namespaces) {
-    throw new TypeError(`${cannot} "" and "*": both are all other namespaces; give one of them`)
+    throw new TypeError(`${cannot} "" and "*": both mean all other namespaces; use only one of them`)
   }
   const spaces = new Map<string, SelectionOptions>()
   for (
@@ -86,40 +88,40 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
     if (namespace === '' || (namespace === OTHERS && !isList)) spaces.set(OTHERS, selection)
     else if (isDomainName(namespace) && namespace.length <= 63 && !namespace.includes('.')) {
       spaces.set(namespace, selection)
-    } else {throw new TypeError(
-        `${cannot} the namespace "${namespace}": a name has at most 63 lower-case letters, digits and dashes${
-          namespace === OTHERS ? '; all of them are []' : ''
-        }`,
-      )}
+    } else {
+      const hint = namespace === OTHERS ? '; use [] for all namespaces' : ''
+      const rule = 'a name has at most 63 lower-case letters, digits and dashes'
+      throw new TypeError(`${cannot} the namespace "${namespace}": ${rule}${hint}`)
+    }
   }
   return spaces
 }
 
-/** Each option as the first has it that does. */
+/** Returns each option from the first entry that has it. */
 function firstOf(all: readonly SelectionOptions[]): SelectionOptions {
   const first = <K extends keyof SelectionOptions>(key: K): SelectionOptions[K] =>
     all.find((each) => each[key] !== undefined)?.[key]
   return { labels: first('labels'), fields: first('fields'), strip: first('strip') }
 }
 
-/** Whether a declaration agrees with an earlier one. One that asks for nothing in particular agrees with any. */
+/** Returns whether a declaration agrees with an earlier one. Default options agree with any. */
 export function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
-  return describeOptions(wanted) === NOTHING_IN_PARTICULAR || jsonEqual(comparable(wanted), comparable(known))
+  return describeOptions(wanted) === DEFAULT_OPTIONS || jsonEqual(comparable(wanted), comparable(known))
 }
 
-/** With the namespaces in one form. */
+/** Returns the options with the namespaces in one form. */
 function comparable({ namespaces, ...options }: CacheOptions): object {
   const spaces = spacesOf('', namespaces)
   return { ...options, spaces: spaces && Object.fromEntries(spaces) }
 }
 
-const NOTHING_IN_PARTICULAR = 'nothing in particular'
+const DEFAULT_OPTIONS = 'default options'
 
-/** For the message of an error. */
+/** Returns the options as text, for errors. */
 export function describeOptions(options: CacheOptions): string {
   const stated = (['labels', 'fields', 'namespaces', 'strip', 'read'] as const).filter((name) =>
     options[name] !== undefined
   )
   return stated.map((name) => (name === 'strip' ? 'a strip function' : `${name} ${JSON.stringify(options[name])}`))
-    .join(', ') || NOTHING_IN_PARTICULAR
+    .join(', ') || DEFAULT_OPTIONS
 }

@@ -1,7 +1,4 @@
-/**
- * Reads from the cache what the cache has, and the rest from the server: kinds and namespaces that are not watched,
- * and those whose first list is not in yet. That something is missing from a cache which cannot know it says nothing.
- */
+/** Reads from the cache if possible, and from the server otherwise. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, type Resource } from '../core/resource.ts'
@@ -11,19 +8,23 @@ import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
 import type { Informer } from './informer.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
 
-// deno-lint-ignore no-explicit-any -- reading does not depend on D
+// deno-lint-ignore no-explicit-any -- reads do not depend on the write type
 type Of<T extends KubeObject> = Resource<T, any>
 
-/** What is asked of a cache. */
+/** The part of {@link Cache} that is used here. */
 interface Informers {
   readableOf(resource: AnyResource): readonly Informer[] | undefined
 }
 
+/**
+ * Kinds and namespaces that are not watched, or whose first list is not in the store, are read from the server: a miss
+ * in an unsynced cache proves nothing.
+ */
 export class CachedReader implements CachingReader {
   readonly #cache: Informers
   readonly #live: Reader
   readonly #log: Log
-  /** Kinds whose lookups were warned of. */
+  /** The kinds for which a lookup warning was logged. */
   readonly #warned = new Set<string>()
 
   constructor(cache: Informers, live: Reader, log: Log = silentLog) {
@@ -32,7 +33,7 @@ export class CachedReader implements CachingReader {
     this.#log = log
   }
 
-  /** Whether reads of a kind come from the cache, once its first list is in. */
+  /** Returns whether a kind is read from the cache after its first list. */
   watches(resource: AnyResource): boolean {
     return this.#cache.readableOf(resource) !== undefined
   }
@@ -52,12 +53,12 @@ export class CachedReader implements CachingReader {
   async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
     const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
     const informers = this.#synced(resource, namespace)
-    // A cache cannot know every field that a server selects by.
+    // The cache does not know which fields the server can select by.
     if (!informers || options.fields) return await this.#listLive(resource, options)
     const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
     const found: T[] = []
     for (const informer of informers) {
-      // One that watches this namespace alone needs no index.
+      // An informer of only this namespace needs no index.
       const within = informer.namespace === undefined && namespace ? namespace : undefined
       const building = within === undefined ? undefined : informer.index(BY_NAMESPACE)
       if (building) await building
@@ -78,20 +79,19 @@ export class CachedReader implements CachingReader {
       }
       return informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key))
     }
-    if (!this.watches(resource)) this.#warnOfLookup(resource)
+    if (!this.watches(resource)) this.#warnAboutLookup(resource)
     return (await this.#listLive(resource, {})).filter((object) => indexKeys(index, object).includes(key))
   }
 
-  #warnOfLookup(resource: AnyResource): void {
+  #warnAboutLookup(resource: AnyResource): void {
     const kind = groupResourceOf(resource)
     if (this.#warned.has(kind)) return
     this.#warned.add(kind)
-    this.#log.warn(
-      `Each lookup in an index of ${kind} lists all of them on the server, as they are not read from a cache; app.cache(${resource.kind}) keeps them`,
-    )
+    const why = `because they are not cached; add app.cache(${resource.kind})`
+    this.#log.warn(`Each lookup in an index of ${kind} lists all of them on the server, ${why}`)
   }
 
-  /** From the server, those that the cache has, or will have: of a kind that is kept in part, no more than that part. */
+  /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
   async #listLive<T extends KubeObject>(resource: Of<T>, options: ListOptions): Promise<readonly T[]> {
     const informers = this.#informers(resource, options.namespace)
     if (informers.length === 0) return await this.#live.list(resource, options)
@@ -111,19 +111,19 @@ export class CachedReader implements CachingReader {
   #informers(resource: AnyResource, namespace: string | undefined): readonly Informer[] {
     const informers = this.#cache.readableOf(resource) ?? []
     if (!namespace || (informers.length === 1 && informers[0]!.namespace === undefined)) return informers
-    // One that watches all other namespaces beside one of this namespace's own does not have it.
+    // If the namespace has its own informer, the informer of all other namespaces excludes it.
     const named = informers.filter((informer) => informer.namespace === namespace)
     return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
   }
 
-  /** The informers that have what there is of a kind: in one namespace, or in all that are watched. Undefined before their first lists. */
+  /** Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet. */
   #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
     const informers = this.#informers(resource, namespace)
     return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? informers : undefined
   }
 }
 
-/** Selectors of both kinds are lists of terms, all of which must hold. */
+/** Joins two selectors: label and field selectors are lists of terms that must all match. */
 function both(a: ListOptions['labels'] = '', b: ListOptions['labels'] = ''): string {
   return [formatLabels(a), formatLabels(b)].filter((terms) => terms !== '').join(',')
 }

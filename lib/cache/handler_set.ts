@@ -1,4 +1,4 @@
-/** Who hears of the changes of one kind. Handlers are called in the order of the changes, and a failing one does not disturb the others. */
+/** Calls the handlers of one kind, in the order of the changes. A failing handler does not affect the others. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -7,20 +7,20 @@ import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
 import type { Delta, StoreReader } from './store.ts'
 
-/** What a handler is told. It should not throw; what it throws or rejects with is logged, and the event is lost to it alone. */
+/** Called for each change. It should not throw: an error is logged, and this handler loses the event. */
 export type Handler<T extends KubeObject = KubeObject> = (delta: Delta<T>) => void
 
 /** Options of an informer's handler. */
 export interface HandlerOptions {
   /**
-   * Tells the handler of every object again and again, as an update of itself, from the store: the server is not asked.
-   * The period is changed by up to a tenth at random, so that not all come at once. At least 1000. Default: never.
+   * The period in milliseconds after which the handler gets every object of the store as an update, without a request
+   * to the server. At least 1000; it varies by up to 10 % at random, to spread the load. Default: never.
    */
   readonly resyncMs?: number | undefined
 }
 
 export interface HandlerSetOptions<T extends KubeObject> {
-  /** What is told of, for messages: `pods`. */
+  /** The kind, for messages: `pods`. */
   readonly name: string
   readonly store: StoreReader<T>
   readonly clock: Clock
@@ -28,12 +28,12 @@ export interface HandlerSetOptions<T extends KubeObject> {
   readonly log: Log
 }
 
-/** Deltas that a handler is told one after the other; several handlers share those of a list. */
+/** Deltas that a handler gets one after the other. Several handlers share those of a list. */
 interface Part<T extends KubeObject> {
   readonly deltas: Pick<readonly Delta<T>[], 'at' | 'length'>
-  /** How many of them the handler was told. */
-  told: number
-  /** `list`: of the first list, or all that there was when the handler was added; with it, the handler is synced. */
+  /** The number of deltas that the handler got. */
+  delivered: number
+  /** `list`: a list, or the whole store when the handler was added. After it, the handler is synced. */
   readonly kind: 'list' | 'events' | 'resync'
 }
 
@@ -41,7 +41,7 @@ interface Member<T extends KubeObject> {
   readonly handler: Handler<T>
   readonly resyncMs: number | undefined
   cancelResync: () => void
-  /** What it was not told yet, in order. Empty while it keeps up: then it is told of an event at once. */
+  /** What the handler has not got yet, in order. While it is empty, events are delivered at once. */
   readonly backlog: Part<T>[]
   isCatchingUp: boolean
   readonly synced: Latch
@@ -50,15 +50,15 @@ interface Member<T extends KubeObject> {
 
 /** A handler in a set. */
 export interface Membership {
-  /** Opens when the handler was told of everything in the first list, or of all that there was when it was added after that. */
+  /** Opens when the handler got the first list, or, if it was added later, the whole store. */
   readonly synced: Latch
-  /** Opens when it is removed, or the set has ended. */
+  /** Opens when the handler is removed, or the set has ended. */
   readonly removed: Latch
   remove(): void
 }
 
-/** Events that wait together: what was told of them is let go of with the last. */
-const EVENTS_OF_A_PART = 1024
+/** The max number of waiting events per part. A part is freed when all its events are delivered. */
+const EVENTS_PER_PART = 1024
 
 export class HandlerSet<T extends KubeObject> {
   readonly #options: HandlerSetOptions<T>
@@ -66,7 +66,10 @@ export class HandlerSet<T extends KubeObject> {
   readonly #members = new Set<Member<T>>()
   #isRunning = false
   #isListed = false
-  /** What the store has, as initial adds, until it changes or a handler was told of all: those that are added together share it. */
+  /**
+   * The store as initial adds, shared by handlers that are added together. Dropped when the store changes or a handler
+   * got all.
+   */
   #initialAdds: Part<T>['deltas'] | undefined
 
   constructor(options: HandlerSetOptions<T>) {
@@ -75,8 +78,10 @@ export class HandlerSet<T extends KubeObject> {
   }
 
   /**
-   * Tells the handler of everything in the store, as initial adds, before any later change: at once, or in later turns of the
-   * event loop when it takes long.
+   * Adds a handler. It gets everything in the store as initial adds before any later change: at once, or over several
+   * turns of the event loop if that takes long.
+   *
+   * @throws RangeError if `resyncMs` is less than 1000.
    */
   add(handler: Handler<T>, { resyncMs }: HandlerOptions = {}): Membership {
     if (resyncMs !== undefined && !(resyncMs >= 1000)) {
@@ -97,40 +102,47 @@ export class HandlerSet<T extends KubeObject> {
     this.#members.add(member)
     if (this.#isListed) {
       const deltas = (this.#initialAdds ??= this.#ofAll((object) => ({ kind: 'added', object, initial: true })))
-      this.#hand(member, { deltas, told: 0, kind: 'list' })
+      this.#deliver(member, { deltas, delivered: 0, kind: 'list' })
     }
     if (this.#isRunning) this.#resyncLater(member)
     return { synced, removed, remove: () => this.#remove(member) }
   }
 
-  /** Begins to resync those who asked for it. */
+  /** Starts the resyncs. */
   begin(): void {
     this.#isRunning = true
     for (const member of this.#members) this.#resyncLater(member)
   }
 
-  /** Nobody is told of anything any more. */
+  /** Removes all handlers. */
   end(): void {
     this.#isRunning = false
     for (const member of this.#members) this.#remove(member)
   }
 
-  /** Tells of what an event changed: a handler that keeps up hears of it before this returns. The store is changed already. */
-  tell(deltas: readonly Delta<T>[]): void {
+  /**
+   * Notifies handlers of an event, after the store was changed. Handlers without a backlog are called synchronously.
+   */
+  notify(deltas: readonly Delta<T>[]): void {
     this.#initialAdds = undefined
-    // A handler that is added meanwhile has been told of what they say.
+    // A copy, because a handler that is added meanwhile already gets the new state from the store.
     for (const member of [...this.#members]) {
       if (member.backlog.length > 0) this.#append(member, deltas)
-      else for (const delta of deltas) if (this.#members.has(member)) this.#tell(member, delta)
+      else for (const delta of deltas) if (this.#members.has(member)) this.#call(member, delta)
     }
   }
 
-  /** Tells of what a list changed, in later turns when it takes long. Resolves when every handler was told of the first one. */
-  async tellList(deltas: readonly Delta<T>[]): Promise<void> {
+  /**
+   * Notifies handlers of the changes of a list, over several turns if that takes long. Resolves when all handlers are
+   * synced.
+   */
+  async notifyOfList(deltas: readonly Delta<T>[]): Promise<void> {
     this.#initialAdds = undefined
     this.#isListed = true
     const members = [...this.#members]
-    for (const member of members) if (this.#members.has(member)) this.#hand(member, { deltas, told: 0, kind: 'list' })
+    for (const member of members) {
+      if (this.#members.has(member)) this.#deliver(member, { deltas, delivered: 0, kind: 'list' })
+    }
     for (const { synced, removed } of members) await Promise.race([synced.opened, removed.opened])
   }
 
@@ -142,7 +154,10 @@ export class HandlerSet<T extends KubeObject> {
     this.#initialAdds = undefined
   }
 
-  /** A delta for each object that the store has now, made as the first handler comes to it: all at once would take long. */
+  /**
+   * Returns a delta for each object in the store. Each delta is created when the first handler reaches it, to save time
+   * now.
+   */
   #ofAll(deltaOf: (object: T) => Delta<T>): Part<T>['deltas'] {
     const objects = [...this.#options.store.values()]
     const made: Delta<T>[] = []
@@ -151,23 +166,23 @@ export class HandlerSet<T extends KubeObject> {
 
   #append({ backlog }: Member<T>, deltas: readonly Delta<T>[]): void {
     const last = backlog.at(-1)!
-    if (last.kind === 'events' && last.deltas.length < EVENTS_OF_A_PART) (last.deltas as Delta<T>[]).push(...deltas)
-    else backlog.push({ deltas: [...deltas], told: 0, kind: 'events' })
+    if (last.kind === 'events' && last.deltas.length < EVENTS_PER_PART) (last.deltas as Delta<T>[]).push(...deltas)
+    else backlog.push({ deltas: [...deltas], delivered: 0, kind: 'events' })
   }
 
-  #hand(member: Member<T>, part: Part<T>): void {
+  #deliver(member: Member<T>, part: Part<T>): void {
     member.backlog.push(part)
     if (!member.isCatchingUp) void this.#catchUp(member)
   }
 
-  /** Tells a handler what it was not told yet, as long as this turn's time lasts, and on in later ones. Never rejects. */
+  /** Delivers a handler's backlog, over several turns of the event loop if that takes long. Never rejects. */
   async #catchUp(member: Member<T>): Promise<void> {
     member.isCatchingUp = true
     const { backlog } = member
     for (let part = backlog[0]; part !== undefined; part = backlog[0]) {
-      if (part.told < part.deltas.length) this.#tell(member, part.deltas.at(part.told++)!)
-      // Unless what it was told has removed it.
-      if (part.told >= part.deltas.length && backlog[0] === part) {
+      if (part.delivered < part.deltas.length) this.#call(member, part.deltas.at(part.delivered++)!)
+      // The handler may have removed itself, which clears the backlog.
+      if (part.delivered >= part.deltas.length && backlog[0] === part) {
         backlog.shift()
         if (part.kind === 'list') {
           member.synced.open()
@@ -183,11 +198,11 @@ export class HandlerSet<T extends KubeObject> {
     if (member.resyncMs === undefined) return
     const { clock, random } = this.#options
     member.cancelResync = clock.after(member.resyncMs * (0.9 + 0.2 * random()), () => {
-      // One that has not caught up since the last time is not given more of the same. Changes that come meanwhile follow.
+      // Skipped if the handler still has a backlog.
       if (member.backlog.length === 0) {
-        this.#hand(member, {
+        this.#deliver(member, {
           deltas: this.#ofAll((object) => ({ kind: 'updated', object, old: object })),
-          told: 0,
+          delivered: 0,
           kind: 'resync',
         })
       }
@@ -195,15 +210,15 @@ export class HandlerSet<T extends KubeObject> {
     })
   }
 
-  #tell({ handler }: Member<T>, delta: Delta<T>): void {
+  #call({ handler }: Member<T>, delta: Delta<T>): void {
     const failed = (error: unknown): void => {
       const { name, log } = this.#options
-      log.error(`A handler of ${name} threw; the event is lost to it: ${messageOf(error)}`, { error })
+      log.error(`A handler of ${name} threw and loses the event: ${messageOf(error)}`, { error })
     }
     try {
-      // An async function passes for a handler, and its rejection would end the process.
-      const told: unknown = handler(delta)
-      if (told instanceof Promise) told.catch(failed)
+      // An async function is assignable to Handler, and its unhandled rejection would end the process.
+      const result: unknown = handler(delta)
+      if (result instanceof Promise) result.catch(failed)
     } catch (error) {
       failed(error)
     }

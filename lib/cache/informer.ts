@@ -1,7 +1,4 @@
-/**
- * One kind, watched once, for any number of handlers. The store is written before a handler is told, so nobody hears
- * of an object that cannot be read.
- */
+/** Watches one kind for any number of handlers. The store is written before handlers are called. */
 import { deepFreeze } from '../core/clone.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
@@ -16,48 +13,48 @@ import { type Log, safeLog } from '../observe/log.ts'
 import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
 import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
+import type { WatchEvent } from '../client/watch_events.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { reflect } from './reflector.ts'
 import { WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
-import type { WatchEvent } from '../client/watch_events.ts'
 
 /** Options of {@link Informer}. */
 export interface InformerOptions extends SelectOptions {
   readonly api: Api
-  /** One made by `metadataOf` is fetched and kept without its spec and status. */
+  /** A resource made by `metadataOf` is fetched and stored without spec and status. */
   readonly resource: AnyResource
   /** Default: all namespaces. */
   readonly namespace?: string | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. A log that throws is ignored. */
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   /**
-   * Changes an object before it is stored, to keep less of it. Names, versions, labels, owners and finalizers stay. managedFields
-   * are always taken out.
+   * Removes parts of an object before it is stored. Names, versions, labels, owners and finalizers always stay, and
+   * managedFields are always removed.
    */
   readonly strip?: ((object: KubeObject) => void) | undefined
-  /** Called with the `namespace/name` and the uid of each object that is gone from the store. Must not throw. */
+  /** Called with the `namespace/name` and the uid of each object that is removed from the store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
-  /** Freezes what is stored, so that a change of a shared object throws. Default: false; tests turn it on. */
+  /** Freezes stored objects, so that changing a shared object throws. Default: false; tests turn it on. */
   readonly freeze?: boolean | undefined
-  /** Whether others start without its first list where that fails, or takes longer than 5 s. Default: false. */
+  /** Whether a start goes on without the first list if that fails, or takes longer than 5 s. Default: false. */
   readonly optional?: boolean | undefined
 }
 
-/** How long a start waits for what is optional. */
+/** How long a start waits for an optional informer. */
 export const OPTIONAL_MS = 5_000
 
-/** A handler that was added. */
+/** A registered handler. */
 export interface HandlerRegistration {
-  /** Whether the first list is in and the handler was told of all of it. */
+  /** Whether the handler got all objects of the first list. */
   readonly isSynced: boolean
-  /** Settles when that is so. Rejects when the handler is removed or the informer ends before. */
+  /** Resolves when {@link isSynced} is true. Rejects if the handler is removed or the informer ends before that. */
   synced(signal: AbortSignal): Promise<void>
-  /** The handler hears nothing more. Doing it twice does no harm. */
+  /** Stops all calls of the handler. It may be called again. */
   remove(): void
 }
 
@@ -65,9 +62,9 @@ export interface HandlerRegistration {
 export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly role = 'cache'
   readonly resource: AnyResource
-  /** The namespace that is watched; undefined for all of them. */
+  /** The watched namespace; undefined for all namespaces. */
   readonly namespace: string | undefined
-  /** Whether others start without its first list, and readiness does not depend on it. */
+  /** Whether a start goes on without the first list, and readiness does not depend on it. */
   readonly optional: boolean
   readonly #name: string
   readonly #options: InformerOptions & { readonly clock: Clock; readonly log: Log }
@@ -75,9 +72,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #ownWrites: OwnWrites<T>
   readonly #handlers: HandlerSet<T>
   readonly #health: WatchHealth
-  /** Opens when every handler was told of the first list. */
+  /** Opens when every handler got the first list. */
   readonly #synced = new Latch()
-  /** Opens when nothing is to be waited for any more: synced, or optional and late. */
+  /**
+   * Opens when a start need not wait: after the sync, or after the first failure or {@link OPTIONAL_MS} if optional.
+   */
   readonly #tried = new Latch()
   #isListed = false
   /** Indexes that are being built in steps. */
@@ -86,8 +85,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #stop = new AbortController()
   readonly #random: () => number
   #started = false
-  /** Why it ended by itself. */
-  #refused: Error | undefined
+  /** The error that ended the informer. */
+  #fatal: Error | undefined
   #lastSeen: string | undefined
 
   constructor(options: InformerOptions) {
@@ -116,12 +115,15 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     })
   }
 
-  /** How it is called in logs and errors of what runs it: `informer of pods in namespace "a"`. */
+  /** The name as a runnable, for logs and errors: `informer of pods in namespace "a"`. */
   get name(): string {
     return `informer of ${this.title}`
   }
 
-  /** What it watches, in logs and errors: `pods in namespace "a"`; with the cluster, where that is not the operator's own. */
+  /**
+   * The watched objects, for logs and errors: `pods in namespace "a"`, with the cluster if it is not the operator's
+   * own.
+   */
   get title(): string {
     return this.#name
   }
@@ -131,23 +133,23 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     await this.synced(signal)
   }
 
-  /** Which objects it has, beside those of its namespace only. */
+  /** The selectors besides the namespace. */
   get selection(): SelectOptions {
     const { labels, fields } = this.#options
     return { labels, fields }
   }
 
-  /** What the watch has brought, which is what handlers were told. */
+  /** Reads what the watch has delivered, which is what handlers get. */
   get store(): StoreReader<T> {
     return this.#store
   }
 
-  /** The same for reads: with the answers to our own writes, until the watch has caught up with them. */
+  /** Reads the store with the own writes that the watch has not delivered yet. */
   get reader(): StoreReader<T> {
     return this.#ownWrites.reader
   }
 
-  /** Before a write of this kind, so that its answer is read. */
+  /** Called before a write of this kind, so that its answer is read. */
   beginWrite(target: Target): WriteInFlight | undefined {
     return this.#ownWrites.begin(target)
   }
@@ -158,39 +160,46 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   /**
-   * The newest resourceVersion that the store is known to have caught up with: a list's, an event's or a bookmark's.
-   * Undefined before the first list. Whoever is told of a change finds it here already.
+   * The newest resourceVersion that the store has reached: of a list, an event or a bookmark. Undefined before the
+   * first list. It is set before handlers are called.
    */
   get lastSeen(): string | undefined {
     return this.#lastSeen
   }
 
-  /** What is wrong at the moment, if anything: an informer refused by RBAC says so here, not by silence. */
+  /** The current failure of the watch, such as missing RBAC rights; undefined if there is none. */
   get failure(): unknown {
     return this.#health.failure
   }
 
-  /** Settles when no handler will be told of anything any more: the informer was stopped, or its start was aborted. */
+  /** Resolves when the informer was stopped or its start was aborted: no handler is called any more. */
   get ended(): Promise<void> {
     return this.#ended.opened
   }
 
-  /** Settles when the first list is in the store and every handler was told. Rejects when the informer ends before that. */
+  /**
+   * Resolves when the first list is in the store and every handler got it. Rejects if the informer ends before that.
+   */
   async synced(signal: AbortSignal): Promise<void> {
     await untilAborted(Promise.race([this.#synced.opened, this.#ended.opened]), signal)
     if (this.#synced.isOpen) return
     throw this.#stoppedBeforeSync()
   }
 
-  /** Resolves and rejects as {@link synced}; of an optional informer also when its first try has failed, or after 5 s. */
+  /**
+   * Resolves and rejects as {@link synced}; for an optional informer it also resolves after the first failure, or after
+   * 5 s.
+   */
   async tried(signal: AbortSignal): Promise<void> {
     if (this.optional) await untilAborted(Promise.race([this.#tried.opened, this.#ended.opened]), signal)
     else await this.synced(signal)
   }
 
   /**
-   * Adds a handler. It is told of everything in the store, as initial adds, before any later change: at once as long as that takes
-   * some milliseconds, and the rest in later turns of the event loop. Throws when the informer has ended.
+   * Adds a handler. It gets everything in the store as initial adds before any later change: for some milliseconds at
+   * once, and the rest in later turns of the event loop.
+   *
+   * @throws Error if the informer has ended.
    */
   addHandler(handler: Handler<T>, options: HandlerOptions = {}): HandlerRegistration {
     if (this.#ended.isOpen) throw new Error(`Cannot add a handler to the informer of ${this.#name}: it was stopped`)
@@ -213,8 +222,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   /**
-   * Builds an index now rather than at its first use, in later turns of the event loop when there are many objects. Undefined for
-   * one that is there already, else a promise that resolves when it is built.
+   * Builds an index before its first use, over several turns of the event loop if there are many objects. Returns
+   * undefined if the index is built already, else a promise that resolves when it is built.
    */
   index(index: Index<T>): Promise<void> | undefined {
     if (this.#store.has(index)) return undefined
@@ -228,7 +237,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     return building
   }
 
-  /** Lists and watches until the signal is aborted, or the informer is stopped. Rejects when Deno does not permit it. */
+  /** Lists and watches until the signal is aborted or the informer is stopped. Rejects if Deno lacks a permission. */
   async start(signal: AbortSignal): Promise<void> {
     const { resource, namespace, clock } = this.#options
     if (this.#started) throw new Error(`Cannot start the informer of ${this.#name}: it was started already`)
@@ -255,7 +264,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
         scope.signal,
       )
     } catch (error) {
-      throw (this.#refused = new Error(this.#health.explain(error), { cause: error }))
+      throw (this.#fatal = new Error(this.#health.explain(error), { cause: error }))
     } finally {
       stopTimer?.()
       scope[Symbol.dispose]()
@@ -263,7 +272,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     }
   }
 
-  /** Ends the informer for good, also one that was not started: nobody is told of anything any more. */
+  /** Ends the informer for good, also one that was not started. No handler is called any more. */
   stop(): void {
     this.#stop.abort(new DOMException(`The informer of ${this.#name} was stopped`, 'AbortError'))
     this.#end()
@@ -286,8 +295,8 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#ownWrites.listed(resourceVersion)
     if (!isFirst) this.#reportDeleted(deltas)
     this.#health.recovered()
-    // Not awaited: what the watch brings meanwhile is in the store at once, and handlers are told of it in their turn.
-    void this.#handlers.tellList(deltas).then(() => {
+    // Not awaited: events that come meanwhile go into the store at once, and to the handlers after the list.
+    void this.#handlers.notifyOfList(deltas).then(() => {
       if (this.#ended.isOpen) return
       this.#synced.open()
       this.#tried.open()
@@ -302,11 +311,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       : this.#store[event.kind === 'applied' ? 'apply' : 'delete'](event.object as T)
     this.#ownWrites.applied(event, resourceVersion)
     if (event.kind !== 'bookmark') this.#reportDeleted(deltas)
-    this.#handlers.tell(deltas)
+    this.#handlers.notify(deltas)
   }
 
   #stoppedBeforeSync(): Error {
-    return this.#refused ??
+    return this.#fatal ??
       new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
@@ -335,7 +344,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 }
 
-/** Of the metadata, what the cache itself, owners, finalizers, predicates and selectors read: a strip function can't take it. */
+/** Metadata that a strip function cannot remove: the cache, owners, finalizers, predicates and selectors read it. */
 const KEPT = [
   'name',
   'namespace',
@@ -350,7 +359,7 @@ const KEPT = [
   'finalizers',
 ] as const
 
-/** Has an object stripped, and marks it, so that it is not written back as if it were whole. */
+/** Strips an object and marks it as partial, so that it is not written back as if it were complete. */
 function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
   const { metadata } = object
   const kept = Object.fromEntries(
@@ -361,8 +370,9 @@ function stripped(object: KubeObject, strip: (object: KubeObject) => void): void
 }
 
 /**
- * The property goes, rather than becoming []: an update that carries [] erases the server's. The metadata is made anew without it:
- * V8 keeps an object of which a property was deleted as a hash table, which takes six times as long and 330 bytes more for each.
+ * Removes managedFields. They do not become [], because an update with [] erases those of the server. The metadata is
+ * copied, because V8 turns an object with a deleted property into a hash table, which is six times slower and 330 bytes
+ * larger.
  */
 function dropManagedFields(object: { metadata: KubeObject['metadata'] & { readonly managedFields?: unknown } }): void {
   if (object.metadata.managedFields === undefined) return

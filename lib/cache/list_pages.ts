@@ -1,98 +1,82 @@
-/** The whole list of a kind, page by page, with an eye on a server that falls silent or forgets where it was. */
-import { isExpired, NetworkError } from '../core/errors.ts'
+/** Lists a kind in pages that do not block the event loop, with a deadline for each page. */
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
-import { deadline } from '../async/deadline.ts'
+import { silenceDeadline } from '../async/deadline.ts'
 import type { Api } from '../client/api.ts'
-import type { ListBody } from '../client/codec.ts'
+import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 
 export interface ListPagesOptions extends SelectOptions {
   readonly api: Api
   readonly target: Target
   readonly clock: Clock
-  /** Takes every object once as it comes, to keep less of it before the next page is there. */
+  /** Called once for each received object, to drop what is not kept. */
   readonly prepare: (object: KubeObject) => void
 }
 
-export interface WholeList {
+export interface FullList {
   /** By key, in the order of the list. */
   readonly objects: Map<string, KubeObject>
-  /** The version of the whole; a watch goes on from here. */
+  /** The version of the list; a watch continues from here. */
   readonly resourceVersion: string
 }
 
-/** As in client-go: the largest page. */
+/** The max page size of client-go. */
 const MAX_PAGE_SIZE = 500
-/** Of a kind whose objects may be large, see {@link pageSize}. */
+/** The size of the first page, as the objects may be large; see {@link pageSize}. */
 const FIRST_PAGE_SIZE = 20
-/** A page is parsed in one go, a megabyte in about 10 ms. */
+/** The target length of a page. A page is parsed in one go, a megabyte in about 10 ms. */
 const PAGE_CHARACTERS = 2 ** 20
-/** The API server gives a request up after 60 s. A page that takes longer than this will not come any more. */
-const SILENCE_MS = 150_000
 
-export async function listPages(options: ListPagesOptions, signal: AbortSignal): Promise<WholeList> {
+/** Returns all objects of a kind, in pages that are small enough to be parsed without blocking the event loop. */
+export async function listPages(options: ListPagesOptions, signal: AbortSignal): Promise<FullList> {
   const { api, target, labels, fields, clock } = options
-  const what = api.describe(target)
+  const action = `list ${api.describe(target)}`
   const scope = abortScope(signal)
   const budget = turnBudgetOf(clock)
   const objects = new Map<string, KubeObject>()
+  let resourceVersion = ''
+  let limit = FIRST_PAGE_SIZE
   let characters = 0
   const beforeParse = (count: number): Promise<void> | undefined => {
     characters = count
     return budget.isSpent ? budget.turn() : undefined
   }
-  const page = async (limit: number | undefined, from: string | undefined): Promise<ListBody> => {
-    // Each page has its time, and what we do with it is not counted.
-    const anySilence = deadline(clock, SILENCE_MS, () => scope.abort(silence(what)))
+  const fetch: FetchPage = async (limit, token) => {
+    // One deadline per page: the time for storing the objects does not count.
+    const silence = silenceDeadline(clock, { action, phase: 'response' }, scope.abort)
     try {
-      return await api.listPage(target, { labels, fields, continue: from, limit }, scope.signal, beforeParse)
+      return await api.listPage(target, { labels, fields, continue: token, limit }, scope.signal, beforeParse)
     } finally {
-      anySilence.cancel()
-    }
-  }
-  const keep = async ({ items }: ListBody): Promise<void> => {
-    for (const object of items) {
-      options.prepare(object)
-      objects.set(formatKey(keyOf(object)), object)
-      if (!budget.isSpent) continue
-      await budget.turn()
-      scope.signal.throwIfAborted()
+      silence.cancel()
     }
   }
   try {
-    let last: ListBody | undefined
-    let limit = FIRST_PAGE_SIZE
-    do {
-      try {
-        last = await page(limit, last?.metadata.continue)
-        limit = pageSize(last.items.length, characters)
-      } catch (error) {
-        if (!last || !isExpired(error)) throw error
-        // The pages took longer than the server remembers: all in one, or we would never get to the end.
-        last = await page(undefined, undefined)
-        objects.clear()
+    for await (const { items, metadata, restarted } of fetchPages(fetch, 'restart', { limit: () => limit })) {
+      if (restarted) objects.clear()
+      else limit = pageSize(items.length, characters)
+      resourceVersion = metadata.resourceVersion
+      for (const object of items) {
+        options.prepare(object)
+        objects.set(formatKey(keyOf(object)), object)
+        if (!budget.isSpent) continue
+        await budget.turn()
+        scope.signal.throwIfAborted()
       }
-      await keep(last)
-    } while (last.metadata.continue)
-    const { resourceVersion } = last.metadata
-    if (!resourceVersion) throw new TypeError(`Cannot list ${what}: the server's list has no resourceVersion`)
+    }
+    if (!resourceVersion) throw new TypeError(`Cannot ${action}: the server's list has no resourceVersion`)
     return { objects, resourceVersion }
   } finally {
     scope[Symbol.dispose]()
   }
 }
 
-/** How many objects to ask for next: so many that, if they are as large as the last ones, the page is parsed in a moment. */
+/**
+ * Returns the size of the next page, so that it has about {@link PAGE_CHARACTERS} if its objects are as large as the
+ * last ones.
+ */
 function pageSize(items: number, characters: number): number {
   if (items === 0) return MAX_PAGE_SIZE
   return Math.max(1, Math.min(MAX_PAGE_SIZE, Math.floor(PAGE_CHARACTERS * items / characters)))
-}
-
-function silence(what: string): NetworkError {
-  const message = `Cannot list ${what}: nothing was heard for ${
-    SILENCE_MS / 1000
-  } s, so the connection is taken for dead`
-  return new NetworkError(message, { phase: 'response', code: 'ETIMEDOUT' })
 }

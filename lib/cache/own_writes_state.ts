@@ -1,91 +1,92 @@
 /**
- * What the answers to our own writes say that the watch has not brought yet, decided without I/O and without a clock.
+ * The state of own writes that the watch has not delivered yet, without I/O and without a clock.
  *
- * A store is what the server had at the last version that its watch has seen. So the answer to a write is news as long as
- * its version is above that one, and old from then on, whatever came in between and in whatever order: a change or a
- * deletion by others after our write has a higher version, and reaching that ends the answer, too. A deletion is answered
- * without a version. It is remembered by uid, which never comes back, until the watch says the same.
+ * Safety: an answer is shown only while its version is above the last version that the watch has delivered. The store
+ * is the server's state at that version. A later change or deletion by others has a higher version, so reaching it ends
+ * the answer too, in any order of arrival. The answer to a deletion has no version. It is stored by uid, which is never
+ * used again, until the watch delivers the deletion.
  *
- * | input                        | an answer's object at version v          | a deleted uid                                      |
- * |------------------------------|------------------------------------------|----------------------------------------------------|
- * | answer with an object        | set, if v is the highest of all known    | stays, and hides the object                        |
- * | answer: gone                 | stays, so that nothing older shows       | set, unless the watch has told of it since the request |
- * | event or bookmark at s       | ends when v ≤ s                          | stays                                              |
- * | DELETED event of the uid     | ends when v ≤ s                          | ends, where nothing is selected by labels          |
- * | list at s, without the uid   | ends when v ≤ s                          | ends, if a version ≤ s is known of it, and as above |
- * | another list                 | ends when v ≤ s                          | ends: that one was begun after the answer          |
- * | bookmark or list, much later | ends                                     | ends                                               |
+ * | input                      | object of an answer, version v | deleted uid                                               |
+ * |----------------------------|--------------------------------|-----------------------------------------------------------|
+ * | answer with an object      | set if v is the highest known  | stays, and hides the object                               |
+ * | answer: gone               | stays, to hide older states    | set, unless the watch delivered it since the request      |
+ * | event or bookmark at s     | ends if v ≤ s                  | stays                                                     |
+ * | DELETED event of the uid   | ends if v ≤ s                  | ends, without a label selector                            |
+ * | list at s, without the uid | ends if v ≤ s                  | ends if a version ≤ s is known, without a label selector  |
+ * | another list               | ends if v ≤ s                  | ends, as that list began after the answer                 |
+ * | much later bookmark, list  | ends                           | ends                                                      |
  *
- * Where labels select, an object that is not there may come back: a DELETED event means that it has left the selection.
+ * With a label selector, a DELETED event may mean that the object no longer matches, and the object may come back.
  */
 import { BoundedMap } from '../async/bounded_map.ts'
-import type { KubeObject } from '../core/objects.ts'
-import { isNewerVersion } from './resource_version.ts'
+import { isNewerVersion, type KubeObject } from '../core/objects.ts'
 
-/** One write, from before its request until its answer is read. */
+/** One write, from before its request until its answer was read. */
 export interface OwnWrite {
-  /** Undefined for a create whose name is the server's to find. */
+  /** Undefined for a create with `generateName`. */
   readonly key: string | undefined
   /**
-   * What was known under the key when the write began, as uid and version: a name has one object at a time, so a deletion by
-   * name means that all of them are gone.
+   * The known objects of the key when the write began: uid and version. A name has one object at a time, so after a
+   * deletion by name all of them are gone.
    */
   readonly known: ReadonlyMap<string, string>
-  /** Those of them, or later ones, of whose deletion the watch has told meanwhile. */
+  /** The uids whose deletion the watch has delivered since then. */
   readonly ended: Set<string>
 }
 
 interface Answer<T> {
   readonly uid: string
   readonly version: string
-  /** Undefined: the write took the object out of what the store selects. */
+  /** Undefined if the object no longer matches the store's selector. */
   readonly object: T | undefined
   readonly atMs: number
 }
 
 interface Gone {
   readonly key: string
-  /** The newest version that is known of it. */
+  /** The newest known version of the object. */
   readonly version: string | undefined
   readonly atMs: number
-  /** A list has come since: the next one is begun after the answer, and right. */
+  /** One list came since the answer. The next one began after the answer, so it is right. */
   listed?: true
 }
 
-/** A silent watch is given up after 150 s: a bookmark that comes later than this has all that came before it. */
-const LONGEST_MS = 300_000
-/** Of each, so that a watch that is refused for days does not cost more and more. Above, the oldest are forgotten. */
-const MOST = 50_000
+/** The max age of an answer. A silent watch ends after 150 s, so a bookmark after this time includes the write. */
+const MAX_AGE_MS = 300_000
+/**
+ * The max number of answers, and of deleted uids; the oldest are forgotten. It bounds memory while a watch is refused.
+ */
+const MAX_ENTRIES = 50_000
 
 export class OwnWritesState<T extends KubeObject> {
   readonly #stored: (key: string) => T | undefined
   readonly #selective: boolean
-  readonly #answers = new BoundedMap<string, Answer<T>>(MOST)
-  readonly #gone = new BoundedMap<string, Gone>(MOST)
+  readonly #answers = new BoundedMap<string, Answer<T>>(MAX_ENTRIES)
+  readonly #gone = new BoundedMap<string, Gone>(MAX_ENTRIES)
   readonly #inFlight = new Set<OwnWrite>()
   #seen: string | undefined
   #changes = 0
 
   /**
-   * `stored` is what the store has: every input from the watch is given after the store has taken it. `selective`: objects
-   * come and go with their labels.
+   * `stored` reads the store, which must have each input of the watch before this state gets it. `selective`: the store
+   * has a label selector.
    */
   constructor(stored: (key: string) => T | undefined, selective = false) {
     this.#stored = stored
     this.#selective = selective
   }
 
-  /** How much is remembered. With 0, reads are those of the store. */
+  /** The number of stored answers and deletions. If it is 0, reads equal those of the store. */
   get size(): number {
     return this.#answers.size + this.#gone.size
   }
 
-  /** Counts inputs: as long as it is the same, so is all that is shown. */
+  /** A counter of inputs: while it stays the same, reads stay the same. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Before the request. Every write that is begun is ended. */
+  /** Called before the request. Each write must be ended with {@link end}. */
   begin(key: string | undefined): OwnWrite {
     const known = new Map<string, string>()
     const write: OwnWrite = { key, known, ended: new Set() }
@@ -101,27 +102,30 @@ export class OwnWritesState<T extends KubeObject> {
     this.#inFlight.delete(write)
   }
 
-  /** The write was answered with this object. `of` is what is kept of it, undefined when the store does not select it any more. */
+  /**
+   * Called for an answer with an object. `kept` is what reads return; undefined if the store does not select the
+   * object.
+   */
   answered(
     key: string,
     { metadata: { uid, resourceVersion: version } }: KubeObject,
-    of: T | undefined,
+    kept: T | undefined,
     nowMs: number,
   ): void {
     if (!this.isNews(key, version)) return
     this.#changes++
-    if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
-    this.#answers.set(key, { uid, version, object: of, atMs: nowMs })
+    if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
+    this.#answers.set(key, { uid, version, object: kept, atMs: nowMs })
   }
 
-  /** Whether the store cannot have this state or a later one yet. */
+  /** Returns whether the store cannot have this or a later version yet. */
   isNews(key: string, resourceVersion: string): boolean {
     return isNewerVersion(resourceVersion, this.#seen) &&
       isNewerVersion(resourceVersion, this.#stored(key)?.metadata.resourceVersion) &&
       isNewerVersion(resourceVersion, this.#answers.get(key)?.version)
   }
 
-  /** The write was answered with the end of an object: the one with this uid, where the answer says. */
+  /** Called for an answer that an object is gone. `uid`: its uid, if the answer has it. */
   gone({ key, known, ended }: OwnWrite, uid: string | undefined, nowMs: number): void {
     if (key === undefined) return
     this.#changes++
@@ -136,19 +140,19 @@ export class OwnWritesState<T extends KubeObject> {
         stored?.uid === each ? stored.resourceVersion : undefined,
       ]
       const version = now.reduce((a, b) => (isNewerVersion(b, a) ? b : a), known.get(each))
-      if (this.#seen === undefined) this.#forgetBefore(nowMs - LONGEST_MS)
+      if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
       this.#gone.set(each, { key, version, atMs: nowMs })
     }
   }
 
-  /** The watch has brought an event about the key. */
+  /** Called for an event of the key. */
   seen(key: string, version: string): void {
     this.#advance(version)
     const own = this.#answers.get(key)
     if (own && !this.#isAhead(own)) this.#answers.delete(key)
   }
 
-  /** The watch has brought the end of an object. */
+  /** Called for a DELETED event. */
   deleted(key: string, uid: string, version: string): void {
     this.seen(key, version)
     if (this.#selective) return
@@ -156,14 +160,14 @@ export class OwnWritesState<T extends KubeObject> {
     for (const write of this.#inFlight) if (write.key === key) write.ended.add(uid)
   }
 
-  /** The watch has brought all up to this version. */
+  /** Called for a bookmark: the watch has delivered everything up to this version. */
   bookmark(version: string, nowMs: number): void {
     this.#advance(version)
     for (const [key, own] of this.#answers) if (!this.#isAhead(own)) this.#answers.delete(key)
-    this.#forgetBefore(nowMs - LONGEST_MS)
+    this.#forgetBefore(nowMs - MAX_AGE_MS)
   }
 
-  /** The store has become a list of this version. */
+  /** Called after the store was replaced by a list of this version. */
   listed(version: string, nowMs: number): void {
     const isEnded = (key: string, uid: string, known: string | undefined): boolean =>
       !this.#selective && known !== undefined && this.#stored(key)?.metadata.uid !== uid &&
@@ -178,21 +182,21 @@ export class OwnWritesState<T extends KubeObject> {
     }
   }
 
-  /** No watch will bring anything any more. */
+  /** Forgets everything, because the watch has ended. */
   clear(): void {
     this.#changes++
     this.#answers.clear()
     this.#gone.clear()
   }
 
-  /** What is to be read in place of what the store has under a key. */
+  /** Returns what reads of a key return. `stored`: what the store has. */
   shown(key: string, stored: T | undefined): T | undefined {
     const own = this.#answers.get(key)
     const object = own && this.#isAhead(own) ? own.object : stored
     return object && !this.#gone.has(object.metadata.uid) ? object : undefined
   }
 
-  /** The keys under which reads may differ from the store. */
+  /** Returns the keys for which reads may differ from the store. */
   keys(): ReadonlySet<string> {
     const keys = new Set(this.#answers.keys())
     for (const { key } of this.#gone.values()) keys.add(key)
@@ -203,7 +207,10 @@ export class OwnWritesState<T extends KubeObject> {
     return isNewerVersion(version, this.#seen)
   }
 
-  /** Answers come nearly in the order of their versions: the first that is ahead ends the search, and reads look for themselves. */
+  /**
+   * Drops old answers. They are nearly ordered by version, so the search stops at the first newer one; reads check
+   * again.
+   */
   #advance(version: string): void {
     this.#seen = version
     this.#changes++

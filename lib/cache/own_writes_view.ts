@@ -1,17 +1,17 @@
-/** A store as reads see it while its watch has not brought all that we wrote. */
+/** Reads a store with the own writes applied that its watch has not delivered yet. */
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import { ObjectIndex } from './object_index.ts'
 import type { OwnWritesState } from './own_writes_state.ts'
-import type { StoreReader } from './store.ts'
+import { ObjectIndex, type StoreReader } from './store.ts'
 
 interface Differences<T extends KubeObject> {
-  /** Objects of the store, and what is shown in place of them (undefined: nothing). */
+  /** Replaced objects of the store, with what reads return instead; undefined hides the object. */
   readonly replaced: ReadonlyMap<T, T | undefined>
-  /** What is shown beside the store's. */
+  /** Objects that the store does not have. */
   readonly added: readonly T[]
-  /** What is shown that is not the store's, by its name, with the indexes of it that were used. */
+  /** All objects that differ from the store, by name. */
   readonly own: ReadonlyMap<string, T>
+  /** The indexes of {@link own} that were used. */
   readonly indexes: Map<Index<T>, ObjectIndex<T>>
 }
 
@@ -36,7 +36,7 @@ export class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
     return this.#state.shown(key, this.#store.get(key))
   }
 
-  /** What the store has in its order, then what it has not yet. */
+  /** Yields the objects of the store in its order, then the added ones. */
   *values(namespace?: string): Generator<T> {
     const { replaced, added } = this.#differences()
     for (const object of this.#store.values(namespace)) {
@@ -57,7 +57,7 @@ export class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
     return [...unchanged, ...Array.from(built.lookup(key), (name) => own.get(name)!)]
   }
 
-  /** Found anew after each answer and each event, and not for each read. */
+  /** Returns the differences; they are computed again only after an answer or an event. */
   #differences(): Differences<T> {
     const at = this.#state.changes
     if (this.#found?.at === at) return this.#found.differences

@@ -1,41 +1,64 @@
-/** Keeps a store equal to what the server has: obeys {@link step}, one effect at a time. */
-import { isNotCapable } from '../core/errors.ts'
-import { type Clock, sleep } from '../async/clock.ts'
-import { listPages } from './list_pages.ts'
+/** Drives the watch state machine: keeps a store equal to what the server has, by lists and watches. */
+import { isNotCapable, type NetworkError } from '../core/errors.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { abortScope } from '../async/abort.ts'
+import { type Clock, sleep, turnBudgetOf } from '../async/clock.ts'
+import { SILENCE_MS, silenceDeadline } from '../async/deadline.ts'
+import { lineSplitter } from '../async/lines.ts'
+import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
+import { listPages, type ListPagesOptions } from './list_pages.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
-import { watchOnce, type WatchStreamOptions } from './watch_stream.ts'
 
-export interface ReflectorOptions extends WatchStreamOptions {
-  /** Hears of every failure, before the wait that follows it. */
+export interface ReflectorOptions extends ListPagesOptions {
+  readonly random: () => number
+  /**
+   * Called with all objects, which it may keep: before the first event, and after every new list. Events wait for it.
+   */
+  readonly replace: (objects: Map<string, KubeObject>, resourceVersion: string) => Promise<void> | void
+  /** Called for each event, with its prepared object. `resourceVersion` is that of the event. */
+  readonly apply: (event: WatchEvent, resourceVersion: string) => void
+  /** Called when the server accepts a watch from a version. */
+  readonly onOpen?: () => void
+  /** Called on every failure, before the back-off. */
   readonly onFailure: (error: unknown, waitMs: number) => void
-  /** Hears why the whole could not be streamed, before it is listed. */
+  /** Called with the reason when streaming the initial objects failed, before they are listed instead. */
   readonly onFallback?: (error: unknown) => void
 }
 
-/** Streams or lists, and watches, until the signal is aborted; then it resolves. Rejects with what this process will never be permitted, on Deno. */
+/** How long after `timeoutSeconds` a server without bookmarks may end the watch. */
+const LATE_END_MS = 30_000
+/**
+ * The max silence among the initial objects. They are sent without a pause, so a silent server does not support them.
+ */
+const INITIAL_SILENCE_MS = 30_000
+
+/**
+ * Streams or lists, then watches, until the signal is aborted; then it resolves. Rejects if Deno lacks a permission,
+ * which a running process cannot get.
+ */
 export async function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
   let state: WatchState = initialWatchState
-  const tell = (input: WatchInput): void => void (state = step(state, input, options.random))
+  const advance = (input: WatchInput): void => void (state = step(state, input, options.random))
   while (!signal.aborted) {
     let input: WatchInput
     switch (state.kind) {
       case 'streaming':
-        input = await watchOnce(options, undefined, signal, tell, state.quiet)
+        input = await watchOnce(options, undefined, signal, advance, state.quiet)
         break
       case 'listing':
         input = await list(options, signal)
         break
       case 'watching':
-        input = await watchOnce(options, state.resourceVersion, signal, tell, state.quiet)
+        input = await watchOnce(options, state.resourceVersion, signal, advance, state.quiet)
         break
       case 'waiting':
         input = await wait(options.clock, state.ms, signal)
         break
     }
-    // What an abort breaks off is no failure.
+    // A failure after an abort is caused by the abort.
     if (signal.aborted) return
     if (input.kind === 'failed' && isNotCapable(input.error)) throw input.error
-    tell(input)
+    advance(input)
     report(options, input, state)
   }
 }
@@ -48,7 +71,7 @@ function report({ api, onFailure, onFallback, target }: ReflectorOptions, input:
 }
 
 async function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<WatchInput> {
-  // An abort ends it early, and the caller looks for that.
+  // The caller checks the signal.
   await sleep(clock, ms, signal).catch(() => {})
   return { kind: 'waited' }
 }
@@ -57,7 +80,7 @@ async function list(options: ReflectorOptions, signal: AbortSignal): Promise<Wat
   const began = options.clock.monotonic()
   try {
     const { objects, resourceVersion } = await listPages(options, signal)
-    // An answer that came with the abort is not wanted any more.
+    // The last page may have come together with the abort.
     signal.throwIfAborted()
     await options.replace(objects, resourceVersion)
     return { kind: 'listed', resourceVersion }
@@ -67,5 +90,129 @@ async function list(options: ReflectorOptions, signal: AbortSignal): Promise<Wat
 }
 
 function tooShort(what: string): Error {
-  return new Error(`Cannot watch ${what}: the server closed the watch before its time`)
+  return new Error(`Cannot watch ${what}: the server closed the watch too early`)
+}
+
+/**
+ * Watches until the server closes the connection, the connection fails, or the server is silent for too long. Resolves
+ * with how it ended. `from`: the version to continue from; `undefined` requests all initial objects first. `onInput` is
+ * called for each event. `quiet`: the server sends no bookmarks, so a dead connection is found only when the server
+ * should have ended the watch, after 10.5 minutes at the latest.
+ */
+async function watchOnce(
+  options: ReflectorOptions,
+  from: string | undefined,
+  signal: AbortSignal,
+  onInput: (input: WatchInput) => void,
+  quiet = false,
+): Promise<WatchInput> {
+  const { api, target, labels, fields, clock, random } = options
+  const what = api.describe(target)
+  const action = `watch ${what}`
+  const budget = turnBudgetOf(clock)
+  const began = clock.monotonic()
+  const scope = abortScope(signal)
+  /** The initial objects, until the bookmark that ends them. */
+  let collected = from === undefined ? new Map<string, KubeObject>() : undefined
+  let silent = false
+  const onSilence = (error: NetworkError): void => {
+    silent = true
+    scope.abort(error)
+  }
+  const initialSilence = collected &&
+    silenceDeadline(clock, { action, phase: 'body', ms: INITIAL_SILENCE_MS }, onSilence)
+  const anySilence = silenceDeadline(clock, { action, phase: 'body' }, onSilence)
+  // Watches end at different times, so that they do not all come back to a restarted server at once.
+  const timeoutSeconds = Math.floor(300 + 300 * random())
+  const endMs = began + timeoutSeconds * 1000 + LATE_END_MS
+  const silenceMs = (): number => (quiet ? Math.max(SILENCE_MS, endMs - clock.monotonic()) : SILENCE_MS)
+  let accepted = false
+  let advanced = false
+  try {
+    const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
+    const { body } = await api.watch(target, query, scope.signal)
+    accepted = true
+    anySilence.set(silenceMs())
+    initialSilence?.set(INITIAL_SILENCE_MS)
+    if (!collected) options.onOpen?.()
+    const splitter = lineSplitter()
+    for await (const chunk of body) {
+      anySilence.set(silenceMs())
+      await readLines(splitter.push(chunk))
+    }
+    await readLines(splitter.end())
+    return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
+  } catch (error) {
+    return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
+  } finally {
+    initialSilence?.cancel()
+    anySilence.cancel()
+    scope[Symbol.dispose]()
+  }
+
+  /** Handles the lines that a chunk completed. */
+  async function readLines(lines: readonly string[]): Promise<void> {
+    // Part of a long line counts as initial. Bookmarks and changes do not: a server without initial events sends them
+    // too.
+    let isInitial = lines.length === 0
+    for (const line of lines) {
+      // No event is applied after an abort.
+      scope.signal.throwIfAborted()
+      const event = parseWatchLine(line, what)
+      if (!collected) {
+        apply(event)
+      } else if (event.kind === 'bookmark') {
+        if (event.ends) await replace(collected, event.resourceVersion)
+      } else {
+        if (collect(collected, event)) isInitial = true
+      }
+      if (budget.isSpent) await pauseDeadline(budget.turn())
+    }
+    if (isInitial) initialSilence?.set(INITIAL_SILENCE_MS)
+  }
+
+  /** Waits for local work. Nothing is read meanwhile, so the server's silence does not count. */
+  async function pauseDeadline(work: Promise<void> | void): Promise<void> {
+    anySilence.set(Infinity)
+    await work
+    anySilence.set(silenceMs())
+  }
+
+  function apply(event: WatchEvent): void {
+    // Read before `prepare`, which may remove fields.
+    const resourceVersion = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
+    if (event.kind !== 'bookmark') options.prepare(event.object)
+    options.apply(event, resourceVersion)
+    const bookmark = event.kind === 'bookmark'
+    onInput({ kind: 'seen', resourceVersion, bookmark })
+    if (bookmark && quiet) {
+      quiet = false
+      anySilence.set(SILENCE_MS)
+    }
+    if (resourceVersion !== from) advanced = true
+  }
+
+  /** Stores an initial event. Returns whether its object is new. */
+  function collect(
+    objects: Map<string, KubeObject>,
+    { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>,
+  ): boolean {
+    const key = formatKey(keyOf(object))
+    const isNew = kind === 'applied' && !objects.has(key)
+    if (kind === 'deleted') {
+      objects.delete(key)
+    } else {
+      options.prepare(object)
+      objects.set(key, object)
+    }
+    return isNew
+  }
+
+  async function replace(objects: Map<string, KubeObject>, resourceVersion: string): Promise<void> {
+    initialSilence?.cancel()
+    collected = undefined
+    advanced = true
+    await pauseDeadline(options.replace(objects, resourceVersion))
+    onInput({ kind: 'listed', resourceVersion })
+  }
 }

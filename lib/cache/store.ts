@@ -1,32 +1,37 @@
-/** The objects of one kind that a cache holds, with their indexes. Whoever writes learns what changed. */
-import { defineIndex, type Index } from '../core/object_indexer.ts'
+/** Stores the objects of one kind with their indexes, and returns what each write changed. */
+import { messageOf } from '../core/errors.ts'
+import { defineIndex, type Index, indexKeys } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
-import { ObjectIndex } from './object_index.ts'
+import { groupResourceOf, type Resource } from '../core/resource.ts'
 
-/** One change of the store. */
+/** One change of a store. */
 export type Delta<T extends KubeObject = KubeObject> =
   | { readonly kind: 'added'; readonly object: T; readonly initial: boolean }
   | { readonly kind: 'updated'; readonly object: T; readonly old: T }
-  /** `stale`: the deletion was inferred from a list, and `object` is only the last state known. */
+  /** `stale`: the deletion was inferred from a list, so `object` is the last known state and may be outdated. */
   | { readonly kind: 'deleted'; readonly object: T; readonly stale: boolean }
 
-/** Reading a store. */
+/** The read side of a store. */
 export interface StoreReader<T extends KubeObject = KubeObject> {
   readonly size: number
   get(key: string): T | undefined
-  /** All objects, or those of one namespace in the same order; these by an index, see {@link lookup}. */
+  /**
+   * Returns all objects, or those of one namespace in the same order. For a namespace it uses an index, see {@link
+   * lookup}.
+   */
   values(namespace?: string): IterableIterator<T>
-  /** The objects that an index has under a key. An index is built at its first use, at once, and kept from then on. */
+  /**
+   * Returns the objects that an index has for a key. An index is built synchronously at its first use, and then kept.
+   */
   lookup(index: Index<T>, key: string): readonly T[]
 }
 
-/** How many objects of a list are compared in one step. */
-const OBJECTS_OF_A_STEP = 64
+/** The number of objects of a list that are compared in one step. */
+const OBJECTS_PER_STEP = 64
 
 export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> {
   #objects: Map<string, T> = new Map()
-  /** The indexes that were used, and those that are being built. */
+  /** The indexes in use, and those that are being built. */
   #indexes: Map<Index<T>, ObjectIndex<T>> = new Map()
 
   get size(): number {
@@ -42,29 +47,30 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {
-    if (!this.has(index)) Array.from(this.building(index)) // all steps at once
+    if (!this.has(index)) Array.from(this.building(index)) // runs all steps
     return Array.from(this.#indexes.get(index)!.lookup(key), (name) => this.#objects.get(name)!)
   }
 
-  /** Whether an index is built. */
+  /** Returns whether an index is built. */
   has(index: Index<T>): boolean {
     return this.#indexes.get(index)?.isComplete ?? false
   }
 
   /**
-   * Builds an index, unless it is there already, one object a step; between steps the store may change, and be asked for the same
-   * index. Of those who build in steps there must be one for an index.
+   * Builds an index, one object per step, unless it is built already. Between steps the store may change, and {@link
+   * lookup} may use the same index. Only one caller may build an index in steps.
    */
   *building(index: Index<T>): Generator<undefined, void, undefined> {
     while (!this.has(index)) {
       const objects = this.#objects
       const built = new ObjectIndex(index)
       this.#indexes.set(index, built)
-      // Changes go into it from now on. The iteration follows the map: it skips what goes, and comes to what is added.
+      // Changes go into the index from now on. The iteration follows the map: it skips deleted objects and reaches
+      // added ones.
       for (const [key, object] of objects) {
         built.set(key, object)
         yield
-        // Built at once by another, or gone with what the store had before a list.
+        // A lookup built the index meanwhile, or a list replaced the objects.
         if (this.#indexes.get(index) !== built) break
       }
       if (this.#indexes.get(index) === built) built.isComplete = true
@@ -72,8 +78,8 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   }
 
   /**
-   * Takes the object's newest state. A namesake with another uid is another object: the old one is deleted first.
-   * A state that the store has already says nothing.
+   * Stores the newest state of an object. An object of the same name with another uid is deleted first. Returns no
+   * deltas for a state that is already stored.
    */
   apply(object: T): readonly Delta<T>[] {
     const key = formatKey(keyOf(object))
@@ -82,7 +88,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return deltas
   }
 
-  /** Takes the object out. The event's object is its last state. */
+  /** Deletes an object. `object` is its last state, from the event. */
   delete(object: T): readonly Delta<T>[] {
     const key = formatKey(keyOf(object))
     if (!this.#objects.has(key)) return []
@@ -90,7 +96,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return [{ kind: 'deleted', object, stale: false }]
   }
 
-  /** Becomes exactly what is given, at once, as {@link replacing} does in steps. */
+  /** Replaces all objects at once; see {@link replacing}. */
   replace(objects: Map<string, T>, initial: boolean): readonly Delta<T>[] {
     const steps = this.replacing(objects, initial)
     for (;;) {
@@ -100,9 +106,9 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   }
 
   /**
-   * Prepares to become exactly what is given by {@link byKey}, which is the store's from then on, a few objects a step; what is
-   * returned makes the change, so that readers never see a mixture. The deltas are the difference, deletions first.
-   * The store must not be changed between the steps; its indexes may be used.
+   * Prepares the replacement of all objects, a few objects per step. The returned function makes the change, so that
+   * readers never see a mixture; it returns the difference, deletions first. `objects` is keyed as by {@link byKey} and
+   * belongs to the store from then on. Between the steps the store must not be changed; its indexes may be used.
    */
   *replacing(objects: Map<string, T>, initial: boolean): Generator<undefined, () => readonly Delta<T>[], undefined> {
     const before = this.#objects
@@ -110,15 +116,15 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     let count = 0
     for (const [key, object] of before) {
       if (!objects.has(key)) deltas.push({ kind: 'deleted', object, stale: true })
-      if (++count % OBJECTS_OF_A_STEP === 0) yield
+      if (++count % OBJECTS_PER_STEP === 0) yield
     }
     for (const [key, object] of objects) {
       const old = before.get(key)
       if (isKept(old, object, initial, deltas)) objects.set(key, old)
-      if (++count % OBJECTS_OF_A_STEP === 0) yield
+      if (++count % OBJECTS_PER_STEP === 0) yield
     }
     const indexes = new Map<Index<T>, ObjectIndex<T>>()
-    // Also those that are first used meanwhile; one that is not complete begins anew, with what there is then.
+    // The iteration reaches indexes that are added meanwhile. Incomplete ones are built again from the new objects.
     for (const [index, known] of this.#indexes) {
       if (!known.isComplete) continue
       const built = new ObjectIndex(index)
@@ -149,13 +155,13 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
 }
 
 /** The index of every kind by namespace. */
-// deno-lint-ignore no-explicit-any -- it looks at the metadata only
+// deno-lint-ignore no-explicit-any -- it reads the metadata only
 export const BY_NAMESPACE: Index<any> = defineIndex(
   { plural: 'objects', group: '' } as Resource<KubeObject>,
   ({ metadata }) => metadata.namespace,
 )
 
-/** Takes the old state for the same, or says what differs. */
+/** Returns whether the stored state stays. Otherwise adds the deltas of the change. */
 function isKept<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): old is T {
   if (old && isSameState(old, object)) return true
   if (old && old.metadata.uid === object.metadata.uid) {
@@ -167,12 +173,91 @@ function isKept<T extends KubeObject>(old: T | undefined, object: T, initial: bo
   return false
 }
 
-/** The objects of a list under their keys. One without a name has the whole list refused: throws a TypeError. */
+/**
+ * Returns the objects of a list by their keys.
+ *
+ * @throws TypeError if an object has no name.
+ */
 export function byKey<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
   return new Map(objects.map((object) => [formatKey(keyOf(object)), object]))
 }
 
-/** Some servers (of metrics) give no versions: then nothing is known to be the same. */
+/** Objects without a resourceVersion (of metrics servers) always count as changed. */
 function isSameState({ metadata: a }: KubeObject, { metadata: b }: KubeObject): boolean {
   return Boolean(a.resourceVersion) && a.resourceVersion === b.resourceVersion && a.uid === b.uid
+}
+
+/** One index of a store. It keeps the results of the key function, because a second call may return something else. */
+export class ObjectIndex<T extends KubeObject> {
+  readonly #index: Index<T>
+  /** The names of the objects by key; no set is empty. */
+  readonly #namesOf = new Map<string, Set<string>>()
+  /** The keys of each object. */
+  readonly #keysOf = new Map<string, readonly string[]>()
+  /**
+   * The errors of the key function by object. While there is one, lookups throw, as their results would be incomplete.
+   */
+  readonly #failed = new Map<string, unknown>()
+
+  /** Whether the index has every object of the store. */
+  isComplete = false
+
+  constructor(index: Index<T>) {
+    this.#index = index
+  }
+
+  /** Adds or replaces an object. If its keys are unchanged, it keeps its position. */
+  set(name: string, object: T): void {
+    try {
+      this.#set(name, indexKeys(this.#index, object))
+    } catch (error) {
+      this.delete(name)
+      this.#failed.set(name, error)
+    }
+  }
+
+  /** Copies an object's keys from another index of the same function, without calling the function. */
+  copy(name: string, from: ObjectIndex<T>): void {
+    if (from.#failed.has(name)) this.#failed.set(name, from.#failed.get(name))
+    else this.#set(name, from.#keysOf.get(name) ?? [])
+  }
+
+  delete(name: string): void {
+    this.#failed.delete(name)
+    for (const key of this.#keysOf.get(name) ?? []) this.#forget(key, name)
+    this.#keysOf.delete(name)
+  }
+
+  /**
+   * Returns the names of the objects with a key.
+   *
+   * @throws Error if the key function threw for an object.
+   */
+  lookup(key: string): Iterable<string> {
+    for (const [name, cause] of this.#failed) {
+      const { resource } = this.#index
+      const why = `its function threw for ${resource.kind} "${name}": ${messageOf(cause)}`
+      throw new Error(`Cannot look up "${key}" in an index of ${groupResourceOf(resource)}: ${why}`, { cause })
+    }
+    return this.#namesOf.get(key) ?? []
+  }
+
+  #set(name: string, keys: readonly string[]): void {
+    const known = this.#keysOf.get(name)
+    if (known && known.length === keys.length && known.every((key, i) => key === keys[i])) return
+    this.delete(name)
+    if (keys.length > 0) this.#keysOf.set(name, keys)
+    for (const key of keys) this.#store(key, name)
+  }
+
+  #store(key: string, name: string): void {
+    const names = this.#namesOf.get(key)
+    if (names) names.add(name)
+    else this.#namesOf.set(key, new Set([name]))
+  }
+
+  #forget(key: string, name: string): void {
+    const names = this.#namesOf.get(key)
+    if (names?.delete(name) && names.size === 0) this.#namesOf.delete(key)
+  }
 }

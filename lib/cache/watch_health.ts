@@ -1,4 +1,4 @@
-/** What is wrong with a watch at the moment, and what of that is worth a line in the log. */
+/** Tracks the current failure of a watch and decides what is logged. */
 import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
@@ -7,8 +7,9 @@ import { clusterSuffix } from '../client/api.ts'
 import { isMissingKind, withRule } from '../client/codec.ts'
 
 /**
- * A person hears at once, and once, of what he must mend. What mends itself (a connection that breaks, a server that is
- * busy) is mentioned when it happens a second time in a row. That a version has expired is daily life.
+ * A failure that needs a person is logged as a warning at once, and only once. A temporary failure (a broken
+ * connection, a busy server) is logged as a warning when it happens twice in a row. An expired version is normal and
+ * never a warning.
  */
 export class WatchHealth {
   readonly #resource: AnyResource
@@ -17,10 +18,10 @@ export class WatchHealth {
   readonly #optional: boolean
   #failure: { readonly error: unknown; readonly synced: boolean } | undefined
   #wasServed = false
-  /** What kind of failure was announced, so that another kind is announced too. */
-  #announced: string | undefined
+  /** The kind of the failure that was logged as a warning. */
+  #warned: string | undefined
 
-  /** `optional`: a kind whose definition others install. */
+  /** `optional`: a kind whose definition is installed by others. */
   constructor(
     resource: AnyResource,
     log: Log,
@@ -32,38 +33,38 @@ export class WatchHealth {
     this.#optional = optional
   }
 
-  /** The last failure, until something goes well again. */
+  /** The last failure; undefined after a recovery. */
   get failure(): unknown {
     return this.#failure?.error
   }
 
-  /** `synced`: there was a first list, so that nobody waits for this one. */
+  /** Logs a failure. `synced`: the first list is in the store, so the start does not wait for this one. */
   failed(error: unknown, waitMs: number, synced: boolean): void {
     const isFirst = this.#failure === undefined
     if (synced) this.#wasServed = true
     const next = `next try in ${formatMs(waitMs)}`
     this.#failure = { error, synced }
-    const which = kindOfFailure(error)
-    const isQuiet = isExpired(error) || (synced && isFirst && mendsItself(error))
-    if (isQuiet || which === this.#announced) return this.#log.debug(`${messageOf(error)}; ${next}`)
-    this.#announced = which
+    const kind = kindOfFailure(error)
+    const isQuiet = isExpired(error) || (synced && isFirst && isTemporary(error))
+    if (isQuiet || kind === this.#warned) return this.#log.debug(`${messageOf(error)}; ${next}`)
+    this.#warned = kind
     this.#log.warn(
       `${this.explain(error)}; ${next}`,
       error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
     )
   }
 
-  /** A list came, a watch was accepted, or an event was heard. */
+  /** Called for each list, accepted watch and event. */
   recovered(): void {
     const again = this.#failure?.synced ? ' again' : ''
     this.#failure = undefined
     this.#wasServed = true
-    if (this.#announced === undefined) return
-    this.#announced = undefined
+    if (this.#warned === undefined) return
+    this.#warned = undefined
     this.#log.info(`Watching ${this.#title}${again}`)
   }
 
-  /** Says what cannot be watched, and what to do. */
+  /** Returns a message that names what cannot be watched, and what to do. */
   explain(error: unknown): string {
     if (isMissingKind(error)) {
       const isOurs = this.#resource.definition !== undefined
@@ -86,14 +87,14 @@ export class WatchHealth {
         ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`,
       )
     }
-    // A transport names its host, and not the kind; errors of a watch name both.
+    // A NetworkError of a transport names the host only; that of a watch names the kind, too.
     return error instanceof NetworkError && !message.startsWith('Cannot watch ')
       ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
       : message
   }
 }
 
-function mendsItself(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   return error instanceof NetworkError || (error instanceof ApiError && (error.code === 429 || error.code >= 500))
 }
 

@@ -1,6 +1,6 @@
 /** Sends the API's verbs over a Transport, one request each, without a cache or retries on conflict. */
 import { deepFreeze } from '../core/clone.ts'
-import { ApiError, isExpired } from '../core/errors.ts'
+import { ApiError } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -8,6 +8,7 @@ import { apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
 import { type BeforeParse, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
+import { type FetchPage, fetchPages } from './pages.ts'
 import {
   createRequest,
   type DeleteQuery,
@@ -25,9 +26,6 @@ import {
   wireObject,
   type WriteQuery,
 } from './requests.ts'
-
-/** client-go's default page size. */
-export const PAGE_SIZE = 500
 
 /** Options of {@link Api}. */
 export interface ApiOptions {
@@ -146,22 +144,17 @@ export class Api {
     return { metadata: body.metadata, items: this.#itemsOf(body, target) }
   }
 
-  /** Reads all pages, one after the other. All pages show the same version. */
+  /** Resolves with all objects, fetched page by page. All pages show the same version. */
   async list(target: Target, options: SelectOptions = {}, signal?: AbortSignal): Promise<ListBody> {
-    const items: KubeObject[][] = []
-    let page: ListBody | undefined
-    do {
-      try {
-        page = await this.listPage(target, { ...options, limit: PAGE_SIZE, continue: page?.metadata.continue }, signal)
-      } catch (error) {
-        // The version was compacted between two pages. An unpaged list cannot expire. On the first page the error is
-        // final.
-        if (!page || !isExpired(error)) throw error
-        return await this.listPage(target, options, signal)
-      }
+    const fetch: FetchPage = (limit, token) => this.listPage(target, { ...options, limit, continue: token }, signal)
+    let items: KubeObject[][] = []
+    let metadata: ListBody['metadata'] = { resourceVersion: '' }
+    for await (const page of fetchPages(fetch, 'restart')) {
+      if (page.restarted) items = []
       items.push(page.items)
-    } while (page.metadata.continue)
-    return { metadata: page.metadata, items: items.flat() }
+      metadata = page.metadata
+    }
+    return { metadata, items: items.flat() }
   }
 
   /** Resolves with the open response when the server accepts the watch. Only `signal` aborts it. */

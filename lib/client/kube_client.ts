@@ -42,7 +42,8 @@ import type {
 import { isMissingObject } from './codec.ts'
 import { createOrUpdate, edit } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
-import { LiveReader, pages } from './live_reader.ts'
+import { LiveReader } from './live_reader.ts'
+import { pages } from './pages.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew, uidIn } from './target.ts'
 import { type Patch, patchBody, statusPatch, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
@@ -121,7 +122,11 @@ export class KubeClient implements Client {
     resource: Of<T>,
     options: PageOptions = {},
   ): AsyncGenerator<ListPage<T>, void, undefined> {
-    yield* pages<T>(this.#api, { resource, namespace: options.namespace }, options)
+    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<
+      ListPage<T>,
+      void,
+      undefined
+    >
   }
 
   async *watch<T extends KubeObject>(

@@ -1,10 +1,9 @@
-/** Reads from the server: single objects, whole lists, and lists page by page. */
-import { isExpired } from '../core/errors.ts'
+/** Reads from the server: single objects and lists. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
-import { type Api, PAGE_SIZE } from './api.ts'
-import type { ListOptions, ListPage, PageOptions, Reader } from './client.ts'
+import type { Api } from './api.ts'
+import type { ListOptions, Reader } from './client.ts'
 import { isMissingObject } from './codec.ts'
 
 // deno-lint-ignore no-explicit-any -- reading does not depend on D
@@ -35,36 +34,4 @@ export class LiveReader implements Reader {
   async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
     return (await this.list(index.resource)).filter((object) => indexKeys(index, object).includes(key))
   }
-}
-
-/** Yields the pages of a kind; see {@link Client.pages}. Each page is requested when the consumer asks for it. */
-export async function* pages<T extends KubeObject>(
-  api: Api,
-  target: Parameters<Api['listPage']>[0],
-  { labels, fields, limit = PAGE_SIZE, continue: from, signal }: PageOptions,
-): AsyncGenerator<ListPage<T>, void, undefined> {
-  let token = from
-  let isSecondTry = false
-  do {
-    try {
-      const { items, metadata } = await api.listPage(target, { labels, fields, limit, continue: token }, signal)
-      token = metadata.continue || undefined
-      isSecondTry = false
-      yield { items: items as T[], resourceVersion: metadata.resourceVersion, continue: token }
-    } catch (error) {
-      const rest = tokenForTheRest(error)
-      if (!token || !rest || isSecondTry) throw error
-      isSecondTry = true
-      token = rest
-    }
-  } while (token)
-}
-
-/**
- * Returns the token to continue at a later version, from the error for a list whose version is gone.
- *
- * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
- */
-function tokenForTheRest(error: unknown): string | undefined {
-  return isExpired(error) ? error.status.metadata?.continue : undefined
 }

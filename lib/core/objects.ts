@@ -131,3 +131,16 @@ export function parseKey(text: string): ObjectKey {
   const slash = text.indexOf('/')
   return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) }
 }
+
+const DECIMAL = /^[1-9][0-9]*$/
+
+/**
+ * Returns whether a resourceVersion is certainly newer than another one; any version is newer than `undefined`. Versions
+ * are decimal integers of any length (API conventions since 1.35); any other text is not comparable, and newer than nothing.
+ */
+export function isNewerVersion(version: string | undefined, than: string | undefined): boolean {
+  if (version === undefined || !DECIMAL.test(version)) return false
+  if (than === undefined) return true
+  if (than !== '0' && !DECIMAL.test(than)) return false
+  return version.length === than.length ? version > than : version.length > than.length
+}

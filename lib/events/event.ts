@@ -1,15 +1,14 @@
 /**
- * One Event of events.k8s.io/v1: what is recorded, what of it is sent, and what makes two of them the same.
+ * One Event of events.k8s.io/v1: its checks, its body and its identity.
  *
- * The limits are the API server's (pkg/apis/core/validation/events.go). Nothing of an object but its reference gets into an
- * Event; the note is the caller's.
+ * The limits are those of the API server (pkg/apis/core/validation/events.go). Of an object only its reference gets
+ * into an Event; the note comes from the caller.
  */
-
 import { microTime } from '../core/micro_time.ts'
 import { isDomainName, isLabelText } from '../core/names.ts'
 import type { EventOptions, EventType, Regarding } from './recorder.ts'
 
-/** What was told to the recorder, checked. */
+/** A recorded event, after the checks. */
 export interface Occurrence {
   readonly type: EventType
   readonly reason: string
@@ -30,10 +29,10 @@ interface ObjectReference {
   readonly resourceVersion?: string | undefined
 }
 
-/** The Event to create, without its series. Only metadata and series of an Event may ever change. */
+/** The Event to create, without its series. Only the metadata and the series of an Event can be changed later. */
 export interface EventBody {
   readonly metadata: { readonly name: string; readonly namespace: string }
-  /** When it was recorded first. */
+  /** When it was first recorded. */
   readonly eventTime: string
   readonly type: EventType
   readonly reason: string
@@ -45,21 +44,21 @@ export interface EventBody {
   readonly reportingInstance: string
 }
 
-/** How often an Event occurred, from the second time on. */
+/** How often an Event occurred; only from the second time on. */
 export interface EventSeries {
   readonly count: number
   readonly lastObservedTime: string
 }
 
-/** The server allows any reason of 128 bytes; this is the form that a condition's reason has, which is fit for a program. */
+/** The form of a condition's reason, which programs can compare. The server allows any reason of 128 bytes. */
 const REASON = /^[A-Za-z](?:[\w,:]*\w)?$/
 const NAME_BYTES = 128
 const NOTE_BYTES = 1024
 
 /**
- * Checks what was told. A note that is too long is cut at a character and ends with "…".
+ * Checks an event. A note that is too long is cut between characters and ends with "…".
  *
- * @throws TypeError for what the API server would refuse each time: a mistake in the program.
+ * @throws TypeError if the API server would refuse the event every time, which is a mistake in the program.
  */
 export function occurrence(
   type: EventType,
@@ -73,12 +72,12 @@ export function occurrence(
     throw new TypeError(`Cannot record an event: ${what}`)
   }
   if (typeof reason !== 'string' || reason.length > NAME_BYTES || !REASON.test(reason)) {
-    fail(`the reason ${JSON.stringify(reason)} is no word such as "ScaledUp" of at most ${NAME_BYTES} characters`)
+    fail(`the reason ${JSON.stringify(reason)} must be a word such as "ScaledUp" of at most ${NAME_BYTES} characters`)
   }
   if (typeof action !== 'string' || action === '' || byteLength(action) > NAME_BYTES) {
-    fail(`the action ${JSON.stringify(action)} is empty or longer than ${NAME_BYTES} bytes`)
+    fail(`the action ${JSON.stringify(action)} must have 1 to ${NAME_BYTES} bytes`)
   }
-  if (typeof note !== 'string') fail('the note is no text')
+  if (typeof note !== 'string') fail('the note must be a string')
   for (const object of related ? [regarding, related] : [regarding]) {
     if (!object?.apiVersion || !object.kind || !object.metadata?.name) {
       fail('the object lacks apiVersion, kind or metadata.name')
@@ -87,39 +86,39 @@ export function occurrence(
   return { type, reason, action, note: cutNote(note), regarding, related, controller }
 }
 
-/** At most 1024 bytes of UTF-8, whole characters, with "…" for what is left out. */
+/** Cuts a note to at most 1024 bytes of UTF-8, between characters, with "…" at the end. */
 export function cutNote(note: string): string {
   return cut(note, NOTE_BYTES, '…')
 }
 
-/** A reporting instance, such as `my-operator-host-7`, at most 128 bytes. */
+/** Cuts a reporting instance, such as `my-operator-host-7`, to at most 128 bytes. */
 export function cutInstance(instance: string): string {
   return cut(instance, NAME_BYTES, '')
 }
 
 function cut(text: string, max: number, ending: string): string {
-  // No character takes more than three bytes for each of its UTF-16 units.
+  // A UTF-16 code unit takes at most three bytes.
   if (text.length * 3 <= max || byteLength(text) <= max) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(max - byteLength(ending)))
   return text.slice(0, read) + ending
 }
 
-/** A long text is not measured beyond what is asked about: it is over any limit here. */
+/** Returns the length in UTF-8. A text above all limits here is not encoded. */
 function byteLength(text: string): number {
   return text.length > NOTE_BYTES ? text.length : new TextEncoder().encode(text).length
 }
 
-const LONGEST_NAME = 253
+const MAX_NAME_LENGTH = 253
 
-/** Whether a name may be a `reportingController`: a qualified name, such as `foo-controller` or `example.dev/foo-controller`. */
+/** Returns whether a name is a valid `reportingController`: a qualified name, such as `foo` or `example.dev/foo`. */
 export function isControllerName(name: string): boolean {
   const slash = name.indexOf('/')
   return isLabelText(name.slice(slash + 1)) && (slash < 0 || isDomainName(name.slice(0, slash)))
 }
 
 /**
- * Equal for occurrences that become one Event with a count. The note is part of it, so that no note is lost in another's
- * series; the object's resourceVersion is not, or nothing would ever be equal about an object that changes.
+ * Returns a key that is equal for occurrences of one Event. The note is part of it, so that each note has its own
+ * Event; the object's resourceVersion is not, because it changes with every write.
  */
 export function identityOf({ type, reason, action, note, regarding, related, controller }: Occurrence): string {
   return JSON.stringify([
@@ -133,7 +132,7 @@ export function identityOf({ type, reason, action, note, regarding, related, con
   ])
 }
 
-/** Equal for occurrences that share an allowance of different notes. */
+/** Returns a key that is equal for occurrences that share one limit of the spam filter. */
 export function topicOf({ type, reason, regarding, controller }: Occurrence): string {
   return JSON.stringify([type, reason, controller, ...names(regarding)])
 }
@@ -142,12 +141,12 @@ function names({ apiVersion, kind, metadata }: Regarding): (string | undefined)[
   return [apiVersion, kind, metadata.namespace, metadata.name, metadata.uid]
 }
 
-/** Where Events about an object live; the API server wants those about cluster-scoped ones in `default`. */
+/** Returns the namespace for the Events of an object. The API server requires `default` for cluster-scoped objects. */
 export function namespaceOf({ metadata }: Regarding): string {
   return metadata.namespace || 'default'
 }
 
-/** The Event of what occurred. `serial` makes its name unique: nanoseconds since 1970, as client-go has it. */
+/** Returns the Event of an occurrence. `serial` makes its name unique: nanoseconds since 1970, as in client-go. */
 export function eventOf(what: Occurrence, of: { instance: string; wallMs: number; serial: bigint }): EventBody {
   const { type, reason, action, note, regarding, related, controller } = what
   return {
@@ -170,14 +169,16 @@ function referenceTo(
   return { apiVersion, kind, namespace: namespace || undefined, name, uid, resourceVersion }
 }
 
-/** `<object>.<serial in hex>`. An object whose name can be no Event's, such as a ClusterRole `system:node`, goes by its kind. */
+/**
+ * Returns `<object>.<serial in hex>`. If the object's name is not valid for an Event (`system:node`), its kind is used.
+ */
 function eventName({ kind, metadata: { name } }: Regarding, serial: bigint): string {
   const end = `.${serial.toString(16)}`
   const base = isDomainName(name) ? name : kind.toLowerCase().replace(/[^a-z\d]/g, '') || 'event'
-  return base.slice(0, LONGEST_NAME - end.length).replace(/[-.]+$/, '') + end
+  return base.slice(0, MAX_NAME_LENGTH - end.length).replace(/[-.]+$/, '') + end
 }
 
-/** The name for another try, where one is taken. */
+/** Returns the name for the next try if a name is already used. */
 export function nextName(name: string): string {
   const dot = name.lastIndexOf('.')
   return `${name.slice(0, dot)}.${(BigInt(`0x${name.slice(dot + 1)}`) + 1n).toString(16)}`

@@ -1,4 +1,4 @@
-/** Writes down what controllers tell about objects, as Events of events.k8s.io/v1, and delays nobody by it. */
+/** Writes Events of events.k8s.io/v1 in the background. */
 import { ApiError } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
@@ -16,17 +16,23 @@ import { writeOutcome } from './write_outcome.ts'
 
 /** Options of {@link EventRecorder}. */
 export interface EventRecorderOptions {
-  /** Neither bound to a run nor fenced: what happened is told also when the lease is lost. It needs the rights create and patch. */
+  /**
+   * Neither bound to a run nor fenced, so that events are written after the lease is lost. It needs the rights create
+   * and patch.
+   */
   readonly api: Api
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. A log that throws is ignored. */
   readonly log?: Log | undefined
-  /** The reportingController, which `kubectl describe` shows as the source: a name such as `foo-operator`, or `example.dev/foo`. */
+  /**
+   * The reportingController, which `kubectl describe` shows as the source: a name such as `foo-operator` or
+   * `example.dev/foo`.
+   */
   readonly controller: string
-  /** The reportingInstance: which process of it. Cut at 128 bytes. Default: the controller. */
+  /** The reportingInstance: the name of the process, cut at 128 bytes. Default: the controller. */
   readonly instance?: string | undefined
-  /** How long what is left is still sent after the stop. Default: 5 s. */
+  /** How long waiting events are still written after the stop, in milliseconds. Default: 5000. */
   readonly drainMs?: number | undefined
   readonly limits?: Partial<EventLimits> | undefined
   readonly meter?: EventMeter | undefined
@@ -42,35 +48,36 @@ const EVENT: AnyResource = {
   scope: 'Namespaced',
 }
 
-/** How many writes are under way at most; while they fail, one. */
-const PARALLEL = 8
+/** The max number of concurrent writes; while writes fail, it is one. */
+const MAX_CONCURRENT = 8
 
-/** A request that takes longer has failed: the next one may find another server. */
-const PATIENCE_MS = 10_000
+/** The timeout of a request: the next one may reach another server. */
+const TIMEOUT_MS = 10_000
 
-/** Between failed writes, of whichever event. */
+/** The back-off after a failed write, for all events together. */
 const BACKOFF = { baseMs: 1000, maxMs: 30_000, jitter: 0.25 }
 
 /**
- * A {@link Recorder} with a loop of its own. What is told before the start waits; what is told after the end is dropped. It is
- * started before all that records, and stopped after.
+ * A {@link Recorder} with its own loop. Events that are recorded before the start wait; events after the end are
+ * dropped. It is started before the runnables that record events, and stopped after them.
  */
 export class EventRecorder implements Runnable, Recorder {
   readonly name = 'event recorder'
   readonly role = 'recorder'
   readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
   readonly #state: EventState
-  readonly #losses: DroppedEvents
+  readonly #dropped: DroppedEvents
   readonly #active = new Set<Promise<void>>()
   #phase: 'new' | 'running' | 'ended' = 'new'
   #lastSerial = 0n
-  /** Failed writes in a row, and until when nothing is sent after the last of them. */
+  /** Failed writes in a row. */
   #failures = 0
+  /** The end of the back-off. */
   #pausedUntilMs = -Infinity
-  /** Ends the rest of the loop, if it rests. */
+  /** Wakes the loop. */
   #wake: () => void = () => {}
 
-  /** @throws TypeError when controller or instance can be none. */
+  /** @throws TypeError if the controller is not a qualified name, or the instance is empty. */
   constructor(options: EventRecorderOptions) {
     checkController(options.controller)
     const { instance = options.controller, clock = systemClock } = options
@@ -78,8 +85,8 @@ export class EventRecorder implements Runnable, Recorder {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const log = safeLog(options.log)
     this.#options = { ...options, clock, log, instance: cutInstance(instance) }
-    this.#losses = new DroppedEvents({ log, meter: options.meter, limits })
-    this.#state = new EventState(limits, (cause, count) => this.#losses.count(cause, count))
+    this.#dropped = new DroppedEvents({ log, meter: options.meter, limits })
+    this.#state = new EventState(limits, (cause, count) => this.#dropped.count(cause, count))
   }
 
   normal(about: Regarding, reason: string, note: string, options?: EventOptions): void {
@@ -90,7 +97,11 @@ export class EventRecorder implements Runnable, Recorder {
     this.#record('Warning', about, reason, note, { ...options, controller: this.#options.controller })
   }
 
-  /** The same under another reportingController. @throws TypeError when that can be none. */
+  /**
+   * Returns a recorder with another reportingController.
+   *
+   * @throws TypeError if it is not a qualified name.
+   */
   as(controller: string): Recorder {
     checkController(controller)
     return {
@@ -101,8 +112,9 @@ export class EventRecorder implements Runnable, Recorder {
   }
 
   /**
-   * Sends until the signal is aborted, and then what is left, for a bounded time. Does not reject for events that could not be
-   * written: they are counted and logged.
+   * Writes events until the signal is aborted, and then the waiting ones for at most {@link
+   * EventRecorderOptions.drainMs}. It does not reject for events that could not be written: they are counted and
+   * logged.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#phase !== 'new') throw new Error('Cannot start the event recorder: it was started before')
@@ -112,7 +124,7 @@ export class EventRecorder implements Runnable, Recorder {
     let cancelCutoff = (): void => {}
     const stop = (): void => {
       this.#state.flush(clock.monotonic())
-      // The pauses were made for the long run; now there is little time.
+      // The back-off ends, as the time is short now.
       this.#pausedUntilMs = -Infinity
       this.#failures = 0
       cancelCutoff = clock.after(drainMs, () => {
@@ -130,17 +142,17 @@ export class EventRecorder implements Runnable, Recorder {
       cancelCutoff()
       this.#phase = 'ended'
       this.#state.abandon()
-      this.#losses.sum()
+      this.#dropped.logTotal()
     }
   }
 
-  /** The loop: sends what may be sent, and rests until there may be more. */
+  /** Sends the writes that are ready, then sleeps until there may be more. */
   async #run(signal: AbortSignal, cutoff: AbortSignal): Promise<void> {
     for (;;) {
       const nowMs = this.#options.clock.monotonic()
       this.#state.sweep(nowMs)
       while (
-        !cutoff.aborted && nowMs >= this.#pausedUntilMs && this.#active.size < (this.#failures > 0 ? 1 : PARALLEL)
+        !cutoff.aborted && nowMs >= this.#pausedUntilMs && this.#active.size < (this.#failures > 0 ? 1 : MAX_CONCURRENT)
       ) {
         const job = this.#state.take(nowMs)
         if (!job) break
@@ -150,14 +162,14 @@ export class EventRecorder implements Runnable, Recorder {
         })
         this.#active.add(sent)
       }
-      if (this.#state.idle) this.#losses.calm()
+      if (this.#state.idle) this.#dropped.reset()
       if (this.#active.size === 0 && (cutoff.aborted || (signal.aborted && this.#state.idle))) return
-      await this.#rest(Math.min(this.#state.sweepMs, nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : Infinity))
+      await this.#sleep(Math.min(this.#state.sweepMs, nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : Infinity))
     }
   }
 
-  /** Rests until it is woken, or until that time. */
-  #rest(untilMs: number): Promise<void> {
+  /** Resolves when the loop is woken, or at that time. */
+  #sleep(untilMs: number): Promise<void> {
     const { clock } = this.#options
     return new Promise((resolve) => {
       const cancel = untilMs < Infinity
@@ -171,7 +183,7 @@ export class EventRecorder implements Runnable, Recorder {
     })
   }
 
-  /** Sends one write and takes its answer. Never rejects. */
+  /** Sends one write and handles its answer. Never rejects. */
   async #send(job: Job, cutoff: AbortSignal): Promise<void> {
     const { clock } = this.#options
     try {
@@ -180,29 +192,30 @@ export class EventRecorder implements Runnable, Recorder {
       this.#pausedUntilMs = -Infinity
       this.#state.settle(job, 'written', 'failed', clock.monotonic())
     } catch (error) {
-      const verdict = writeOutcome(error, job.write.kind)
+      const outcome = writeOutcome(error, job.write.kind)
       const nowMs = clock.monotonic()
-      if (verdict.answer === 'unsent' || verdict.answer === 'unknown') this.#pause(error, nowMs)
+      if (outcome.answer === 'unsent' || outcome.answer === 'unknown') this.#pause(error, nowMs)
       else this.#failures = 0
-      if (verdict.cause === 'forbidden') this.#state.deny(job.write.kind, job.write.namespace, nowMs)
-      const lost = this.#state.settle(job, verdict.answer, verdict.cause, nowMs)
-      // What was cut off counts with all that is left.
-      if (!cutoff.aborted) this.#losses.failed(job, error, verdict, lost)
+      if (outcome.cause === 'forbidden') this.#state.deny(job.write.kind, job.write.namespace, nowMs)
+      const lost = this.#state.settle(job, outcome.answer, outcome.cause, nowMs)
+      // After the cutoff the event is counted with all others that are left.
+      if (!cutoff.aborted) this.#dropped.failed(job, error, outcome, lost)
     }
   }
 
-  /** Lets the server be. Those that fail together are one failure. */
+  /** Starts the back-off. Writes that fail together count as one failure. */
   #pause(error: unknown, nowMs: number): void {
     const { random = Math.random } = this.#options
-    const asked = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0
+    const retryAfterMs = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0
     const ms = nowMs < this.#pausedUntilMs ? 0 : backoffMs(this.#failures++, BACKOFF, random)
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.max(ms, asked))
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.max(ms, retryAfterMs))
   }
 
   async #request({ write: { kind, namespace, name, body } }: Job, cutoff: AbortSignal): Promise<void> {
     const { api, clock } = this.#options
-    const late = (): Error => new DOMException('The server has not answered in time', 'TimeoutError')
-    await within(clock, PATIENCE_MS, late, async (signal) => {
+    const timeout = (): Error =>
+      new DOMException(`The server did not answer within ${TIMEOUT_MS / 1000} s`, 'TimeoutError')
+    await within(clock, TIMEOUT_MS, timeout, async (signal) => {
       if (kind === 'create') await api.create({ resource: EVENT, namespace }, body, {}, signal)
       else await api.patch({ resource: EVENT, namespace, name }, 'merge', body, {}, signal)
     }, cutoff)
@@ -216,15 +229,17 @@ export class EventRecorder implements Runnable, Recorder {
     options: EventOptions & { controller: string },
   ): void {
     const what = occurrence(type, about, reason, note, options)
-    if (this.#phase === 'ended') return this.#losses.late(what)
+    if (this.#phase === 'ended') return this.#dropped.late(what)
     const { clock, instance } = this.#options
     const now: Moment = { wallMs: clock.now(), monotonicMs: clock.monotonic() }
     const make = (): EventBody => eventOf(what, { instance, wallMs: now.wallMs, serial: this.#serial(now.wallMs) })
-    if (this.#state.record(what, make, now) === 'exhausted') this.#losses.exhausted(what)
+    if (this.#state.record(what, make, now) === 'exhausted') this.#dropped.exhausted(what)
     this.#wake()
   }
 
-  /** Nanoseconds since 1970, of which we know the milliseconds; the rest tells replicas apart, and no two of ours are equal. */
+  /**
+   * Returns nanoseconds since 1970. The part below milliseconds is random, to differ between replicas. Never repeats.
+   */
   #serial(wallMs: number): bigint {
     const { random = Math.random } = this.#options
     const serial = BigInt(Math.trunc(wallMs)) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000))
@@ -235,8 +250,6 @@ export class EventRecorder implements Runnable, Recorder {
 
 function checkController(name: string): void {
   if (!isControllerName(name)) {
-    throw new TypeError(
-      `Cannot record events as "${name}": that is no qualified name such as "foo" or "example.dev/foo"`,
-    )
+    throw new TypeError(`Cannot record events as "${name}": use a qualified name such as "foo" or "example.dev/foo"`)
   }
 }

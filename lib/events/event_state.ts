@@ -1,12 +1,12 @@
 /**
- * What an event recorder knows, without a clock and without sending. It promises:
+ * The state of an event recorder, without I/O and without a clock. It guarantees:
  *
- * - equal occurrences are one Event with a count, and its note is never another's;
- * - each occurrence is in a count that is written or waits to be, or was reported as dropped: nothing disappears. A count that was
- *   refused may be made up for by a later one;
- * - an Event has one write under way at most, and those that wait are written in the order in which they came to wait;
- * - bounded: see {@link EventLimits}. To make room, an Event goes of which the server knows all, the longest silent first; if
- *   there is none, repetitions are dropped before notes are.
+ * - equal occurrences become one Event with a count;
+ * - each occurrence is in a count that is written or waits to be written, or is reported as dropped. A later count may
+ *   replace a refused one;
+ * - an Event has at most one write in flight, and waiting writes are sent first in, first out;
+ * - memory is bounded, see {@link EventLimits}. When it is full, the fully written Event that was recorded longest ago
+ *   is forgotten; if there is none, a waiting repetition is dropped before a new Event.
  */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { type EventBody, identityOf, namespaceOf, type Occurrence, topicOf } from './event.ts'
@@ -27,21 +27,24 @@ import {
 
 /** The limits within which Events are counted, kept and sent. */
 export interface EventLimits {
-  /** How many Events are remembered to count their repetitions. Default: 4096, as in client-go. */
+  /** The max number of stored Events, which count their repetitions. Default: 4096, as in client-go. */
   readonly series: number
-  /** How many Events may wait to be created. Default: 1000, as in client-go. */
+  /** The max number of Events that wait to be created. Default: 1000, as in client-go. */
   readonly queue: number
-  /** How many different Events there may be at once about one object for one reason. Default: 25, as client-go's spam filter. */
+  /** The burst of different Events for one object and reason. Default: 25, as in client-go's spam filter. */
   readonly burst: number
-  /** How long until one more may be. Default: 5 minutes, as client-go's spam filter. */
+  /**
+   * The time in milliseconds after which one more Event is allowed. Default: 5 minutes, as in client-go's spam filter.
+   */
   readonly refillMs: number
 }
 
 export const DEFAULT_LIMITS: EventLimits = { series: 4096, queue: 1000, burst: 25, refillMs: 5 * 60_000 }
 
 /**
- * Why occurrences were dropped: too many different ones about an object, too many waiting to be created, too many to remember,
- * refused as they were, forbidden, tried in vain, or still there when the recorder's time was over.
+ * Why occurrences were dropped: `rate`: too many different ones for an object; `queue`: too many wait to be created;
+ * `memory`: too many are stored; `refused`: invalid; `forbidden`: a right is missing; `failed`: too many tries;
+ * `stopped`: not written when the recorder ended.
  */
 export type DropCause = 'rate' | 'queue' | 'memory' | 'refused' | 'forbidden' | 'failed' | 'stopped'
 
@@ -55,35 +58,35 @@ export const DROP_CAUSES: readonly DropCause[] = [
   'stopped',
 ]
 
-/** What became of an occurrence. `exhausted`: the first one that the allowance of its object turned away. */
+/** The result of recording. `exhausted`: the first occurrence that the spam filter rejected. */
 export type Recorded = 'new' | 'repeated' | 'exhausted' | 'dropped'
 
-/** A write that is under way until {@link EventState.settle}. */
+/** A write that is in flight until {@link EventState.settle}. */
 export interface Job {
   readonly id: string
   readonly write: Write
   readonly event: EventBody
 }
 
-/** A missing right may be given later. */
+/** How long a missing right is not tried again. */
 export const DENIED_MS: number = 5 * 60_000
 const MAX_DENIALS = 1024
 
-/** Waiting counts are looked through at most so often. */
+/** The min interval between two sweeps. */
 const SWEEP_MS = 1000
 
 export class EventState {
   readonly #limits: EventLimits
   readonly #onDrop: (cause: DropCause, count: number) => void
-  readonly #allowances: SpamFilter
-  /** The longest silent first. */
+  readonly #spamFilter: SpamFilter
+  /** In the order of their last occurrence. */
   readonly #series = new Map<string, Series>()
-  /** What is to be written, in that order; none of it is being sent. */
+  /** The series to write, in order; none of them has a write in flight. */
   readonly #ready = new Set<string>()
   readonly #sending = new Set<string>()
-  /** Until when nobody asks again for a right that is missing, by verb and namespace. */
+  /** Until when a missing right is not tried again, by verb and namespace. */
   readonly #denied = new BoundedMap<string, number>(MAX_DENIALS)
-  /** How many series the server does not have. */
+  /** The number of series that the server does not have. */
   #missing = 0
   #sweepMs = Infinity
   #flushed = false
@@ -91,25 +94,25 @@ export class EventState {
   constructor(limits: EventLimits, onDrop: (cause: DropCause, count: number) => void) {
     this.#limits = limits
     this.#onDrop = onDrop
-    this.#allowances = new SpamFilter({ burst: limits.burst, refillMs: limits.refillMs, max: limits.series })
+    this.#spamFilter = new SpamFilter({ burst: limits.burst, refillMs: limits.refillMs, max: limits.series })
   }
 
-  /** How many Events and how many allowances are remembered. */
-  get size(): { readonly series: number; readonly allowances: number } {
-    return { series: this.#series.size, allowances: this.#allowances.size }
+  /** The number of stored series and of topics in the spam filter. */
+  get size(): { readonly series: number; readonly topics: number } {
+    return { series: this.#series.size, topics: this.#spamFilter.size }
   }
 
-  /** Whether nothing is ready to be written, and nothing is being. */
+  /** Whether no write is ready or in flight. */
   get idle(): boolean {
     return this.#ready.size === 0 && this.#sending.size === 0
   }
 
-  /** When {@link sweep} may have something to do, by the monotonic clock. */
+  /** When {@link sweep} is due, by the monotonic clock. */
   get sweepMs(): number {
     return this.#sweepMs
   }
 
-  /** Takes an occurrence. `make` is called for one that becomes a new Event. */
+  /** Records an occurrence. `make` is called to create a new Event. */
   record(what: Occurrence, make: () => EventBody, now: Moment): Recorded {
     const id = identityOf(what)
     const known = this.#series.get(id)
@@ -121,7 +124,7 @@ export class EventState {
     }
     if (this.#isDenied('create', namespaceOf(what.regarding), now.monotonicMs)) return this.#drop('forbidden')
     if (this.#missing >= this.#limits.queue) return this.#drop('queue')
-    const admission = this.#allowances.take(topicOf(what), now.monotonicMs)
+    const admission = this.#spamFilter.take(topicOf(what), now.monotonicMs)
     if (admission !== 'passes') {
       this.#drop('rate')
       return admission === 'exhausted' ? 'exhausted' : 'dropped'
@@ -133,7 +136,7 @@ export class EventState {
     return 'new'
   }
 
-  /** The next write, if one may be sent now. It is under way until it is settled. */
+  /** Returns the next write, if one may be sent now. It is in flight until it is settled. */
   take(nowMs: number): Job | undefined {
     for (const id of this.#ready) {
       this.#ready.delete(id)
@@ -150,19 +153,19 @@ export class EventState {
     return undefined
   }
 
-  /** Takes the answer to a write; returns how many occurrences are lost by it. */
+  /** Handles the answer to a write. Returns the number of occurrences that are dropped because of it. */
   settle({ id, write }: Job, answer: Answer, cause: DropCause, nowMs: number): number {
     this.#sending.delete(id)
     const series = this.#series.get(id)
     return series ? this.#answer(id, series, write, answer, cause, nowMs) : 0
   }
 
-  /** Drops what needs this right in this namespace without a request, for five minutes. */
+  /** Drops writes with this verb in this namespace without a request, for five minutes. */
   deny(verb: Write['kind'], namespace: string, nowMs: number): void {
     this.#denied.set(`${verb} ${namespace}`, nowMs + DENIED_MS)
   }
 
-  /** Readies the counts that are due, and forgets what has finished. */
+  /** Schedules the counts that are due, and forgets finished series. */
   sweep(nowMs: number): void {
     if (nowMs < this.#sweepMs) return
     this.#sweepMs = Infinity
@@ -172,13 +175,13 @@ export class EventState {
     }
   }
 
-  /** From now on, counts do not wait until they are due. */
+  /** From now on, all counts are due at once. */
   flush(nowMs: number): void {
     this.#flushed = true
     for (const id of this.#series.keys()) this.#schedule(id, nowMs)
   }
 
-  /** Forgets everything; what was not written is dropped. Nothing may be under way. */
+  /** Drops everything that was not written. No write may be in flight. */
   abandon(): void {
     let left = 0
     for (const series of this.#series.values()) left += unwritten(series)
@@ -189,20 +192,20 @@ export class EventState {
     this.#sweepMs = Infinity
   }
 
-  /** Sees to it that a series is written, or looked at again, when its time has come. */
+  /** Schedules the next write of a series, or its next sweep. */
   #schedule(id: string, nowMs: number): void {
     const series = this.#series.get(id)!
     if (this.#sending.has(id) || this.#ready.has(id)) return
     const waits = unwritten(series) > 0
     if (waits && (series.dueMs <= nowMs || this.#flushed)) this.#ready.add(id)
-    else this.#sweepMs = Math.min(this.#sweepMs, toSweep(waits ? series.dueMs : series.heardMs + FINISH_MS))
+    else this.#sweepMs = Math.min(this.#sweepMs, sweepTime(waits ? series.dueMs : series.lastMonotonicMs + FINISH_MS))
   }
 
   #answer(id: string, series: Series, write: Write, answer: Answer, cause: DropCause, nowMs: number): number {
     const { series: left, lost } = step(series, write, answer, nowMs)
     this.#put(id, left)
     if (left) this.#schedule(id, nowMs)
-    // Tried in vain for too long: the server never refused it.
+    // After too many tries the cause is `failed`, because the server never refused the write.
     if (lost > 0) this.#onDrop(answer === 'refused' ? cause : 'failed', lost)
     return lost
   }
@@ -243,7 +246,7 @@ export class EventState {
   }
 }
 
-/** Many that are due one after the other are looked through together. */
-function toSweep(ms: number): number {
+/** Rounds up, so that one sweep handles many series that are due one after the other. */
+function sweepTime(ms: number): number {
   return Math.ceil(ms / SWEEP_MS) * SWEEP_MS
 }

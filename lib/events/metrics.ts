@@ -1,16 +1,16 @@
-/** What is measured of events: those that nobody will see. client-go has no metric of its own for them. */
+/** The metric of dropped events; client-go has none for them. */
 import type { Meter, MetricDefinition } from '../observe/metrics.ts'
 import { DROP_CAUSES, type DropCause } from './event_state.ts'
 
 const DROPPED: MetricDefinition<'cause'> = {
   name: 'kubeloop_events_dropped_total',
-  help: 'Events that were recorded and not written, by cause',
+  help: 'Recorded events that were not written, by cause',
   labels: ['cause'],
 }
 
-/** Where lost events are counted. */
+/** Creates the metrics of events. */
 export interface EventMeter {
-  /** Returns what counts them. */
+  /** Returns a function that counts dropped events. */
   droppedEvents(): (cause: DropCause, count: number) => void
 }
 

@@ -1,8 +1,7 @@
-/** The words for telling about an object: what a reconcile is given. */
-
+/** The interface with which a reconcile records events about objects. */
 export type EventType = 'Normal' | 'Warning'
 
-/** What an Event is about: an object that was read, or as much of it as names it. */
+/** The object of an Event: a whole object, or only the fields that identify it. */
 export interface Regarding {
   readonly apiVersion: string
   readonly kind: string
@@ -16,26 +15,27 @@ export interface Regarding {
 
 /** What an Event says besides its type, reason and message. */
 export interface EventOptions {
-  /** What was done or tried, at most 128 bytes. Default: the reason; the API demands something. */
+  /** What was done or tried, at most 128 bytes. Default: the reason, because the API requires an action. */
   readonly action?: string | undefined
-  /** A second object, such as the one that was made. */
+  /** A second object, such as a created one. */
   readonly related?: Regarding | undefined
 }
 
 /**
- * Takes what there is to tell about an object. Nothing waits, and nothing fails but a call that is a mistake.
+ * Records Events about objects, in the background: calls return at once, and throw only for invalid arguments.
  *
- * Equal calls (type, reason, action, note, object) within six minutes of each other become one Event with a count; another
- * note is another Event. There may be 25 different ones about one object for one reason at once, and another every 5 minutes.
+ * Equal calls (type, reason, action, note, object) within six minutes of each other become one Event with a count;
+ * another note makes another Event. For one object and reason, 25 different Events are allowed at once, and one more
+ * every 5 minutes.
  */
 export interface Recorder {
   /**
-   * Tells of something ordinary. `reason` is a word for programs, such as `ScaledUp`; `note` a sentence for people, cut at 1024
-   * bytes. Whoever may read events will read both.
+   * Records a normal event. `reason` is a word for programs, such as `ScaledUp`; `note` is a sentence for people, cut
+   * at 1024 bytes. Both are visible to all users who may read events.
    *
-   * @throws TypeError for a reason, an action or an object that the API server would never take.
+   * @throws TypeError if the API server would refuse the reason, the action or the object every time.
    */
   normal(about: Regarding, reason: string, note: string, options?: EventOptions): void
-  /** The same for what went wrong. */
+  /** Records a warning; see {@link normal}. */
   warning(about: Regarding, reason: string, note: string, options?: EventOptions): void
 }

@@ -1,18 +1,18 @@
 /**
- * One Event on its way to the server and there, decided without I/O: equal occurrences are counted, and the count is written
- * ever more rarely.
+ * The state machine of one Event, without I/O: equal occurrences are counted, and the count is written ever more
+ * rarely.
  *
  * | standing | write | answer | next |
  * |---|---|---|---|
  * | missing | create | written | stored; the next write after a pause |
- * | missing | create | taken, no create before may have been carried out | missing, under another name |
- * | missing | create | taken, one may have been | stored with that one's count |
- * | missing | create | unknown | missing; that create may have been carried out |
+ * | missing | create | taken, no earlier create has an unknown result | missing, with another name |
+ * | missing | create | taken, an earlier create has an unknown result | stored, with the count of that create |
+ * | missing | create | unknown | missing; this create may have been carried out |
  * | stored | patch | written | stored; the next write after twice the pause |
- * | stored | patch | missing | missing: it expired, and is created anew with the whole count |
- * | stored | patch | refused | stored; what was not written is lost |
- * | missing | create | refused | nothing is left |
- * | any | any | unsent, unknown | the same with one try more; at the last as refused |
+ * | stored | patch | missing | missing: the Event expired, and is created again with the whole count |
+ * | stored | patch | refused | stored; the unwritten count is dropped |
+ * | missing | create | refused | forgotten |
+ * | any | any | unsent, unknown | the same with one more try; after the last try as refused |
  */
 import { microTime } from '../core/micro_time.ts'
 import { type EventBody, type EventSeries, nextName } from './event.ts'
@@ -21,24 +21,27 @@ export interface Series {
   readonly event: EventBody
   /** How often it occurred. */
   readonly count: number
-  /** When it occurred last, by the wall clock. */
+  /** When it last occurred, by the wall clock. */
   readonly lastMs: number
   /** The same by the monotonic clock. */
-  readonly heardMs: number
+  readonly lastMonotonicMs: number
   /** When the count may be written next, by the monotonic clock. */
   readonly dueMs: number
-  /** Failed tries in a row of what is to be written now. */
+  /** Failed tries in a row of the current write. */
   readonly tries: number
   readonly standing: Standing
 }
 
 export type Standing =
-  /** The server has no such Event, as far as we know. `maybe`: the count of the first create whose answer was lost; 0 without. */
+  /**
+   * The server probably does not have the Event. `maybe`: the count of the first create with an unknown result; 0 if
+   * none.
+   */
   | { readonly kind: 'missing'; readonly maybe: number }
-  /** The server has the Event with the count `written`, after so many `writes`. */
+  /** The server has the Event with the count `written`, after `writes` patches. */
   | { readonly kind: 'stored'; readonly written: number; readonly writes: number }
 
-/** A request to the server. `count` is what it says. */
+/** A request to the server. `count`: the count that it writes. */
 export interface Write {
   readonly kind: 'create' | 'patch'
   readonly namespace: string
@@ -47,7 +50,7 @@ export interface Write {
   readonly count: number
 }
 
-/** What became of a write: `unsent` means that it surely was not carried out, `unknown` that it may have been. */
+/** The result of a write. `unsent`: it was certainly not carried out; `unknown`: it may have been. */
 export type Answer = 'written' | 'missing' | 'taken' | 'unsent' | 'unknown' | 'refused'
 
 /** A moment by both clocks. */
@@ -59,47 +62,52 @@ export interface Moment {
 /** client-go's maxTriesPerEvent. */
 export const MAX_TRIES = 12
 
-/** As client-go's finishTime: what occurs again after so long a silence is an Event of its own. */
+/** As client-go's finishTime: an occurrence after such a long silence becomes a new Event. */
 export const FINISH_MS: number = 6 * 60_000
 
-/** The longest time that a count at the server may be old. Shorter than FINISH_MS, so that no series ends unwritten. */
-const LONGEST_PAUSE_MS = 5 * 60_000
+/** The max delay of a count. It is shorter than FINISH_MS, so that no series ends unwritten. */
+const MAX_PAUSE_MS = 5 * 60_000
 const FIRST_PAUSE_MS = 1000
 
-/** It occurred for the first time. */
+/** Returns the series of a first occurrence. */
 export function begin(event: EventBody, now: Moment): Series {
   const { wallMs, monotonicMs } = now
   return {
     event,
     count: 1,
     lastMs: wallMs,
-    heardMs: monotonicMs,
+    lastMonotonicMs: monotonicMs,
     dueMs: monotonicMs,
     tries: 0,
     standing: { kind: 'missing', maybe: 0 },
   }
 }
 
-/** It occurred again. */
+/** Returns the series after another occurrence. */
 export function again(series: Series, now: Moment): Series {
-  return { ...series, count: series.count + 1, lastMs: Math.max(series.lastMs, now.wallMs), heardMs: now.monotonicMs }
+  return {
+    ...series,
+    count: series.count + 1,
+    lastMs: Math.max(series.lastMs, now.wallMs),
+    lastMonotonicMs: now.monotonicMs,
+  }
 }
 
-/** How many occurrences the server does not know of. */
+/** Returns the number of occurrences that are not written. */
 export function unwritten({ count, standing }: Series): number {
   return standing.kind === 'missing' ? count : count - standing.written
 }
 
-/** Whether it has been silent for so long that the next occurrence begins another. */
+/** Returns whether the next occurrence starts a new series. */
 export function isFinished(series: Series, nowMs: number): boolean {
-  return nowMs - series.heardMs >= FINISH_MS && unwritten(series) === 0
+  return nowMs - series.lastMonotonicMs >= FINISH_MS && unwritten(series) === 0
 }
 
-/** What is to be sent, if anything. */
+/** Returns the next write, if there is one. */
 export function writeOf(series: Series): Write | undefined {
   const { event, count, lastMs, standing } = series
   if (unwritten(series) === 0) return undefined
-  // The server refuses a series of one.
+  // The server refuses a series with a count of 1.
   const more: { series?: EventSeries } = count > 1 ? { series: { count, lastObservedTime: microTime(lastMs) } } : {}
   const { namespace, name } = event.metadata
   return standing.kind === 'missing'
@@ -107,7 +115,7 @@ export function writeOf(series: Series): Write | undefined {
     : { kind: 'patch', namespace, name, body: more, count }
 }
 
-/** What is left after a write was answered, and how many occurrences are lost by it. */
+/** Returns the series after the answer to a write (undefined: forgotten), and the number of dropped occurrences. */
 export function step(
   series: Series,
   write: Write,
@@ -140,7 +148,7 @@ export function step(
 
 function stored(series: Series, written: number, nowMs: number): Series {
   const writes = series.standing.kind === 'stored' ? series.standing.writes + 1 : 0
-  const dueMs = nowMs + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(writes, 30), LONGEST_PAUSE_MS)
+  const dueMs = nowMs + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(writes, 30), MAX_PAUSE_MS)
   return { ...series, tries: 0, dueMs, standing: { kind: 'stored', written, writes } }
 }
 
@@ -156,7 +164,7 @@ function retry(series: Series): { series: Series | undefined; lost: number } {
 function giveUp(series: Series): { series: Series | undefined; lost: number } {
   const { standing, count } = series
   const lost = unwritten(series)
-  // The Event stays known, or the next occurrence would make another beside it.
+  // A stored Event is kept, so that the next occurrence does not create a second one.
   return {
     series: standing.kind === 'stored' ? { ...series, tries: 0, standing: { ...standing, written: count } } : undefined,
     lost,

@@ -1,28 +1,28 @@
-/** How many different Events there may be about one topic: a token bucket each, the least recently used forgotten. */
+/** Limits the different Events of a topic: one token bucket per topic, the least recently used are forgotten. */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { TokenBucket } from '../async/token_bucket.ts'
 
 interface TopicState {
   readonly bucket: TokenBucket
-  /** Whether the last one asked was turned away. */
+  /** Whether the last request was rejected. */
   exhausted: boolean
 }
 
 export interface SpamFilterOptions {
-  /** How many may come at once. */
+  /** The size of each bucket. */
   readonly burst: number
-  /** How long until one more may. */
+  /** The time until a token is added. */
   readonly refillMs: number
-  /** How many topics are remembered. */
+  /** The max number of topics. */
   readonly max: number
 }
 
-/** `exhausted`: the first that is turned away since one passed. */
-export type Admission = 'passes' | 'exhausted' | 'turned away'
+/** `exhausted`: the first rejected request after an accepted one. */
+export type Admission = 'passes' | 'exhausted' | 'rejected'
 
 export class SpamFilter {
   readonly #options: SpamFilterOptions
-  /** In the order of their use. */
+  /** The least recently used first. */
   readonly #topics: BoundedMap<string, TopicState>
 
   constructor(options: SpamFilterOptions) {
@@ -34,13 +34,13 @@ export class SpamFilter {
     return this.#topics.size
   }
 
-  /** Takes a token of the topic, if there is one. */
+  /** Takes a token of the topic if there is one. */
   take(topic: string, nowMs: number): Admission {
     const state = this.#topics.get(topic) ?? { bucket: new TokenBucket(this.#options), exhausted: false }
     this.#topics.set(topic, state)
     const wasExhausted = state.exhausted
     state.exhausted = !state.bucket.take(nowMs)
     if (!state.exhausted) return 'passes'
-    return wasExhausted ? 'turned away' : 'exhausted'
+    return wasExhausted ? 'rejected' : 'exhausted'
   }
 }

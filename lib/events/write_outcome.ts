@@ -1,17 +1,17 @@
 /**
- * What a failed write of an Event means.
+ * Classifies the error of a failed Event write.
  *
- * | refusal | of | answer | |
+ * | error | write | answer | |
  * |---|---|---|---|
  * | 409 AlreadyExists | create | taken | |
  * | 404 that names the Event | patch | missing | |
- * | 403 for a namespace that is being deleted, 404 for one that is gone | create | refused | quietly: its objects go as well |
- * | other 403, other 404 | any | refused | a right, or the whole kind, is missing: later ones need not be sent |
- * | 401, 429, other 409 | any | unsent | the server did not act on it |
+ * | 403 for a terminating namespace, 404 for a missing one | create | refused | no warning: the objects are deleted too |
+ * | other 403, other 404 | any | refused | a right or the kind is missing: later writes are not sent |
+ * | 401, 429, other 409 | any | unsent | the server did not carry it out |
  * | 408, 5xx | any | unknown | |
  * | other 4xx | any | refused | |
  * | no connection | any | unsent | |
- * | no whole answer | any | unknown | |
+ * | incomplete answer | any | unknown | |
  */
 import { ApiError, isReason, NetworkError } from '../core/errors.ts'
 import { isMissingObject } from '../client/codec.ts'
@@ -20,9 +20,9 @@ import type { DropCause } from './event_state.ts'
 
 export interface WriteOutcome {
   readonly answer: Answer
-  /** Why it is dropped, if it is refused. */
+  /** The cause of the drop if the write is refused. */
   readonly cause: DropCause
-  /** It says nothing about the recorder or its rights: not worth a warning. */
+  /** Whether no warning is logged, because nothing is wrong with the recorder or its rights. */
   readonly quiet?: boolean
 }
 

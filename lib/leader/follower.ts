@@ -3,7 +3,7 @@ import { formatMs } from '../core/duration.ts'
 import { messageOf, NetworkError } from '../core/errors.ts'
 import { abortScope, rejectOnAbort, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
-import { deadline } from '../async/deadline.ts'
+import { SILENCE_MS, silenceDeadline } from '../async/deadline.ts'
 import { lineBatches } from '../async/lines.ts'
 import type { Api } from '../client/api.ts'
 import { describe } from '../client/requests.ts'
@@ -31,9 +31,6 @@ export interface FollowerOptions {
   readonly log: Log
   readonly random: () => number
 }
-
-/** Bookmarks come about every minute, so a connection that is silent for this long is half-open. */
-const SILENCE_MS = 150_000
 
 export class Follower {
   readonly #options: FollowerOptions
@@ -113,7 +110,8 @@ export class Follower {
     const beganMs = clock.monotonic()
     const scope = abortScope(this.#scope.signal)
     this.#abortWatch = scope.abort
-    const silence = deadline(clock, SILENCE_MS, () => scope.abort(missedChange()))
+    const action = `watch ${describe(lock.target)}`
+    const silence = silenceDeadline(clock, { action, phase: 'body' }, scope.abort)
     let error: unknown
     try {
       // A winner must not wait for a transport that ignores its signal.

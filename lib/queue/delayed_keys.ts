@@ -1,98 +1,98 @@
-/**
- * The keys whose time has not come, each once: the earliest of the times that were asked for counts, and the highest of
- * the priorities. A time that a rate limiter chose is kept apart from those that were asked for, so that it can be taken
- * back.
- */
+/** Stores the keys whose delay is not over, and returns them when they are due. */
 import { Heap } from '../async/heap.ts'
 
 interface Delayed<K> {
   readonly key: K
   readonly dueMs: number
-  /** Breaks ties: equal times leave in the order in which they were asked for. */
+  /** Breaks ties: keys with equal times leave in the order of their adds. */
   readonly order: number
 }
 
-/** What was asked for of one key. */
-interface Wish<K> {
-  /** The earliest time that was asked for; Infinity when a limiter chose all of them. */
-  askedMs: number
-  /** Whether a limiter chose one. */
+/** All adds of one key. */
+interface Delay<K> {
+  /** The earliest time of the plain adds; Infinity if all adds are retries. */
+  plainMs: number
+  /** Whether one of the adds is a retry. */
   retried: boolean
   priority: number
-  /** Its entry in the heap; others of the key in there were replaced, and are skipped. */
+  /** The valid entry in the heap; older entries of the key are skipped. */
   entry: Delayed<K>
 }
 
+/**
+ * Each key is stored once, with the earliest of its times and the highest of its priorities. The times of retries are
+ * kept apart from the times of plain adds, so that a retry can be cancelled.
+ */
 export class DelayedKeys<K> {
-  readonly #wishes = new Map<K, Wish<K>>()
+  readonly #delays = new Map<K, Delay<K>>()
   readonly #heap = new Heap<Delayed<K>>((a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order))
   #order = 0
 
   get size(): number {
-    return this.#wishes.size
+    return this.#delays.size
   }
 
-  /** Entries of the heap: of the keys, and those that were replaced and not dropped yet. At most `2 * size + 64` after a call. */
+  /** The number of entries in the heap, replaced ones included. At most `2 * size + 64` after each call. */
   get entries(): number {
     return this.#heap.size
   }
 
-  /** `retry` says that a rate limiter chose the time. */
+  /** Adds a key. `retry`: a rate limiter chose the time. */
   add(key: K, dueMs: number, priority: number, retry: boolean): void {
-    const wish = this.#wishes.get(key)
-    if (!wish) {
+    const delay = this.#delays.get(key)
+    if (!delay) {
       const entry = this.#push(key, dueMs)
-      this.#wishes.set(key, { askedMs: retry ? Infinity : dueMs, retried: retry, priority, entry })
+      this.#delays.set(key, { plainMs: retry ? Infinity : dueMs, retried: retry, priority, entry })
       return
     }
-    wish.priority = Math.max(wish.priority, priority)
-    if (retry) wish.retried = true
-    else wish.askedMs = Math.min(wish.askedMs, dueMs)
-    if (dueMs < wish.entry.dueMs) wish.entry = this.#push(key, dueMs)
+    delay.priority = Math.max(delay.priority, priority)
+    if (retry) delay.retried = true
+    else delay.plainMs = Math.min(delay.plainMs, dueMs)
+    if (dueMs < delay.entry.dueMs) delay.entry = this.#push(key, dueMs)
     this.#dropReplaced()
   }
 
-  /** Takes the time back that a limiter chose; answers whether there was one. */
+  /** Cancels the retry of a key. Returns whether there was one. */
   cancelRetry(key: K): boolean {
-    const wish = this.#wishes.get(key)
-    if (!wish?.retried) return false
-    wish.retried = false
-    if (wish.askedMs === Infinity) this.#wishes.delete(key)
-    else if (wish.askedMs > wish.entry.dueMs) wish.entry = this.#push(key, wish.askedMs)
+    const delay = this.#delays.get(key)
+    if (!delay?.retried) return false
+    delay.retried = false
+    if (delay.plainMs === Infinity) this.#delays.delete(key)
+    else if (delay.plainMs > delay.entry.dueMs) delay.entry = this.#push(key, delay.plainMs)
     this.#dropReplaced()
     return true
   }
 
-  /** When a key is due for which a limiter chose a time; undefined for others. */
+  /** Returns when a waiting retry of the key is due; undefined if there is none. */
   retryDueMs(key: K): number | undefined {
-    const wish = this.#wishes.get(key)
-    return wish?.retried ? wish.entry.dueMs : undefined
+    const delay = this.#delays.get(key)
+    return delay?.retried ? delay.entry.dueMs : undefined
   }
 
-  /** When the next key is due. */
+  /** Returns when the next key is due. */
   nextDueMs(): number | undefined {
     return this.#next()?.dueMs
   }
 
-  /** Takes the next key that is due by now, with its priority. */
+  /** Removes and returns the next key that is due, with its priority. */
   takeDue(nowMs: number): { readonly key: K; readonly priority: number } | undefined {
     const next = this.#next()
     if (!next || next.dueMs > nowMs) return undefined
     this.#heap.pop()
-    const { priority } = this.#wishes.get(next.key)!
-    this.#wishes.delete(next.key)
+    const { priority } = this.#delays.get(next.key)!
+    this.#delays.delete(next.key)
     return { key: next.key, priority }
   }
 
   clear(): void {
     this.#heap.clear()
-    this.#wishes.clear()
+    this.#delays.clear()
   }
 
-  /** The first entry that counts; what was replaced before it is dropped. */
+  /** Returns the first valid entry, and drops the replaced entries before it. */
   #next(): Delayed<K> | undefined {
     for (let next = this.#heap.peek(); next !== undefined; next = this.#heap.peek()) {
-      if (this.#wishes.get(next.key)?.entry === next) return next
+      if (this.#delays.get(next.key)?.entry === next) return next
       this.#heap.pop()
     }
     return undefined
@@ -104,10 +104,10 @@ export class DelayedKeys<K> {
     return entry
   }
 
-  /** A key that is asked for ever earlier, or whose retries are taken back, leaves old entries behind; they must not become a crowd. */
+  /** Limits the number of replaced entries: earlier adds and cancelled retries leave them behind. */
   #dropReplaced(): void {
-    if (this.#heap.size <= 2 * this.#wishes.size + 64) return
+    if (this.#heap.size <= 2 * this.#delays.size + 64) return
     this.#heap.clear()
-    for (const { entry } of this.#wishes.values()) this.#heap.push(entry)
+    for (const { entry } of this.#delays.values()) this.#heap.push(entry)
   }
 }

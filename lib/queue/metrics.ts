@@ -1,34 +1,34 @@
-/** What a work queue measures, under client-go's and controller-runtime's names, so that their dashboards work. */
+/** The metrics of a work queue, with the names of client-go and controller-runtime, so that their dashboards work. */
 import type { Gauge, HistogramDefinition, Meter, MetricDefinition, Series } from '../observe/metrics.ts'
 import { OwnSeries } from '../observe/own_series.ts'
 
 /** @internal */
 type Label = 'name' | 'controller'
 
-/** Where queues are measured. */
+/** Creates the metrics of queues. */
 export interface QueueMeter {
-  /** Makes the series of one queue. The gauges are asked for at each scrape, not kept. */
+  /** Creates the series of one queue. The gauges are read from `state` at each scrape. */
   queue(labels: Readonly<Record<Label, string>>, state: MeasuredQueue, now: () => number): QueueMetrics
 }
 
-/** What is asked of a queue at each scrape. */
+/** The part of a queue that is read at each scrape. */
 export interface MeasuredQueue {
   readonly delayed: number
-  /** How many keys wait, by priority. */
+  /** Returns the number of turns to come, by priority. */
   depths(): ReadonlyMap<number, number>
-  /** The keys in work. */
+  /** Yields the turns of the keys in work. */
   turns(): Iterable<{ readonly takenMs: number }>
 }
 
 /** The metrics of one queue. */
 export interface QueueMetrics {
-  /** Turns were added: not those adds that became part of one that was to come anyway. */
+  /** Counts added turns. An add that joins a turn that is already waiting is not counted. */
   added(turns: number): void
-  /** A key was added with a delay. */
+  /** Counts a key that was added with a delay. */
   delayed(): void
   taken(waitedMs: number): void
   done(workedMs: number): void
-  /** Takes all series out; nothing is measured any more. */
+  /** Removes all series. Later calls do nothing. */
   end(): void
 }
 
@@ -77,7 +77,9 @@ interface DepthByPriority {
   remove(): void
 }
 
-/** The first priorities have a series each, the others share one: labels must not grow without end. */
+/**
+ * The first priorities have a series each, the others share one, because the number of label values must be bounded.
+ */
 function depthByPriority(
   series: Series<Gauge, Label | 'priority'>,
   labels: Readonly<Record<Label, string>>,
@@ -122,10 +124,10 @@ const LABELS = ['name', 'controller'] as const
 
 const DEPTH: MetricDefinition<Label | 'priority'> = {
   name: 'workqueue_depth',
-  help: 'Turns to come, by queue and priority',
+  help: 'Keys that wait in the queue, by priority',
   labels: [...LABELS, 'priority'],
 }
-const ADDS: MetricDefinition<Label> = { name: 'workqueue_adds_total', help: 'Turns added to the queue', labels: LABELS }
+const ADDS: MetricDefinition<Label> = { name: 'workqueue_adds_total', help: 'Keys added to the queue', labels: LABELS }
 const RETRIES: MetricDefinition<Label> = {
   name: 'workqueue_retries_total',
   help: 'Keys added with a delay',
@@ -133,7 +135,7 @@ const RETRIES: MetricDefinition<Label> = {
 }
 const QUEUE_DURATION: HistogramDefinition<Label> = {
   name: 'workqueue_queue_duration_seconds',
-  help: 'How long a key waited from being added to being handed out',
+  help: 'How long a key waited in the queue before it was handed out',
   labels: LABELS,
   buckets: BUCKETS,
 }
@@ -145,16 +147,16 @@ const WORK_DURATION: HistogramDefinition<Label> = {
 }
 const UNFINISHED: MetricDefinition<Label> = {
   name: 'workqueue_unfinished_work_seconds',
-  help: 'How long the keys in work have been worked on, together: what work_duration has not seen yet',
+  help: 'How long the keys in work have been in work, in total: work that work_duration does not include yet',
   labels: LABELS,
 }
 const LONGEST: MetricDefinition<Label> = {
   name: 'workqueue_longest_running_processor_seconds',
-  help: 'How long the key that is in work longest has been worked on',
+  help: 'How long the longest running key has been in work',
   labels: LABELS,
 }
 const DELAYED: MetricDefinition<Label> = {
   name: 'workqueue_delayed_items',
-  help: 'Keys whose time has not come: the depth does not count them',
+  help: 'Keys whose delay is not over; workqueue_depth does not include them',
   labels: LABELS,
 }

@@ -1,42 +1,52 @@
 /**
- * What a work queue knows, without a clock and without waiting. It promises:
+ * The state of a work queue, without I/O and without a clock. It guarantees:
  *
- * - stingy: a key that waits is in the queue once, however often it is added;
- * - exclusive: a key that is being worked on is not handed out; if it was added meanwhile, once more when it is done;
- * - urgent first: higher priorities leave first, and within one the keys in the order in which they came. A key that is
- *   added again keeps the higher priority, and goes behind those that have it already when it is raised;
- * - fair: no key waits for ever behind more urgent ones, see {@link Aging};
- * - delayed keys become due in the order of their times, and from then on their priority counts.
+ * - deduplication: a waiting key is in the queue once, no matter how often it is added;
+ * - exclusion: a key in work is not handed out; if it was added meanwhile, it is handed out once more when it is done;
+ * - priority: higher priorities leave first; within a priority, first in, first out. A key that is added again keeps
+ *   its higher priority; a key whose priority is raised goes behind the keys that already have that priority;
+ * - fairness: no key waits for ever behind keys of higher priority, see {@link Aging};
+ * - delayed keys become due in the order of their times; from then on their priority counts.
  */
 import { DelayedKeys } from './delayed_keys.ts'
-import { PriorityOrder } from './priority_order.ts'
-import { AGAIN, KeyTable, WAITING, WORKING } from './key_table.ts'
-import { append, NONE, type SlotList, slotList, unlink } from './slot_list.ts'
+import {
+  AGAIN,
+  append,
+  KeyTable,
+  NONE,
+  PriorityOrder,
+  type SlotList,
+  slotList,
+  unlink,
+  WAITING,
+  WORKING,
+} from './priority_order.ts'
 
 /**
- * What keeps a stream of urgent keys from starving the others, and a backlog from delaying the urgent ones: once the key
- * that waits longest, of all priorities, has waited for `patienceMs`, it gets every `every`-th hand-out.
+ * Prevents starvation: a stream of urgent keys cannot block the others, and a backlog cannot block urgent keys. When
+ * the oldest waiting key, of all priorities, has waited for `patienceMs`, it gets every `every`-th hand-out.
  *
  * - A key that has waited for `patienceMs` is handed out at the latest with the `(m + 1) * every`-th hand-out from then
- *   on, where m keys came before it and wait still. Keys that come later never delay it, whatever their priority.
- * - A key with h keys to go before it by priority is handed out at the latest with the
- *   `h + 1 + ceil((h + 1) / (every - 1))`-th hand-out, however many keys have waited too long.
+ *   on, if m older keys still wait. Later keys never delay it, whatever their priority.
+ * - A key with h keys before it by priority is handed out at the latest with the
+ *   `h + 1 + ceil((h + 1) / (every - 1))`-th hand-out, no matter how many keys have waited for `patienceMs`.
  *
- * A key waits from when it could be handed out: its delay is over, and it is not in work.
+ * The waiting time starts when the key could be handed out: its delay is over, and it is not in work.
  */
 export interface Aging {
   /**
-   * Up to then the order by priority is strict; in a queue without metrics, keys that are added within eight hand-outs may
-   * count as added with the first of them. Default: 1000; Infinity: always.
+   * Until a key has waited this long, the order by priority is strict. In a queue without metrics, keys that are added
+   * within eight hand-outs may count as added with the first of them. Default: 1000. Infinity: the order is always
+   * strict.
    */
   readonly patienceMs?: number
-  /** A whole number, at least 2. Default: 8. */
+  /** An integer, at least 2. Default: 8. */
   readonly every?: number
 }
 
-/** What is known of a key in work. */
+/** A key in work. */
 export interface Turn {
-  /** The priority that it was handed out with. */
+  /** The priority with which it was handed out. */
   readonly priority: number
   readonly takenMs: number
 }
@@ -44,28 +54,28 @@ export interface Turn {
 export class QueueState<K> {
   readonly #delayed = new DelayedKeys<K>()
   #table: KeyTable<K> = new KeyTable<K>()
-  /** Those that wait. */
+  /** The waiting keys. */
   #order: PriorityOrder = new PriorityOrder(this.#table)
-  /** Those in work: handed out, and not done. */
+  /** The keys in work: handed out, and not done. */
   #working: SlotList = slotList()
   readonly #patienceMs: number
   readonly #every: number
-  /** Hand-outs by priority since the last one by age; it stops counting when the next one may go by age. */
+  /** Hand-outs by priority since the last hand-out by age, counted up to `every - 1`. */
   #byPriority = 0
 
-  /** @throws RangeError when the aging is none. */
+  /** @throws RangeError if `aging` is invalid. */
   constructor({ patienceMs = 1000, every = 8 }: Aging = {}) {
     if (!(patienceMs >= 0)) {
       throw new RangeError(`Cannot make a queue: aging.patienceMs is ${patienceMs}, and must be 0 or more`)
     }
     if (!Number.isInteger(every) || every < 2) {
-      throw new RangeError(`Cannot make a queue: aging.every is ${every}, and must be a whole number from 2 on`)
+      throw new RangeError(`Cannot make a queue: aging.every is ${every}, and must be an integer, 2 or more`)
     }
     this.#patienceMs = patienceMs
     this.#every = every
   }
 
-  /** Keys that wait to be handed out; neither delayed ones nor those in work. */
+  /** The number of waiting keys, without delayed keys and keys in work. */
   get length(): number {
     return this.#order.size
   }
@@ -78,22 +88,22 @@ export class QueueState<K> {
     return this.#delayed.size
   }
 
-  /** Keys that there is room for; what a burst needed is given back when nothing waits or is in work any more. */
+  /** The number of keys that fit without growing. It shrinks when the queue becomes idle. */
   get capacity(): number {
     return this.#table.capacity
   }
 
-  /** Whether no key waits and none is in work; delayed keys do not count. */
+  /** Whether no key waits or is in work; delayed keys do not count. */
   get idle(): boolean {
     return this.#table.size === 0
   }
 
   /** Whether the next {@link take} depends on the time. */
-  get asksForTime(): boolean {
+  get needsTime(): boolean {
     return this.#byPriority >= this.#every - 1 && this.#order.oldest !== this.#order.first
   }
 
-  /** Adds a key; answers whether that makes one more turn, rather than being part of one that is to come. */
+  /** Adds a key. Returns whether that makes a new turn; false if the key joins a turn that is already waiting. */
   add(key: K, priority: number, nowMs: number): boolean {
     const table = this.#table
     const known = table.slotOf(key)
@@ -112,24 +122,24 @@ export class QueueState<K> {
   }
 
   /**
-   * Adds a key at an instant; `retry` says that a rate limiter chose it. A plain add meanwhile does not cancel it: both
-   * happen, as in client-go.
+   * Adds a key at a later time. `retry`: a rate limiter chose the time. An immediate add does not cancel the delayed
+   * one: both happen, as in client-go.
    */
   addAt(key: K, dueMs: number, priority: number, retry: boolean): void {
     this.#delayed.add(key, dueMs, priority, retry)
   }
 
-  /** Takes a delay back that was a retry, and answers whether there was one; delays that were asked for stay. */
+  /** Cancels the retry of a key; other delays stay. Returns whether there was one. */
   cancelRetry(key: K): boolean {
     return this.#delayed.size > 0 && this.#delayed.cancelRetry(key)
   }
 
-  /** When a key comes due for which a retry waits; undefined where none does. */
+  /** Returns when a waiting retry of the key is due; undefined if there is none. */
   retryDueMs(key: K): number | undefined {
     return this.#delayed.size > 0 ? this.#delayed.retryDueMs(key) : undefined
   }
 
-  /** Adds the delayed keys whose time has come, at most `max` of them; answers how many turns that makes. */
+  /** Adds the delayed keys that are due, at most `max` of them. Returns the number of new turns. */
   promote(nowMs: number, max: number = Infinity): number {
     let turns = 0
     for (let count = 0; count < max; count++) {
@@ -140,18 +150,18 @@ export class QueueState<K> {
     return turns
   }
 
-  /** When {@link promote} has something to do next. */
+  /** Returns when the next delayed key is due. */
   nextDueMs(): number | undefined {
     return this.#delayed.nextDueMs()
   }
 
-  /** The key that {@link take} would hand out at that time, and when its turn was added. */
+  /** Returns the key that {@link take} would hand out, and when its turn was added. */
   peek(nowMs: number): { readonly key: K; readonly addedMs: number } | undefined {
     const slot = this.#next(nowMs)
     return slot === NONE ? undefined : { key: this.#table.keyOf(slot), addedMs: this.#table.addedMs[slot]! }
   }
 
-  /** Hands the next key out; it counts as in work until {@link done}. The time matters where {@link asksForTime} says so. */
+  /** Hands out the next key, which is in work until {@link done}. `nowMs` matters only if {@link needsTime} is true. */
   take(nowMs: number): K | undefined {
     const table = this.#table
     const slot = this.#next(nowMs)
@@ -166,7 +176,7 @@ export class QueueState<K> {
     return table.keyOf(slot)
   }
 
-  /** Ends the work on a key; if it was added meanwhile, it waits again. Does nothing for a key that is not in work. */
+  /** Ends the work on a key. If it was added meanwhile, it waits again. Does nothing for a key that is not in work. */
   done(key: K): void {
     const table = this.#table
     const slot = table.slotOf(key)
@@ -178,21 +188,21 @@ export class QueueState<K> {
       return
     }
     table.delete(slot)
-    if (table.size === 0 && table.large) this.#letGo()
+    if (table.size === 0 && table.large) this.#shrink()
   }
 
-  /** The turn of a key in work. */
+  /** Returns the turn of a key in work. */
   turnOf(key: K): Turn | undefined {
     const slot = this.#table.slotOf(key)
     return slot === undefined || this.#table.status[slot] === WAITING ? undefined : this.#turn(slot)
   }
 
-  /** The turns of the keys in work, that which began first at first. */
+  /** Yields the turns of the keys in work, the oldest first. */
   *turns(): Generator<Turn> {
     for (const slot of this.#workingSlots()) yield this.#turn(slot)
   }
 
-  /** The turns to come by priority: keys that wait, and keys in work that were added meanwhile. */
+  /** Returns the turns to come by priority: waiting keys, and keys in work that were added meanwhile. */
   depths(): Map<number, number> {
     const depths = new Map(this.#order.depths())
     for (const slot of this.#workingSlots()) {
@@ -202,7 +212,7 @@ export class QueueState<K> {
     return depths
   }
 
-  /** Drops the delayed keys, as shutting down does. */
+  /** Drops the delayed keys, for the shutdown. */
   dropDelayed(): void {
     this.#delayed.clear()
   }
@@ -221,8 +231,8 @@ export class QueueState<K> {
     for (let slot = this.#working.head; slot !== NONE; slot = this.#table.byAge.after[slot]!) yield slot
   }
 
-  /** Gives the memory back that a burst needed. */
-  #letGo(): void {
+  /** Frees the memory of a burst. */
+  #shrink(): void {
     this.#table = new KeyTable()
     this.#order = new PriorityOrder(this.#table)
     this.#working = slotList()

@@ -1,22 +1,24 @@
-/** How long a key that failed has to wait. Pure bookkeeping: the queue does the waiting. */
+/** Rate limiters: how long a failed key waits before it is retried. The queue does the waiting. */
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { TokenBucket } from '../async/token_bucket.ts'
+import { type Log, rarely } from '../observe/log.ts'
 
 /** Decides how long a failed key waits before its retry. */
 export interface RateLimiter<K> {
-  /** Counts a failure of the key and returns how long to wait before it is tried again: a finite number of milliseconds, 0 or more. */
+  /** Counts a failure of the key. Returns the delay before the retry: a finite number of milliseconds, 0 or more. */
   when(key: K): number
-  /** The failures counted since the key was last forgotten. */
+  /** Returns the failures since the key was last forgotten. */
   failures(key: K): number
-  /** Ends the counting: the key succeeded, or will not be tried again. */
+  /** Resets the count: the key succeeded, or will not be retried. */
   forget(key: K): void
 }
 
 /**
- * `baseMs * 2^failures`, at most `maxMs`: 5 ms … 1000 s by default, as in client-go and controller-runtime.
+ * Returns a limiter with the delay `baseMs * 2^failures`, at most `maxMs`. Defaults: 5 ms and 1000 s, as in client-go
+ * and controller-runtime.
  *
- * @throws RangeError when a time is negative or not finite.
+ * @throws RangeError if a time is negative or not finite.
  */
 export function exponentialLimiter<K>(
   options: { readonly baseMs?: number | undefined; readonly maxMs?: number | undefined } = {},
@@ -28,9 +30,9 @@ export function exponentialLimiter<K>(
 }
 
 /**
- * `fastMs` for the first `fastTries` failures of a key, `slowMs` from then on.
+ * Returns a limiter with the delay `fastMs` for the first `fastTries` failures of a key, and `slowMs` from then on.
  *
- * @throws RangeError when a time is negative or not finite, or the tries are no whole number.
+ * @throws RangeError if a time is negative or not finite, or `fastTries` is not an integer of 0 or more.
  */
 export function fastSlowLimiter<K>(
   options: { readonly fastMs: number; readonly slowMs: number; readonly fastTries: number },
@@ -38,11 +40,11 @@ export function fastSlowLimiter<K>(
   const { fastMs, slowMs, fastTries } = options
   checkMs('fastMs', fastMs)
   checkMs('slowMs', slowMs)
-  if (!Number.isInteger(fastTries) || fastTries < 0) throw unfit('fastTries', fastTries, 'a whole number, 0 or more')
+  if (!Number.isInteger(fastTries) || fastTries < 0) throw invalid('fastTries', fastTries, 'an integer, 0 or more')
   return countingLimiter((failures) => failures <= fastTries ? fastMs : slowMs)
 }
 
-/** A limiter that asks how long to wait after the n-th failure of a key. */
+/** Returns a limiter whose delay depends on the number of failures of a key. */
 function countingLimiter<K>(delayMs: (failures: number) => number): RateLimiter<K> {
   const counts = new Map<K, number>()
   return {
@@ -58,25 +60,25 @@ function countingLimiter<K>(delayMs: (failures: number) => number): RateLimiter<
 
 /** Options of a token bucket: its size, and how fast it is refilled. */
 export interface TokenBucketOptions {
-  /** Tokens that come back each second. Default: 10. */
+  /** Tokens added per second. Default: 10. */
   readonly qps?: number
-  /** Tokens that the bucket holds, and begins with. Default: 100. */
+  /** The size of the bucket, which is full at first. Default: 100. */
   readonly burst?: number
   /** Default: the real clock. */
   readonly clock?: Clock
 }
 
 /**
- * A limit for all keys together, as golang.org/x/time/rate reserves: every call of `when` takes a token, and says how long
- * until that is there. While more are taken than come back, each waits `1 / qps` seconds longer than the one before. It
- * does not count the failures of a key, and there is nothing to forget.
+ * Returns a limiter for all keys together, like a reservation of golang.org/x/time/rate: each call of `when` takes a
+ * token and returns the time until that token is available. While the bucket is empty, each call waits `1 / qps`
+ * seconds longer than the one before. Failures of a key are not counted, and `forget` does nothing.
  *
- * @throws RangeError when qps is not above 0, or burst is no whole number from 1 on.
+ * @throws RangeError if `qps` is not above 0, or `burst` is not an integer of 1 or more.
  */
 export function tokenBucketLimiter<K>(options: TokenBucketOptions = {}): RateLimiter<K> {
   const { qps = 10, burst = 100, clock = systemClock } = options
-  if (!Number.isFinite(qps) || qps <= 0) throw unfit('qps', qps, 'above 0')
-  if (!Number.isInteger(burst) || burst < 1) throw unfit('burst', burst, 'a whole number from 1 on')
+  if (!Number.isFinite(qps) || qps <= 0) throw invalid('qps', qps, 'above 0')
+  if (!Number.isInteger(burst) || burst < 1) throw invalid('burst', burst, 'an integer, 1 or more')
   const bucket = new TokenBucket({ burst, refillMs: 1000 / qps })
   return {
     when: () => bucket.reserve(clock.monotonic()),
@@ -86,13 +88,13 @@ export function tokenBucketLimiter<K>(options: TokenBucketOptions = {}): RateLim
 }
 
 /**
- * Asks all of the limiters each time, and waits as long as the most patient one says. client-go's default is
+ * Returns a limiter that calls all given limiters and uses the longest delay. client-go's default is
  * `maxOf(exponentialLimiter(), tokenBucketLimiter())`.
  *
- * @throws RangeError without a limiter.
+ * @throws RangeError if no limiter is given.
  */
 export function maxOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
-  if (limiters.length === 0) throw new RangeError('Cannot make a rate limiter: the largest of no limiters is asked for')
+  if (limiters.length === 0) throw new RangeError('Cannot make a rate limiter: maxOf needs at least one limiter')
   return {
     when: (key) => Math.max(...limiters.map((each) => each.when(key))),
     failures: (key) => Math.max(...limiters.map((each) => each.failures(key))),
@@ -101,9 +103,9 @@ export function maxOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K>
 }
 
 /**
- * What the limiter says, but no longer than `maxMs`.
+ * Returns a limiter with the delays of the given one, at most `maxMs`.
  *
- * @throws RangeError when the time is negative or not finite.
+ * @throws RangeError if `maxMs` is negative or not finite.
  */
 export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimiter<K> {
   checkMs('maxMs', maxMs)
@@ -115,9 +117,41 @@ export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimi
 }
 
 function checkMs(name: string, ms: number): void {
-  if (!Number.isFinite(ms) || ms < 0) throw unfit(name, ms, 'a finite number, 0 or more')
+  if (!Number.isFinite(ms) || ms < 0) throw invalid(name, ms, 'a finite number, 0 or more')
 }
 
-function unfit(name: string, value: number, wanted: string): RangeError {
+function invalid(name: string, value: number, wanted: string): RangeError {
   return new RangeError(`Cannot make a rate limiter: ${name} is ${value}, and must be ${wanted}`)
+}
+
+/**
+ * Returns a limiter that never throws: if the given one throws or returns an invalid number, the key gets the default
+ * back-off, so that its retry is not lost.
+ */
+export function guardedLimiter<K>(limiter: RateLimiter<K>, log: Log): RateLimiter<K> {
+  /** Created at the first failure. It counts what the given limiter could not count. */
+  let fallback: RateLimiter<K> | undefined
+  const failed = rarely(log, 'A rate limiter failed; the default back-off is used instead')
+  const guard = <T>(call: (limiter: RateLimiter<K>) => T): T => {
+    try {
+      return call(limiter)
+    } catch (error) {
+      failed(error)
+      return call(fallback ??= exponentialLimiter())
+    }
+  }
+  return {
+    when: (key) => guard((each) => checked('when', each.when(key))),
+    failures: (key) => guard((each) => checked('failures', each.failures(key))),
+    forget(key) {
+      fallback?.forget(key)
+      guard((each) => each.forget(key))
+    },
+  }
+}
+
+/** NaN would be retried at once for ever, and Infinity never. */
+function checked(what: 'when' | 'failures', value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value
+  throw new RangeError(`${what} returned ${String(value)}, and must return a finite number, 0 or more`)
 }

@@ -1,43 +1,50 @@
-/** The queue between events and workers: {@link QueueState} with a clock and with workers that wait. */
+/** The queue between events and workers: {@link QueueState} with a clock and waiting workers. */
 import { rejectOnAbort } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { type Log, rarely, safeLog } from '../observe/log.ts'
 import { guardedCalls } from '../observe/guarded_calls.ts'
-import { Alarm } from './alarm.ts'
-import { guardedLimiter } from './limiter_guard.ts'
 import type { QueueMeter, QueueMetrics } from './metrics.ts'
 import { type Aging, QueueState } from './queue_state.ts'
-import { exponentialLimiter, type RateLimiter } from './rate_limiter.ts'
+import { exponentialLimiter, guardedLimiter, type RateLimiter } from './rate_limiter.ts'
 
 /** Options of {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** What goes wrong in the limiter, in {@link onTake} and in the meter is logged, the first time and then ever more rarely. Default: none. */
+  /**
+   * Receives the errors of the limiter, of {@link onTake} and of the meter: the first one, then ever more rarely.
+   * Default: none.
+   */
   readonly log?: Log | undefined
-  /** Default: 5 ms doubling to 1000 s, per key. Where it throws or returns no finite number from 0 on, that default is used instead. */
+  /**
+   * Default: 5 ms doubling to 1000 s, per key. The default is also used if this one throws or returns an invalid
+   * number.
+   */
   readonly limiter?: RateLimiter<K> | undefined
-  /** How long a key may wait behind more urgent ones. Default: after a second it gets its share, see {@link Aging}. */
+  /** How long a key may wait behind keys of higher priority. Default: 1 s, see {@link Aging}. */
   readonly aging?: Aging | undefined
-  /** Where it is measured; nothing is without one. Its series end when it is shut down and nothing is in work any more. */
+  /**
+   * Creates the metrics. Their series are removed when the queue is shut down and no key is in work. Default: no
+   * metrics.
+   */
   readonly meter?: QueueMeter | undefined
   /** The queue's label in metrics. Default: the controller's. */
   readonly name?: string | undefined
   /** The controller's label in metrics. Default: the queue's name. */
   readonly controller?: string | undefined
-  /** Called with each key as it is handed out: what is added from then on belongs to the next time. It should not throw. */
+  /** Called with each key that is handed out; later adds belong to the next turn. It should not throw. */
   readonly onTake?: ((key: K) => void) | undefined
 }
 
 /** Options of {@link WorkQueue.add}. */
 export interface AddOptions {
-  /** Not before so many milliseconds. Default: 0. The earliest of several delays counts. */
+  /** The delay in milliseconds. Default: 0. The shortest delay of several adds counts. */
   readonly afterMs?: number | undefined
-  /** Higher ones go first. Default: 0. The highest of several adds counts. */
+  /** Higher priorities go first. Default: 0. The highest priority of several adds counts. */
   readonly priority?: number | undefined
   /**
-   * Counts a failure of the key and waits as the rate limiter says, unless `afterMs` is shorter. As every add it stays when the key
-   * is forgotten. Default: false.
+   * Counts a failure of the key and uses the delay of the rate limiter, unless `afterMs` is shorter. Like every add, it
+   * stays when the key is forgotten. Default: false.
    */
   readonly rateLimited?: boolean | undefined
 }
@@ -52,7 +59,7 @@ export interface AddOptions {
  * queue.add('default/a')
  * queue.add('default/b', { priority: 10 })
  * queue.add('default/a')
- * const key = await queue.get(AbortSignal.timeout(1000)) // 'default/b', and then 'default/a', once
+ * const key = await queue.get(AbortSignal.timeout(1000)) // 'default/b'; the next call returns 'default/a'
  * if (key !== undefined) queue.done(key)
  * ```
  */
@@ -60,67 +67,68 @@ export class WorkQueue<K> {
   readonly #state: QueueState<K>
   readonly #clock: Clock
   readonly #limiter: RateLimiter<K>
-  /** Makes the series, at the first add or get. */
+  /** Creates the metrics, at the first add or get. */
   #measure: (() => QueueMetrics | undefined) | undefined
   #metrics: QueueMetrics | undefined
   readonly #onTake: ((key: K) => void) | undefined
-  /** Workers that wait for a key, first come first served. */
+  /** The waiting workers, first come, first served. */
   readonly #waiting = new Set<(key: K | undefined) => void>()
-  /** Whether a hand-out is on its way. */
+  /** Whether a hand-out is scheduled. */
   #handingOut = false
-  /** Those who wait for the end of the work, while draining. */
+  /** The waiting {@link shutDown} calls with `drain`. */
   #drains: (() => void)[] = []
-  /** Whether the last shut down asked to drain, and the work has not ended. */
+  /** Whether the last shutdown drains, and the work has not ended. */
   #draining = false
   #shutDown = false
-  /** Rings for the earliest delayed key. */
-  readonly #alarm: Alarm
+  /** When the timer fires for the earliest delayed key; Infinity without a timer. */
+  #timerMs = Infinity
+  #cancelTimer: (() => void) | undefined
   /**
-   * The time that adds count from, for the age of a key: asking the clock for each takes as long as adding it. It is asked
-   * again after a few hand-outs, and when a worker had to wait. No key is younger than that, so what {@link Aging} bounds holds.
+   * The time at which keys count as added, for their age. Reading the clock for each add takes as long as the add
+   * itself, so it is read again only after a few hand-outs, and when a worker had to wait. No key is younger than this
+   * time, so the bounds of {@link Aging} hold.
    */
   #addedMs: number | undefined
   #handOuts = 0
 
-  /** @throws RangeError when the aging is none. */
+  /** @throws RangeError if `aging` is invalid. */
   constructor(options: WorkQueueOptions<K> = {}) {
     const { clock = systemClock, limiter, aging, meter, onTake } = options
     const { name = options.controller ?? '', controller = name } = options
     const log = safeLog(options.log)
     this.#clock = clock
-    this.#alarm = new Alarm(clock, () => this.#onDue())
     this.#limiter = limiter ? guardedLimiter(limiter, log) : exponentialLimiter()
     this.#state = new QueueState(aging)
-    const unmeasured = rarely(log, `A metric of the queue "${name}" threw`)
+    const logMetricError = rarely(log, `A metric of the queue "${name}" threw`)
     this.#measure = meter && (() => {
       try {
-        return guardedCalls(meter.queue({ name, controller }, this.#state, () => clock.monotonic()), unmeasured)
+        return guardedCalls(meter.queue({ name, controller }, this.#state, () => clock.monotonic()), logMetricError)
       } catch (error) {
-        return void unmeasured(error)
+        return void logMetricError(error)
       }
     })
     this.#onTake = onTake && guardedCalls({ onTake }, rarely(log, `onTake of the queue "${name}" threw`)).onTake
   }
 
-  /** Keys that wait to be handed out; neither delayed ones nor those in work. */
+  /** The number of waiting keys, without delayed keys and keys in work. */
   get length(): number {
     return this.#state.length
   }
 
-  /** Keys whose time has not come. */
+  /** The number of delayed keys. */
   get delayed(): number {
     return this.#state.delayed
   }
 
-  /** Whether no key waits and none is in work; delayed keys do not count. */
+  /** Whether no key waits or is in work; delayed keys do not count. */
   get idle(): boolean {
     return this.#state.idle
   }
 
   /**
-   * Adds a key, or what is new about one that waits. Does nothing once the queue is shut down.
+   * Adds a key, or updates the delay and priority of a key that is already there. Does nothing after the shutdown.
    *
-   * @throws RangeError when the priority is not finite, or the delay is NaN.
+   * @throws RangeError if the priority is not finite, or the delay is NaN.
    */
   add(key: K, options?: AddOptions): void {
     if (this.#shutDown) return
@@ -134,12 +142,11 @@ export class WorkQueue<K> {
   }
 
   /**
-   * For the worker that the key was handed to: counts a failure of the key and adds it when the rate limiter says; returns that
-   * delay. Its priority is by default the one that it is in work with. With `keepsWait`, a retry of the key that still
-   * waits for its time stays as it is, and nothing is counted: the key was handed out for another reason. Then the rest of
-   * that wait is returned.
+   * Counts a failure of a key in work and adds it again after the delay of the rate limiter. Returns that delay. The
+   * default priority is that of the current turn. With `keepsWait`, a waiting retry of the key stays unchanged, nothing
+   * is counted, and the rest of that wait is returned: the key was handed out for another reason.
    *
-   * @throws RangeError when the priority is not finite.
+   * @throws RangeError if the priority is not finite.
    */
   retry(key: K, options: { readonly priority?: number | undefined; readonly keepsWait?: boolean } = {}): number {
     const { priority = this.priorityOf(key), keepsWait = false } = options
@@ -154,18 +161,18 @@ export class WorkQueue<K> {
     return afterMs
   }
 
-  /** The priority with which a key in work was handed out, to be kept when it is added again; 0 for one that is not in work. */
+  /** Returns the priority of the current turn of a key in work; 0 for a key that is not in work. */
   priorityOf(key: K): number {
     return this.#state.turnOf(key)?.priority ?? 0
   }
 
   /**
-   * The next key, when there is one; `undefined` when the queue is shut down and empty.
-   * The key is the caller's until {@link done}.
+   * Resolves with the next key as soon as there is one, or with `undefined` when the queue is shut down and empty. The
+   * key is in work until {@link done}. Rejects when the signal is aborted.
    */
   get(signal: AbortSignal): Promise<K | undefined> {
     if (this.#measure) this.#beginMeasuring()
-    // Those who came first go first, also while a hand-out is on its way.
+    // Earlier workers go first, also while a hand-out is scheduled.
     if (this.#waiting.size === 0 && !signal.aborted) {
       const key = this.#take()
       if (key !== undefined || this.#shutDown) return Promise.resolve(key)
@@ -176,27 +183,26 @@ export class WorkQueue<K> {
     })
   }
 
-  /** Ends the work on a key. If it was added meanwhile, it is handed out again, also while shutting down. */
+  /** Ends the work on a key. If it was added meanwhile, it is handed out again, also during the shutdown. */
   done(key: K): void {
     const turn = this.#metrics && this.#state.turnOf(key)
     if (turn) this.#metrics?.done(this.#clock.monotonic() - turn.takenMs)
     this.#state.done(key)
     this.#handOutSoon()
-    if (this.#shutDown) this.#endWhatIsOver()
+    if (this.#shutDown) this.#finish()
   }
 
   /**
-   * Ends the counting of a key's failures, and takes back a {@link retry} that waits for its time: what failed has succeeded
-   * since, or is given up. (client-go lets it come; where a later run asked for a later time, the old retry would come
-   * first.) Whatever was added stays, as in client-go: delayed or rate limited, before the work on the key or during it; and so
-   * does a key whose time has come.
+   * Resets the failures of a key and cancels its delayed {@link retry}, because the key has succeeded or is given up.
+   * (client-go keeps the retry, which then runs before a later delay that was added meanwhile.) All adds stay, as in
+   * client-go, also delayed and rate-limited ones; so does a retry that is already due.
    */
   forget(key: K): void {
     this.#limiter.forget(key)
-    if (this.#state.cancelRetry(key)) this.#setAlarm()
+    if (this.#state.cancelRetry(key)) this.#setTimer()
   }
 
-  /** How often a key failed since it was last forgotten. */
+  /** Returns the failures of a key since it was last forgotten. */
   failures(key: K): number {
     return this.#limiter.failures(key)
   }
@@ -207,28 +213,28 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Takes no more keys and drops the delayed ones; those that wait are still handed out, then workers get `undefined`.
-   * With `drain` it settles when nothing waits or is in work; without, at once, also ending an earlier drain.
-   * May be called again.
+   * Stops accepting keys and drops the delayed ones. Waiting keys are still handed out, then workers get `undefined`.
+   * With `drain` it resolves when no key waits or is in work; without, it resolves at once and ends an earlier drain.
+   * It may be called again.
    */
   async shutDown(options: { readonly drain?: boolean | undefined } = {}): Promise<void> {
     this.#shutDown = true
     this.#measure = undefined
     this.#state.dropDelayed()
-    this.#setAlarm()
+    this.#setTimer()
     this.#handOut()
     this.#draining = options.drain === true && !this.#state.idle
     const drained = this.#draining ? new Promise<void>((resolve) => void this.#drains.push(resolve)) : undefined
-    this.#endWhatIsOver()
+    this.#finish()
     await drained
   }
 
-  /** After the shut down: drains that have nothing to wait for any more, and the metrics when nothing is in work. */
-  #endWhatIsOver(): void {
+  /** After the shutdown: ends drains that are complete, and the metrics when no key is in work. */
+  #finish(): void {
     if (this.#state.idle) this.#draining = false
     if (this.#draining) return
     for (const resolve of this.#drains.splice(0)) resolve()
-    // What waits after a shut down without drain is perhaps never asked for; the name must be free nevertheless.
+    // Keys that still wait may never be taken after a shutdown without drain, but the metric name must become free.
     if (this.#state.processing === 0) this.#metrics?.end()
   }
 
@@ -237,12 +243,12 @@ export class WorkQueue<K> {
     if (this.#measure) this.#beginMeasuring()
     this.#metrics?.delayed()
     this.#state.addAt(key, this.#clock.monotonic() + afterMs, priority, retry)
-    this.#setAlarm()
+    this.#setTimer()
   }
 
   #addNow(key: K, priority: number): void {
     if (this.#measure) this.#beginMeasuring()
-    // Only a new turn can be handed out; what became part of one is on its way with it.
+    // Without a new turn there is nothing more to hand out.
     if (!this.#state.add(key, priority, this.#timeOfAdd())) return
     this.#metrics?.added(1)
     this.#handOutSoon()
@@ -254,16 +260,16 @@ export class WorkQueue<K> {
   }
 
   #take(): K | undefined {
-    const nowMs = this.#metrics || this.#state.asksForTime ? this.#clock.monotonic() : 0
+    const nowMs = this.#metrics || this.#state.needsTime ? this.#clock.monotonic() : 0
     const next = this.#metrics && this.#state.peek(nowMs)
     if (next) this.#metrics?.taken(nowMs - next.addedMs)
     const key = this.#state.take(nowMs)
-    if (key === undefined || ++this.#handOuts % HAND_OUTS_OF_ONE_TIME === 0) this.#addedMs = undefined
+    if (key === undefined || ++this.#handOuts % HAND_OUTS_PER_READING === 0) this.#addedMs = undefined
     if (key !== undefined) this.#onTake?.(key)
     return key
   }
 
-  /** Not at once: several events of one turn are one run, also when a worker is waiting. */
+  /** Deferred, so that several events of one event-loop turn become one run, also when a worker is waiting. */
   #handOutSoon(): void {
     if (this.#handingOut || this.#waiting.size === 0 || this.#state.length === 0) return
     this.#handingOut = true
@@ -274,22 +280,31 @@ export class WorkQueue<K> {
     this.#handingOut = false
     for (const resolve of this.#waiting) {
       if (this.#state.length === 0 && !this.#shutDown) return void (this.#addedMs = undefined)
-      // Before the key is taken: whoever hears of that may shut the queue down, and this worker has its key.
+      // Before the key is taken: onTake may shut the queue down, and this worker must not be served twice.
       this.#waiting.delete(resolve)
       resolve(this.#take())
     }
   }
 
-  /** What is due is added; where the alarm came a fraction early, or much is due at once, it is set again for the rest. */
+  /** Adds the keys that are due. If the timer fired too early, or many keys are due, it is set again for the rest. */
   #onDue(): void {
-    const turns = this.#state.promote(this.#clock.monotonic(), DUE_OF_A_TURN)
+    this.#timerMs = Infinity
+    this.#cancelTimer = undefined
+    const turns = this.#state.promote(this.#clock.monotonic(), MAX_DUE_PER_TURN)
     if (turns > 0) this.#metrics?.added(turns)
     this.#handOutSoon()
-    this.#setAlarm()
+    this.#setTimer()
   }
 
-  #setAlarm(): void {
-    this.#alarm.set(this.#state.nextDueMs())
+  /** Sets the one timer to the earliest delayed key. */
+  #setTimer(): void {
+    const dueMs = this.#state.nextDueMs() ?? Infinity
+    if (dueMs === this.#timerMs) return
+    this.#cancelTimer?.()
+    this.#timerMs = dueMs
+    this.#cancelTimer = dueMs === Infinity
+      ? undefined
+      : this.#clock.after(Math.max(0, dueMs - this.#clock.monotonic()), () => this.#onDue())
   }
 
   #beginMeasuring(): void {
@@ -299,11 +314,13 @@ export class WorkQueue<K> {
   }
 }
 
-/** As often as aging asks by default. */
-const HAND_OUTS_OF_ONE_TIME = 8
+/** The number of hand-outs for which one clock reading is used; the default of {@link Aging.every}. */
+const HAND_OUTS_PER_READING = 8
 
-/** Keys that come due together are added in several turns of the event loop: there may be many, in many queues. */
-const DUE_OF_A_TURN = 256
+/**
+ * The max number of due keys added in one turn of the event loop, as many keys of many queues may come due together.
+ */
+const MAX_DUE_PER_TURN = 256
 
 function checkPriority(key: unknown, priority: number): void {
   if (Number.isFinite(priority)) return

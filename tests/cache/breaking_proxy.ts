@@ -1,18 +1,18 @@
-/** A TCP proxy that breaks connections as networks do. It does not look into what it carries. */
+/** A TCP proxy that breaks connections as networks do. It does not read the data. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface BreakingProxy {
   readonly port: number
-  /** Connections that are open and carry. */
+  /** The number of open connections that transfer data. */
   readonly open: number
-  /** Ends every connection at once; a reset, where the runtime can. */
+  /** Ends every connection at once, with a reset if the runtime supports it. */
   reset(): void
-  /** Carries nothing for a while, and then what has gathered. Returns what ends it. */
+  /** Holds all data back. Returns a function that sends it and ends the pause. */
   stall(): () => void
-  /** Carries nothing over the connections that are open any more, and does not say so. */
+  /** Makes the open connections half-open: no data is transferred any more, and they are not closed. */
   freeze(): void
-  /** Whether new connections are refused: they are ended at once. */
+  /** Whether new connections are ended at once. */
   refuses: boolean
   close(): Promise<void>
 }

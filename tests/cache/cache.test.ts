@@ -31,11 +31,11 @@ function caching(more: Partial<CacheDependencies> = {}) {
     ...more,
   })
   const live: string[] = []
-  const asked = <T>(what: string, answer: T): Promise<T> => (live.push(what), Promise.resolve(answer))
+  const requested = <T>(what: string, answer: T): Promise<T> => (live.push(what), Promise.resolve(answer))
   const reader = new CachedReader(cache, {
-    get: (resource, ref) => asked(`get ${resource.plural} ${JSON.stringify(ref)}`, undefined),
-    list: (resource, options) => asked(`list ${resource.plural} ${JSON.stringify(options ?? {})}`, []),
-    lookup: (index, key) => asked(`lookup ${index.resource.plural} ${key}`, []),
+    get: (resource, ref) => requested(`get ${resource.plural} ${JSON.stringify(ref)}`, undefined),
+    list: (resource, options) => requested(`list ${resource.plural} ${JSON.stringify(options ?? {})}`, []),
+    lookup: (index, key) => requested(`lookup ${index.resource.plural} ${key}`, []),
   } as Reader)
   const { controller, listeners } = countedSignal()
   return {
@@ -50,13 +50,13 @@ function caching(more: Partial<CacheDependencies> = {}) {
   }
 }
 
-test('a kind has one informer, whoever declares it', () => {
+test('all declarations of a kind share one informer', () => {
   const { cache } = caching()
   assert.equal(cache.declare(POD), cache.declare({ ...POD }))
   assert.equal([...cache.informers()].length, 1)
 })
 
-test('a kind cannot be watched in two ways at once: later options must be the same, or none', () => {
+test('a kind has one set of options: later declarations must have the same options, or none', () => {
   const { cache } = caching()
   const strip = (): void => {}
   cache.declare(POD, { labels: { a: 'b' }, strip })
@@ -68,7 +68,7 @@ test('a kind cannot be watched in two ways at once: later options must be the sa
   )
 })
 
-test('each option alone makes a declaration another one', () => {
+test('a difference in any single option makes declarations conflict', () => {
   const declarations: readonly CacheOptions[] = [{ labels: 'a' }, { fields: 'a=b' }, { namespaces: ['a'] }, {
     strip() {},
   }, { read: 'live' }]
@@ -77,7 +77,7 @@ test('each option alone makes a declaration another one', () => {
     cache.declare(POD)
     assert.throws(
       () => cache.declare(POD, options),
-      /^Error: Cannot cache pods twice: it was declared with nothing in particular, now with /,
+      /^Error: Cannot cache pods twice: it was declared with default options, now with /,
       Object.keys(options)[0],
     )
     const other = caching().cache
@@ -90,14 +90,14 @@ test('each option alone makes a declaration another one', () => {
   }
 })
 
-test('with namespaces, a namespaced kind has an informer in each, once; a cluster-scoped kind has one', () => {
+test('with namespaces, a namespaced kind has one informer per namespace; a cluster-scoped kind has one', () => {
   const { cache } = caching({ namespaces: ['a', 'b', 'a'] })
   assert.deepEqual(cache.declare(POD).map(({ namespace }) => namespace), ['a', 'b'])
   assert.deepEqual(cache.declare(NODE).map(({ namespace }) => namespace), [undefined])
   assert.deepEqual(caching({ namespaces: [] }).cache.declare(POD).map(({ namespace }) => namespace), [undefined])
 })
 
-test('it runs what is declared before the start and after it, and ends without anything left', async () => {
+test('the cache runs kinds that are declared before and after the start, and leaves nothing at the end', async () => {
   const { cache, server, clock, signal, listeners, stop } = caching()
   server.lists.push(list('5', [pod('a', '1')]), list('6'))
   cache.declare(POD)
@@ -106,18 +106,18 @@ test('it runs what is declared before the start and after it, and ends without a
   const [nodes] = cache.declare(NODE)
   assert.equal(nodes!.isSynced, false)
   await cache.synced(signal)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 6'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 6'])
   stop()
   await running
   assert.deepEqual([clock.pending, listeners()], [0, 0])
   await assert.rejects(cache.start(signal), /it was started already/)
-  // Declared after the end: it ends as soon as it has begun.
+  // An informer that is declared after the end, ends at once.
   const [late] = cache.declare({ ...POD, plural: 'others' })
   await late!.ended
 })
 
-/** A server that is deaf to aborts: what it is asked for it answers when a test says so. */
-function deafServer() {
+/** A server that ignores aborts; the test decides when it answers. */
+function slowServer() {
   const answers = new Map<string, () => void>()
   const transport: Transport = ({ path }) =>
     path.includes('watch=true')
@@ -125,52 +125,52 @@ function deafServer() {
       : new Promise((resolve) =>
         answers.set(/v1\/(\w+)/.exec(path)![1]!, () => resolve(list('5')({ method: 'GET', path })))
       )
-  return { transport, answer: (plural: string) => answers.get(plural)!(), asked: () => [...answers.keys()] }
+  return { transport, answer: (plural: string) => answers.get(plural)!(), requested: () => [...answers.keys()] }
 }
 
-test('its end waits for the end of every informer, the last and one that was declared while it ran included', async () => {
-  const deaf = deafServer()
-  const { cache, clock, signal, listeners, stop } = caching({ api: new Api({ transport: deaf.transport }) })
+test('the end of the cache waits for every informer, including the last one and one that was declared while it ran', async () => {
+  const slow = slowServer()
+  const { cache, clock, signal, listeners, stop } = caching({ api: new Api({ transport: slow.transport }) })
   cache.declare(POD)
   let ended = false
   const running = cache.start(signal).then(() => void (ended = true))
   await clock.advance(0)
   cache.declare(NODE)
   await clock.advance(0)
-  assert.deepEqual(deaf.asked(), ['pods', 'nodes'])
+  assert.deepEqual(slow.requested(), ['pods', 'nodes'])
   stop()
   await clock.advance(0)
-  deaf.answer('pods')
+  slow.answer('pods')
   await clock.advance(0)
   assert.equal(ended, false, 'one of two has not ended')
-  deaf.answer('nodes')
+  slow.answer('nodes')
   await running
   assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
-test('what is declared while it ends is waited for', async () => {
-  const deaf = deafServer()
-  const { cache, clock, signal, stop } = caching({ api: new Api({ transport: deaf.transport }) })
+test('an informer that is declared during the end is awaited', async () => {
+  const slow = slowServer()
+  const { cache, clock, signal, stop } = caching({ api: new Api({ transport: slow.transport }) })
   const order: string[] = []
   const [pods] = cache.declare(POD)
   const running = cache.start(signal).then(() => order.push('cache'))
   await clock.advance(0)
   stop()
   await clock.advance(0)
-  // Each is declared when the one before it ends.
+  // Each informer is declared when the one before it ends.
   const declareAfter = async (informer: Informer, count: number): Promise<void> => {
     await informer.ended
     order.push(informer.resource.plural)
     if (count > 0) await declareAfter(cache.declare({ ...POD, plural: `late${count}` })[0]!, count - 1)
   }
   const chain = declareAfter(pods!, 5)
-  deaf.answer('pods')
+  slow.answer('pods')
   await Promise.all([running, chain])
   assert.deepEqual(order, ['pods', 'late5', 'late4', 'late3', 'late2', 'late1', 'cache'])
-  assert.deepEqual(deaf.asked(), ['pods'], 'it asked for nothing')
+  assert.deepEqual(slow.requested(), ['pods'], 'it sent no request')
 })
 
-test('an informer that somebody else started ends the cache with an error, and all others with it', async () => {
+test('an informer that was already started ends the cache with an error, and all other informers', async () => {
   const { cache, server, clock, signal, listeners } = caching()
   server.lists.push(list('5'), list('5'))
   const [pods] = cache.declare(POD)
@@ -183,7 +183,7 @@ test('an informer that somebody else started ends the cache with an error, and a
   assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
-test('a removed kind is not watched any more; who waits for its sync goes on; it can be declared again', async () => {
+test('remove ends the watch of a kind and releases waiting syncs; the kind can be declared again', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching()
   server.lists.push(list('5', [pod('a', '1')]), refusal(403, 'Forbidden'))
   cache.declare(POD)
@@ -208,7 +208,7 @@ test('a removed kind is not watched any more; who waits for its sync goes on; it
   await running
 })
 
-test('reads of what is cached do not ask the server; those of the rest do', async () => {
+test('cached kinds are read without a request, and all others from the server', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
   const items = [
     pod('a', '1', { labels: { team: 'red' } }),
@@ -233,13 +233,13 @@ test('reads of what is cached do not ask the server; those of the rest do', asyn
   await running
 })
 
-test('a cache that cannot know is not asked: before its first list, and for namespaces that it does not watch', async () => {
+test('reads go to the server before the first list, and for namespaces that are not watched', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching({ namespaces: ['mine', 'ours'] })
   cache.declare(POD)
   await reader.get(Pod, { namespace: 'mine', name: 'a' })
   await reader.list(Pod)
   await reader.lookup(byTeam, 'red')
-  // Of the server's, those that the cache will have.
+  // Only the objects that the cache will have.
   const lists = ['list pods {"namespace":"mine"}', 'list pods {"namespace":"ours"}']
   assert.deepEqual(live(), ['get pods {"namespace":"mine","name":"a"}', ...lists, ...lists])
   server.lists.push(
@@ -249,7 +249,7 @@ test('a cache that cannot know is not asked: before its first list, and for name
   )
   const running = cache.start(signal)
   await clock.advance(0)
-  // One of the two is synced: it answers for itself alone.
+  // One of the two informers is synced, and answers for its own namespace.
   assert.equal((await reader.get(Pod, { namespace: 'mine', name: 'a' }))?.metadata.name, 'a')
   await reader.list(Pod)
   assert.deepEqual(live(), lists)
@@ -263,7 +263,7 @@ test('a cache that cannot know is not asked: before its first list, and for name
   await running
 })
 
-test('a kind may have namespaces of its own, instead of the common ones; none means all', () => {
+test('a kind may have its own namespaces instead of the common ones; an empty list means all', () => {
   const { cache } = caching({ namespaces: ['common'] })
   const namespaces = (informers: readonly { namespace: string | undefined }[]): unknown[] =>
     informers.map(({ namespace }) => namespace)
@@ -284,23 +284,23 @@ test('a kind may have namespaces of its own, instead of the common ones; none me
   assert.deepEqual(namespaces(other.declare(POD, { namespaces: [] })), [undefined])
 })
 
-test('selectors and namespaces go with the requests', async () => {
+test('selectors and namespaces are sent with the requests', async () => {
   const { cache, server, clock, signal, stop } = caching()
   server.lists.push(list('5'), list('6'))
   cache.declare(POD, { labels: { app: 'a' }, fields: 'spec.nodeName=n', namespaces: ['x', 'y'] })
   const running = cache.start(signal)
   await clock.advance(0)
-  const asked = server.requests.map(({ path }) => path)
+  const requested = server.requests.map(({ path }) => path)
   assert.deepEqual(
-    asked.map((path) => path.split('?')[0]),
+    requested.map((path) => path.split('?')[0]),
     ['x', 'y', 'x', 'y'].map((each) => `/api/v1/namespaces/${each}/pods`),
   )
-  for (const path of asked) assert.match(path, /\?labelSelector=app%3Da&fieldSelector=spec\.nodeName%3Dn&/)
+  for (const path of requested) assert.match(path, /\?labelSelector=app%3Da&fieldSelector=spec\.nodeName%3Dn&/)
   stop()
   await running
 })
 
-/** What each informer of a kind asks the server for. */
+/** Returns the request of each informer of a kind. */
 const selections = (requests: readonly { path: string }[]): string[] =>
   requests.filter(({ path }) => !path.includes('watch=true')).map(({ path }) => {
     const url = new URL(path, 'http://localhost')
@@ -308,7 +308,7 @@ const selections = (requests: readonly { path: string }[]): string[] =>
     return `${/namespaces\/([^/]+)/.exec(url.pathname)?.[1] ?? '*'} ${labelSelector} ${fieldSelector}`.trim()
   })
 
-test('a namespace may have a selection of its own; * is all that are not named', async () => {
+test('a namespace may have its own selection; * stands for all that are not named', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching({ labels: 'common', namespaces: ['nowhere'] })
   server.lists.push(
     list('5', [pod('a', '1', { namespace: 'system' })]),
@@ -335,9 +335,9 @@ test('a namespace may have a selection of its own; * is all that are not named',
   assert.deepEqual(live(), [])
 })
 
-test('a namespace is read from what watches it, and the others from what watches them', async () => {
+test('each namespace is read from the informer that watches it', async () => {
   const { cache, reader, server, clock, signal, live, stop } = caching()
-  // Of three lists the second, all other namespaces, is not in yet.
+  // The second of three lists, of all other namespaces, is still missing.
   server.lists.push(
     list('5', [pod('a', '1', { namespace: 'system' })]),
     refusal(503, 'ServiceUnavailable'),
@@ -353,7 +353,7 @@ test('a namespace is read from what watches it, and the others from what watches
   await reader.get(Pod, { namespace: 'other', name: 'b' })
   await reader.list(Pod)
   await reader.lookup(byTeam, 'red')
-  // Before the first list is in, no more is read from the server than the cache will have.
+  // Before the first list, reads of the server are limited to what the cache will have.
   const both = [
     'list pods {"namespace":"system","labels":"app=a"}',
     'list pods {"fields":"metadata.namespace!=system"}',
@@ -368,7 +368,7 @@ test('a namespace is read from what watches it, and the others from what watches
   await running
 })
 
-test('a namespace that no selection names is read from the server', async () => {
+test('a namespace without a selection is read from the server', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
   server.lists.push(list('5'))
   cache.declare(POD, { namespaces: { system: { labels: 'app=a' } } })
@@ -382,7 +382,7 @@ test('a namespace that no selection names is read from the server', async () => 
   await running
 })
 
-test('own writes are seen in the namespace that they went to, as its selection has them, and nowhere else', async () => {
+test('own writes are visible only in their namespace, and only if its selection matches', async () => {
   const { cache, reader, server, signal, stop } = caching()
   server.lists.push(list('5'), list('5'))
   const [system, others] = cache.declare(POD, { namespaces: { system: { labels: 'app=a' }, '*': {} } })
@@ -405,7 +405,7 @@ test('own writes are seen in the namespace that they went to, as its selection h
   await running
 })
 
-test('a write is told to the informers of the kind and of its metadata, to its end', async () => {
+test('the informers of a kind and of its metadata are notified of a write until its end', async () => {
   const { cache, reader, server, signal, stop } = caching()
   server.lists.push(list('5', [pod('a', '1')]), list('5', [pod('a', '1')]), list('5', [pod('a', '1')]))
   const [whole] = cache.declare(POD)
@@ -435,12 +435,12 @@ test('a write is told to the informers of the kind and of its metadata, to its e
   await running
 })
 
-test('waiting for a sync rejects at once if the signal is aborted, even if nothing is declared', async () => {
+test('synced rejects at once if the signal is aborted, even if nothing is declared', async () => {
   const { cache } = caching()
   await assert.rejects(cache.synced(AbortSignal.abort(new Error('too late'))), /too late/)
 })
 
-test('a kind of which the first list is missing in a namespace is named with it, and with what keeps it', async () => {
+test('an unsynced kind is reported with its namespace and its failure', async () => {
   const { cache, server, clock, signal, stop } = caching()
   server.lists.push(list('5'), refusal(403, 'Forbidden'))
   cache.declare(POD, { namespaces: ['a', 'b'] })
@@ -452,7 +452,7 @@ test('a kind of which the first list is missing in a namespace is named with it,
   await running
 })
 
-test('a namespace beside a cluster-scoped kind means nothing, to a cache as to a server', async () => {
+test('the namespace in a read of a cluster-scoped kind is ignored, as by the server', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
   server.lists.push(
     list('5', [
@@ -468,8 +468,8 @@ test('a namespace beside a cluster-scoped kind means nothing, to a cache as to a
   await running
 })
 
-test('what a declaration does not say is what the cache says, each option by itself', async () => {
-  const asked = async (
+test('each option that a declaration does not set has the default of the cache', async () => {
+  const requested = async (
     common: Partial<CacheDependencies>,
     options: CacheOptions | undefined,
     resource = POD,
@@ -485,21 +485,21 @@ test('what a declaration does not say is what the cache says, each option by its
   }
   const common = { labels: 'common', fields: 'spec.a=b', namespaces: { a: { labels: 'common-a' }, '*': {} } }
   const rest = 'spec.a=b,metadata.namespace!=a'
-  assert.deepEqual(await asked(common, undefined), ['a common-a spec.a=b', `* common ${rest}`])
-  assert.deepEqual(await asked(common, { labels: 'own' }), ['a own spec.a=b', `* own ${rest}`])
-  assert.deepEqual(await asked(common, { labels: '' }), ['a  spec.a=b', `*  ${rest}`])
-  assert.deepEqual(await asked(common, { namespaces: ['a', 'b'] }), ['a common-a spec.a=b', 'b common spec.a=b'])
-  assert.deepEqual(await asked(common, { namespaces: { a: { fields: 'spec.c=d' } }, labels: 'own' }), [
+  assert.deepEqual(await requested(common, undefined), ['a common-a spec.a=b', `* common ${rest}`])
+  assert.deepEqual(await requested(common, { labels: 'own' }), ['a own spec.a=b', `* own ${rest}`])
+  assert.deepEqual(await requested(common, { labels: '' }), ['a  spec.a=b', `*  ${rest}`])
+  assert.deepEqual(await requested(common, { namespaces: ['a', 'b'] }), ['a common-a spec.a=b', 'b common spec.a=b'])
+  assert.deepEqual(await requested(common, { namespaces: { a: { fields: 'spec.c=d' } }, labels: 'own' }), [
     'a own spec.c=d',
   ])
-  assert.deepEqual(await asked(common, { namespaces: [] }), ['* common spec.a=b'])
-  assert.deepEqual(await asked({ ...common, namespaces: {} }, { namespaces: {} }), ['* common spec.a=b'])
-  assert.deepEqual(await asked(common, undefined, NODE), ['* common spec.a=b'])
-  assert.deepEqual(await asked(common, { labels: 'own' }, NODE), ['* own spec.a=b'])
-  assert.deepEqual(await asked(common, { namespaces: [] }, NODE), ['* common spec.a=b'])
+  assert.deepEqual(await requested(common, { namespaces: [] }), ['* common spec.a=b'])
+  assert.deepEqual(await requested({ ...common, namespaces: {} }, { namespaces: {} }), ['* common spec.a=b'])
+  assert.deepEqual(await requested(common, undefined, NODE), ['* common spec.a=b'])
+  assert.deepEqual(await requested(common, { labels: 'own' }, NODE), ['* own spec.a=b'])
+  assert.deepEqual(await requested(common, { namespaces: [] }, NODE), ['* common spec.a=b'])
 })
 
-test('strip functions follow the same order: the namespace, the kind, the cache', async () => {
+test('strip functions have the same precedence: the namespace, the kind, the cache', async () => {
   const strip = (name: string) => (object: KubeObject): void => void Object.assign(object, { by: name })
   const by = async (options: CacheOptions): Promise<unknown[]> => {
     const { cache, reader, server, signal, stop } = caching({ strip: strip('cache') })
@@ -517,7 +517,7 @@ test('strip functions follow the same order: the namespace, the kind, the cache'
   assert.deepEqual(await by({ strip: strip('kind'), namespaces: { a: { strip: strip('a') }, b: {} } }), ['a', 'kind'])
 })
 
-test('selections by namespace agree when they say the same', () => {
+test('selections by namespace agree if they are equal', () => {
   const { cache } = caching()
   const strip = (): void => {}
   const informers = cache.declare(POD, { namespaces: { a: { labels: { x: 'y' } }, '*': { strip } } })
@@ -541,11 +541,11 @@ test('selections by namespace agree when they say the same', () => {
   assert.equal(other.declare(POD, { namespaces: { b: {}, a: {} } }), plain)
 })
 
-test('namespaces and selectors that cannot be are refused where they are declared', () => {
+test('invalid namespaces and selectors are refused at the declaration', () => {
   const refused = (options: CacheOptions, why: RegExp, resource = POD): void =>
     assert.throws(() => caching().cache.declare(resource, options), why)
-  refused({ namespaces: { '': {}, '*': {} } }, /Cannot cache pods in "" and "\*": both are all other namespaces/)
-  refused({ namespaces: ['*'] }, /Cannot cache pods in the namespace "\*": .*; all of them are \[\]/)
+  refused({ namespaces: { '': {}, '*': {} } }, /Cannot cache pods in "" and "\*": both mean all other namespaces/)
+  refused({ namespaces: ['*'] }, /Cannot cache pods in the namespace "\*": .*; use \[\] for all namespaces/)
   for (const name of ['kube-system/pods', 'A', 'a.b', '-a', 'x'.repeat(64)]) {
     refused({ namespaces: { [name]: {} } }, new RegExp(`in the namespace "${name}": a name has at most 63 lower-case`))
   }
@@ -554,7 +554,7 @@ test('namespaces and selectors that cannot be are refused where they are declare
   refused({ namespaces: { a: { labels: { 'a b': 'c' } } } }, /Cannot select by the label "a b"/)
 })
 
-test('the metadata of a kind is watched beside the kind, and read from its own informer', async () => {
+test('the metadata of a kind has its own watch and its own informer', async () => {
   const { cache, reader, server, signal, live, stop } = caching()
   const Meta = metadataOf(Pod)
   server.lists.push(list('5', [pod('a', '1', { spec: { big: 1 } })]), list('5', [pod('a', '1', { spec: { big: 1 } })]))
@@ -574,11 +574,11 @@ test('the metadata of a kind is watched beside the kind, and read from its own i
   await running
 })
 
-test('an index is built before its first use where that is asked for, of a kind that is declared, before or after its objects came', async () => {
+test('index() builds an index of a declared kind before its first use, before or after the objects came', async () => {
   const { cache, reader, server, signal, stop } = caching({ namespaces: ['default', 'other'] })
   let calls = 0
   const counted = defineIndex(Pod, ({ metadata }) => (calls++, metadata.labels?.['team']))
-  assert.throws(() => cache.index(counted), /Cannot index pods: the cache does not have it; declare it first/)
+  assert.throws(() => cache.index(counted), /Cannot index pods: it is not declared in the cache; declare it first/)
   server.lists.push(
     list('5', [pod('a', '1', { labels: { team: 'red' } })]),
     list('5', [pod('b', '2', { namespace: 'other', labels: { team: 'red' } })]),
@@ -595,23 +595,23 @@ test('an index is built before its first use where that is asked for, of a kind 
   await running
 })
 
-test('ten who declare one kind cause one list and one watch', async () => {
+test('ten declarations of a kind cause one list and one watch', async () => {
   const { cache, server, clock, signal, stop } = caching()
   server.lists.push(list('5', [pod('a', '1')]))
-  const heard: string[] = []
+  const received: string[] = []
   for (let i = 0; i < 10; i++) {
     for (const informer of cache.declare({ ...POD })) {
-      informer.addHandler(({ object }) => heard.push(object.metadata.name))
+      informer.addHandler(({ object }) => received.push(object.metadata.name))
     }
   }
   const running = cache.start(signal)
   await clock.advance(0)
-  assert.deepEqual([server.took(), heard.length], [['list', 'watch 5'], 10])
+  assert.deepEqual([server.recorded(), received.length], [['list', 'watch 5'], 10])
   stop()
   await running
 })
 
-test('the objects of one namespace are found without a look at the others, in the order of all, changes and labels counted', async () => {
+test('the objects of one namespace are found by an index, in the order of all objects, after changes and with labels too', async () => {
   const { cache, server, clock, reader, live, signal, stop } = caching()
   let looks = 0
   const counted = (name: string, namespace: string, version: string, labels?: Record<string, string>): KubeObject =>
@@ -646,7 +646,7 @@ test('the objects of one namespace are found without a look at the others, in th
   })
   await inNamespace('two')
   assert.equal(looks, 0)
-  // What reads from the overlay of own writes has the same order, and what is not there yet last.
+  // The view of own writes has the same order, with new objects last.
   const own = informer!.beginWrite({ resource: POD, namespace: 'two', name: 'c' })!
   own.answered(counted('c', 'two', '9', { own: 'yes' }))
   own.answered(counted('f', 'two', '10'))
@@ -661,7 +661,7 @@ test('the objects of one namespace are found without a look at the others, in th
   stop()
 })
 
-test('an informer of one namespace needs no index for it', async () => {
+test('an informer of one namespace uses no namespace index', async () => {
   const { cache, server, clock, reader, signal, stop } = caching({ namespaces: ['one'] })
   server.lists.push(list('5', [pod('a', '1', { namespace: 'one' })]))
   const [informer] = cache.declare(POD)

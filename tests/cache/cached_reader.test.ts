@@ -1,4 +1,4 @@
-/** Which reads a cluster's client makes of the cache, which of the server, and that both are of the same objects. */
+/** Tests which reads of a cluster's client use the cache or the server, and that both have the same objects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
@@ -23,7 +23,7 @@ interface Bench {
   stop(): Promise<void>
 }
 
-/** ConfigMaps a and b in the namespaces one, two and three; those called a have the label `kept`. */
+/** ConfigMaps a and b in the namespaces one, two and three; those named a have the label `kept`. */
 async function bench(declare: (cluster: Cluster) => void): Promise<Bench> {
   const clock = new FakeClock()
   const network = recorder(new ApiServer({ clock }).handle)
@@ -69,11 +69,11 @@ async function bench(declare: (cluster: Cluster) => void): Promise<Bench> {
 const names = (objects: readonly { metadata: { namespace?: string | undefined; name: string } }[]): string =>
   objects.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`).sort().join(' ')
 
-test('a list that goes to the server is of the objects that the cache is of', async () => {
+test('a list from the server has the same objects as the cache', async () => {
   const b = await bench(({ cache }) =>
     void cache.declare(ConfigMap, { labels: { kept: '' }, namespaces: ['one', 'two'] })
   )
-  // Before the first list is in, with it, and by a field that the cache does not know.
+  // Before the first list, after it, and with a field selector.
   const lists = async (fields?: string): Promise<string[]> => {
     const given = fields ? { fields } : {}
     return [
@@ -93,14 +93,14 @@ test('a list that goes to the server is of the objects that the cache is of', as
   assert.deepEqual(await lists('metadata.name!=x'), expected)
   assert.equal(b.network.take().length, 6)
   assert.equal(names(await b.client.list(ConfigMap, { fields: 'metadata.name=b' })), '')
-  // A namespace that is not watched is the server's, and so is what is asked of the server.
+  // A namespace that is not watched, and a live read, use the server without the selection.
   assert.equal(names(await b.client.list(ConfigMap, { namespace: 'three' })), 'three/a three/b')
   assert.equal(names(await b.client.live.list(ConfigMap, { fields: 'metadata.namespace=one' })), 'one/a one/b')
   assert.deepEqual(b.warnings, [])
   await b.stop()
 })
 
-test('a field selector of the cache goes with that of the list', async () => {
+test('the field selectors of the cache and of the list are combined', async () => {
   const b = await bench(({ cache }) => void cache.declare(ConfigMap, { fields: 'metadata.name=a' }))
   await b.sync()
   assert.equal(names(await b.client.list(ConfigMap, { fields: 'metadata.namespace!=two' })), 'one/a three/a')
@@ -108,7 +108,7 @@ test('a field selector of the cache goes with that of the list', async () => {
   await b.stop()
 })
 
-test('a lookup in a kind that is not cached lists it each time, and the log says so once for each kind', async () => {
+test('a lookup in a kind that is not cached lists it each time, and a warning is logged once per kind', async () => {
   const b = await bench(({ cache }) => void cache.declare(ConfigMap, { read: 'live' }))
   await b.sync()
   for (let time = 0; time < 3; time++) {
@@ -117,13 +117,13 @@ test('a lookup in a kind that is not cached lists it each time, and the log says
     await b.client.live.lookup(byTeam, 't')
   }
   assert.deepEqual(b.warnings, [
-    'Each lookup in an index of configmaps lists all of them on the server, as they are not read from a cache; app.cache(ConfigMap) keeps them',
-    'Each lookup in an index of secrets lists all of them on the server, as they are not read from a cache; app.cache(Secret) keeps them',
+    'Each lookup in an index of configmaps lists all of them on the server, because they are not cached; add app.cache(ConfigMap)',
+    'Each lookup in an index of secrets lists all of them on the server, because they are not cached; add app.cache(Secret)',
   ])
   await b.stop()
 })
 
-test('a kind that is read live is watched, and read from the server; its writes are not left out', async () => {
+test('a kind with read: live is watched and read from the server, own writes included', async () => {
   const b = await bench(({ cache }) => void cache.declare(ConfigMap, { read: 'live', labels: 'kept' }))
   const [informer] = b.cluster.cache.informersOf(ConfigMap)!
   await b.sync()

@@ -1,4 +1,4 @@
-/** A transport whose watches lag: what they bring is handed on so much later, in its order. */
+/** A transport that delivers the data of watches later, in order. */
 import type { Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { Stream } from './scripted_server.ts'
@@ -17,7 +17,7 @@ export function delayedWatches(inner: Transport, clock: Clock, delayMs: number):
         }
         later(() => delayed.end())
       } catch (error) {
-        // What breaks off, or is not wanted any more, does so at once.
+        // Errors and aborts are not delayed.
         delayed.fail(error)
       }
     }

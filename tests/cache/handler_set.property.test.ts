@@ -1,4 +1,4 @@
-/** Random changes, lists, handlers that come and go, and turns of the event loop between them, beside what each handler must be told. */
+/** Tests handlers with random changes, lists, adds and removals, and turns of the event loop between them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -29,11 +29,11 @@ const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('turn' as const) }) },
 )
 
-/** A handler that believes what it is told, and keeps what does not fit. */
+/** A handler that applies its deltas, and records contradictions. */
 class Listener {
   readonly known = new Map<string, KubeObject>()
   readonly problems: string[] = []
-  /** What it must have been told of when it is synced, by uid and version; undefined before the first list. */
+  /** What it must have got when it is synced, by uid and version; undefined before the first list. */
   due: Set<string> | undefined
   membership!: Membership
   isRemoved = false
@@ -45,13 +45,13 @@ class Listener {
   readonly handler = (delta: Delta): void => {
     const { name, uid } = delta.object.metadata
     const known = this.known.get(name)
-    if (this.isRemoved) this.problems.push('told after it was removed')
+    if (this.isRemoved) this.problems.push('called after it was removed')
     if (delta.kind === 'added') {
       if (known) this.problems.push(`${name} was added twice`)
       if (delta.initial && !this.due?.delete(idOf(delta.object))) this.problems.push(`${name} was no initial add`)
     } else if (known?.metadata.uid !== uid) this.problems.push(`${name} was ${delta.kind} and not known`)
     if (delta.kind === 'updated' && delta.old !== known) {
-      this.problems.push(`${name} was not updated from what was told last`)
+      this.problems.push(`${name} was not updated from its last state`)
     }
     if (delta.kind === 'deleted') this.known.delete(name)
     else this.known.set(name, delta.object)
@@ -61,7 +61,7 @@ class Listener {
 const idOf = ({ metadata: { name, uid, resourceVersion } }: KubeObject): string => `${name} ${uid} ${resourceVersion}`
 const idsOf = (objects: Iterable<KubeObject>): Set<string> => new Set(Array.from(objects, idOf))
 
-test('whatever comes between its turns, a handler is told of each change once and in order, and is synced with the last initial add', async () => {
+test('with anything between its turns, a handler gets each change once and in order, and is synced after the last initial add', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(operation, { maxLength: 60, size: 'max' }),
@@ -89,18 +89,18 @@ test('whatever comes between its turns, a handler is told of each change once an
           }
         }
         for (const each of operations) {
-          // Events come after a first list only.
-          if (each.do === 'apply' && listed) set.tell(store.apply(make(each.state)))
+          // Events come only after the first list.
+          if (each.do === 'apply' && listed) set.notify(store.apply(make(each.state)))
           if (each.do === 'delete' && listed) {
-            set.tell(
+            set.notify(
               store.delete(make({ ...each.state, uid: store.get(`default/${each.state.name}`)?.metadata.uid ?? '1' })),
             )
           }
           if (each.do === 'list') {
             const deltas = store.replace(byKey(each.states.map(make)), !listed)
             for (const listener of listeners) listener.due ??= idsOf(store.values())
-            const told = set.tellList(deltas)
-            listed ??= told.then(() => void (isToldToAll = true))
+            const notified = set.notifyOfList(deltas)
+            listed ??= notified.then(() => void (isToldToAll = true))
           }
           if (each.do === 'add') {
             const listener = new Listener(listed && store.values())
@@ -116,7 +116,7 @@ test('whatever comes between its turns, a handler is told of each change once an
           if (each.do === 'turn') await nextTurn()
           checkSynced()
         }
-        // The rest takes no time: with a slow clock each change takes a turn, and there are as many as handlers times objects times lists.
+        // From here on no time passes: with a slow clock there would be a turn for each handler, object and list.
         clock.lookMs = 0
         for (let turn = 0; turn < 400; turn++) await nextTurn()
         checkSynced()

@@ -1,6 +1,6 @@
 /**
- * Random histories of a server, replayed by seed under the fake clock. `SEEDS=10000 node --test tests/cache/history.property.test.ts`
- * runs more of them, `SEED=42` one of them.
+ * Random histories of a server, replayed by seed under the fake clock. `SEEDS=10000 node --test
+ * tests/cache/history.property.test.ts` runs more of them, `SEED=42` one of them.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -19,15 +19,15 @@ import { Random, RandomServer, versionsOf } from './random_server.ts'
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
 const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, ({ metadata }) => metadata.name).sort()
 
-/** Believes every delta, and checks that it fits what was heard before. */
+/** Applies every delta, and checks that it fits the earlier ones. */
 class Listener {
   readonly #known = new Map<string, KubeObject>()
-  /** The newest version heard of each uid. */
+  /** The newest delivered version of each uid. */
   readonly #versions = new Map<string, number>()
-  heard = 0
+  received = 0
 
   readonly handler = (delta: Delta): void => {
-    this.heard++
+    this.received++
     const { name, uid, resourceVersion } = delta.object.metadata
     const known = this.#known.get(name)
     const version = Number(resourceVersion)
@@ -37,7 +37,7 @@ class Listener {
       this.#check(newest === 0, `"${name}" ${uid} came back`)
     } else if (delta.kind === 'updated') {
       this.#check(known?.metadata.uid === uid, `"${name}" was updated to another object, or from nothing`)
-      this.#check(delta.old === known, `"${name}" was not updated from what was heard last`)
+      this.#check(delta.old === known, `"${name}" was not updated from what was received last`)
       this.#check(version > newest, `"${name}" went from ${newest} to ${version}`)
     } else {
       this.#check(known?.metadata.uid === uid, `"${name}" was deleted and not known`)
@@ -51,7 +51,7 @@ class Listener {
     else this.#known.set(name, delta.object)
   }
 
-  /** What a handler throws is only logged: it is kept for the end. */
+  /** Errors of a handler are only logged, so they are stored for the end. */
   readonly problems: string[] = []
 
   get state(): Record<string, string> {
@@ -65,7 +65,7 @@ class Listener {
 
 interface Figures {
   requests: number
-  heard: number
+  received: number
   simulatedMs: number
 }
 
@@ -75,7 +75,7 @@ async function replay(seed: number, figures: Figures): Promise<void> {
   const random = new Random(seed)
   const clock = new FakeClock()
   const server = new RandomServer(random, clock)
-  // In every other history an object takes so long that lists, events and handlers take turns in the middle of one another.
+  // In every second history objects are so slow that lists, events and handlers interleave.
   const slow = new SlowClock(seed % 2 === 0 ? 0 : random.pick([2, 5, 10]), clock)
   const informer = new Informer({
     api: new Api({ transport: server.transport }),
@@ -101,7 +101,7 @@ async function replay(seed: number, figures: Figures): Promise<void> {
   }
   await turns()
   server.calm()
-  // Everything is asked for once more, while it changes.
+  // A full read while objects change.
   server.forget()
   for (let i = 0; i < 10; i++) {
     server.write()
@@ -109,7 +109,7 @@ async function replay(seed: number, figures: Figures): Promise<void> {
     await turns()
     await clock.advance(random.int(1000))
   }
-  // A connection that is half-open now is found, and waits that have begun end.
+  // Half-open connections are found, and back-offs end.
   for (let i = 0; i < 8; i++) {
     await turns()
     await clock.advance(50_000)
@@ -130,10 +130,10 @@ async function replay(seed: number, figures: Figures): Promise<void> {
       'the index',
     )
   }
-  assert.ok(server.requests - before <= 2, `a storm: ${server.requests - before} requests while all was well`)
+  assert.ok(server.requests - before <= 2, `too many requests: ${server.requests - before} requests while all was well`)
   assert.ok(Number(informer.lastSeen) <= server.version && informer.failure === undefined)
   figures.requests += server.requests
-  figures.heard += listeners[0].heard + listeners[1].heard
+  figures.received += listeners[0].received + listeners[1].received
   figures.simulatedMs += clock.monotonic()
   controller.abort()
   await ended
@@ -142,8 +142,8 @@ async function replay(seed: number, figures: Figures): Promise<void> {
 const one = process.env['SEED']
 const seeds = one === undefined ? Number(process.env['SEEDS'] ?? 500) : 1
 
-test(`whatever happens between (${seeds} histories), at rest the store is what the server has, and every handler was told so, in order`, async () => {
-  const figures: Figures = { requests: 0, heard: 0, simulatedMs: 0 }
+test(`for ${seeds} random histories, at rest the store equals the server, and every handler got all changes in order`, async () => {
+  const figures: Figures = { requests: 0, received: 0, simulatedMs: 0 }
   const first = one === undefined ? 1 : Number(one)
   const began = performance.now()
   for (let seed = first; seed < first + seeds; seed++) {
@@ -154,7 +154,7 @@ test(`whatever happens between (${seeds} histories), at rest the store is what t
   if (seeds > 500) {
     const hours = Math.round(figures.simulatedMs / 3_600_000)
     console.log(
-      `${seeds} histories, ${hours} h of server life, ${figures.requests} requests, ${figures.heard} changes heard, in ${
+      `${seeds} histories, ${hours} h of server life, ${figures.requests} requests, ${figures.received} changes received, in ${
         Math.round(performance.now() - began)
       } ms`,
     )

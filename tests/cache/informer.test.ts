@@ -42,12 +42,12 @@ function informing(server: ScriptedServer, more: Partial<InformerOptions> = {}) 
   }
 }
 
-const told = (heard: string[]) => (delta: Delta): void =>
-  void heard.push(
+const recorder = (received: string[]) => (delta: Delta): void =>
+  void received.push(
     `${delta.kind} ${delta.object.metadata.name}${delta.kind === 'added' && delta.initial ? ' initial' : ''}`,
   )
 
-test('the store is written before a handler is told, all of a list before the first', async () => {
+test('the store is written before handlers are called, with a whole list before the first call', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
@@ -67,7 +67,7 @@ test('the store is written before a handler is told, all of a list before the fi
   i.stop()
 })
 
-test('items of a list have apiVersion and kind, as those of a watch', async () => {
+test('items of a list have apiVersion and kind, like those of a watch', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1')]))
   const i = informing(server)
@@ -77,7 +77,7 @@ test('items of a list have apiVersion and kind, as those of a watch', async () =
   i.stop()
 })
 
-test('only what the first list brings is initial; a second list tells of the difference', async () => {
+test('only adds of the first list are initial; a second list notifies of the difference', async () => {
   const server = new ScriptedServer()
   server.lists.push(
     list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]),
@@ -85,11 +85,11 @@ test('only what the first list brings is initial; a second list tells of the dif
   )
   server.watches.push(refusal(410, 'Expired'))
   const i = informing(server)
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
   await i.start()
   await i.clock.advance(800)
-  assert.deepEqual(heard, [
+  assert.deepEqual(received, [
     'added a initial',
     'added b initial',
     'added c initial',
@@ -101,7 +101,7 @@ test('only what the first list brings is initial; a second list tells of the dif
   i.stop()
 })
 
-test('a late handler is told of everything in the store, as initial, and of changes once', async () => {
+test('a late handler gets everything in the store as initial adds, and each change once', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]))
@@ -110,125 +110,127 @@ test('a late handler is told of everything in the store, as initial, and of chan
   await i.start()
   stream.send('ADDED', pod('b', '6'))
   await i.clock.advance(0)
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
-  assert.deepEqual(heard, ['added a initial', 'added b initial'])
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
+  assert.deepEqual(received, ['added a initial', 'added b initial'])
   stream.send('MODIFIED', pod('a', '7'))
   await i.clock.advance(0)
-  assert.deepEqual(heard.splice(2), ['updated a'])
+  assert.deepEqual(received.splice(2), ['updated a'])
   i.stop()
 })
 
-test('a handler that is added by another one, in the middle of a list, hears of each object once', async () => {
+test('a handler that is added by another handler during a list gets each object once', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3')]))
   const i = informing(server)
-  const heard: string[] = []
-  i.informer.addHandler(({ object }) => void (object.metadata.name === 'b' && i.informer.addHandler(told(heard))))
+  const received: string[] = []
+  i.informer.addHandler(({ object }) =>
+    void (object.metadata.name === 'b' && i.informer.addHandler(recorder(received)))
+  )
   await i.start()
-  assert.deepEqual(heard, ['added a initial', 'added b initial', 'added c initial'])
+  assert.deepEqual(received, ['added a initial', 'added b initial', 'added c initial'])
   i.stop()
 })
 
-test('a handler that is removed in the middle hears nothing more, and removing twice does no harm', async () => {
+test('a handler that is removed during a list gets nothing more, and removing it twice is allowed', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   const i = informing(server)
-  const heard: string[] = []
+  const received: string[] = []
   i.informer.addHandler(() => registration.remove())
-  const registration = i.informer.addHandler(told(heard))
+  const registration = i.informer.addHandler(recorder(received))
   await i.start()
   registration.remove()
-  assert.deepEqual(heard, [])
+  assert.deepEqual(received, [])
   i.stop()
 })
 
-test('a handler that throws, or rejects, is logged and disturbs neither the others nor itself later', async () => {
+test('an error of a handler is logged, and affects neither the others nor its later calls', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]))
   server.watches.push(stream.answer)
   const i = informing(server)
-  const heard: string[] = []
+  const received: string[] = []
   let calls = 0
   i.informer.addHandler(() => {
     calls++
     throw new Error('mine')
   })
-  // TypeScript takes an async function for a handler, and its rejection would end the process.
+  // An async function is assignable to Handler, and its unhandled rejection would end the process.
   i.informer.addHandler(async () => Promise.reject(new Error('mine, later')))
-  i.informer.addHandler(told(heard))
+  i.informer.addHandler(recorder(received))
   await i.start()
   stream.send('ADDED', pod('b', '6'))
   await i.clock.advance(0)
-  assert.deepEqual([calls, heard, i.informer.isSynced], [2, ['added a initial', 'added b'], true])
+  assert.deepEqual([calls, received, i.informer.isSynced], [2, ['added a initial', 'added b'], true])
   assert.equal(i.lines.filter((line) => /^error A handler of pods threw.*: mine$/.test(line)).length, 2)
   assert.equal(i.lines.filter((line) => line.endsWith('mine, later')).length, 2)
-  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
   i.stop()
 })
 
-test('synced settles with the first list, when every handler was told', async () => {
+test('synced resolves when every handler got the first list', async () => {
   const server = new ScriptedServer()
   server.lists.push(refusal(503, 'ServiceUnavailable'), list('5', [pod('a', '1')]))
   const i = informing(server)
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
-  const synced = i.informer.synced(i.signal).then(() => heard.push('synced'))
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
+  const synced = i.informer.synced(i.signal).then(() => received.push('synced'))
   await i.start()
-  assert.deepEqual([i.informer.isSynced, heard], [false, []])
+  assert.deepEqual([i.informer.isSynced, received], [false, []])
   await i.clock.advance(800)
   await synced
-  assert.deepEqual(heard, ['added a initial', 'synced'])
+  assert.deepEqual(received, ['added a initial', 'synced'])
   i.stop()
 })
 
-test('who waits for a sync that is aborted gets the reason; for an informer that is stopped, what happened', async () => {
+test('synced rejects with the reason of an abort, or with an error if the informer is stopped', async () => {
   const i = informing(new ScriptedServer())
   const controller = new AbortController()
   const waiting = i.informer.synced(controller.signal)
   const other = i.informer.synced(never)
   controller.abort(new Error('mine'))
   await assert.rejects(waiting, /mine/)
-  // Stopped without having been started, too.
+  // Also if it was never started.
   i.informer.stop()
   await assert.rejects(other, /Cannot sync pods: its informer was stopped before the first list was in/)
   await i.informer.ended
   assert.throws(() => i.informer.addHandler(() => {}), /Cannot add a handler to the informer of pods: it was stopped/)
 })
 
-test('a stopped informer tells nobody, leaves nothing, and cannot begin again', async () => {
+test('a stopped informer calls no handler, leaves nothing, and cannot be started again', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]))
   server.watches.push(stream.answer)
   const i = informing(server)
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
   const ended = i.informer.start(i.signal)
   await i.clock.advance(0)
   stream.send('ADDED', pod('b', '6'))
   i.informer.stop()
   await ended
-  assert.deepEqual([heard, i.clock.pending, i.listeners(), stream.cancelled], [['added a initial'], 0, 0, true])
+  assert.deepEqual([received, i.clock.pending, i.listeners(), stream.cancelled], [['added a initial'], 0, 0, true])
   await assert.rejects(i.informer.start(i.signal), /it was started already/)
 })
 
-test('an informer that a handler stops in the middle of a list tells nobody the rest', async () => {
+test('if a handler stops the informer during a list, the rest is not delivered', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   const i = informing(server)
-  const heard: string[] = []
+  const received: string[] = []
   i.informer.addHandler((delta) => {
-    told(heard)(delta)
+    recorder(received)(delta)
     i.informer.stop()
   })
-  i.informer.addHandler(told(heard))
+  i.informer.addHandler(recorder(received))
   await i.start()
-  assert.deepEqual([heard, i.clock.pending], [['added a initial'], 0])
+  assert.deepEqual([received, i.clock.pending], [['added a initial'], 0])
 })
 
-test('managedFields go, what strip takes goes, and what is frozen throws when changed', async () => {
+test('managedFields and stripped parts are removed, and changing a frozen object throws', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   const big = (version: string): object => ({ ...pod('a', version, { labels: { x: 'y' }, spec: { big: [1] } }) })
@@ -251,7 +253,7 @@ test('managedFields go, what strip takes goes, and what is frozen throws when ch
   i.stop()
 })
 
-test('a strip function that throws keeps the store as it was, and is named', async () => {
+test('a strip function that throws leaves the store unchanged and is named in the error', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('bad', '2')]), list('6', [pod('a', '1')]))
   const i = informing(server, { strip: ({ metadata }) => void (metadata.name === 'bad' && assert.fail('mine')) })
@@ -266,7 +268,7 @@ test('a strip function that throws keeps the store as it was, and is named', asy
   i.stop()
 })
 
-test('a failure is there as long as it lasts: until a list, an event, or a watch that is accepted', async () => {
+test('failure is set until a list, an event or an accepted watch', async () => {
   const server = new ScriptedServer()
   server.lists.push(refusal(403, 'Forbidden'), list('5'))
   const cut = new NetworkError('cut', { phase: 'connect' })
@@ -281,45 +283,45 @@ test('a failure is there as long as it lasts: until a list, an event, or a watch
   i.stop()
 })
 
-test('each handler has its own sync: with the list for an early one, at once for a late one, never for one that was removed', async () => {
+test('each handler has its own sync: an early one with the list, a late one at once, a removed one never', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1')]))
   const i = informing(server)
-  const heard: string[] = []
-  const early = i.informer.addHandler(told(heard))
-  const removed = i.informer.addHandler(told([]))
+  const received: string[] = []
+  const early = i.informer.addHandler(recorder(received))
+  const removed = i.informer.addHandler(recorder([]))
   const waiting = removed.synced(i.signal)
-  void early.synced(i.signal).then(() => heard.push('synced'))
+  void early.synced(i.signal).then(() => received.push('synced'))
   assert.deepEqual([early.isSynced, removed.isSynced], [false, false])
   removed.remove()
   await assert.rejects(waiting, /Cannot sync a handler of pods: it was removed/)
   await i.start()
-  assert.deepEqual([heard, early.isSynced, removed.isSynced], [['added a initial', 'synced'], true, false])
-  const late = i.informer.addHandler(told(heard))
+  assert.deepEqual([received, early.isSynced, removed.isSynced], [['added a initial', 'synced'], true, false])
+  const late = i.informer.addHandler(recorder(received))
   assert.equal(late.isSynced, true)
   await late.synced(i.signal)
   const unsynced = informing(new ScriptedServer())
-  const stopped = unsynced.informer.addHandler(told([])).synced(unsynced.signal)
+  const stopped = unsynced.informer.addHandler(recorder([])).synced(unsynced.signal)
   unsynced.informer.stop()
   await assert.rejects(stopped, /Cannot sync pods: its informer was stopped/)
   i.stop()
 })
 
-test('a resync tells the handler that asked for it, and no other, of every object as an update of itself, without the server', async () => {
+test('a resync delivers every object as an update, without a request, only to the handler with resyncMs', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   server.watches.push(stream.answer)
   const i = informing(server)
   const [often, rarely, never] = [[], [], []] as [string[], string[], string[]]
-  i.informer.addHandler(told(often), { resyncMs: 10_000 })
+  i.informer.addHandler(recorder(often), { resyncMs: 10_000 })
   const registration = i.informer.addHandler(
     (delta) => void (delta.kind === 'updated' && delta.old === delta.object && rarely.push(delta.object.metadata.name)),
     { resyncMs: 20_000 },
   )
-  i.informer.addHandler(told(never))
+  i.informer.addHandler(recorder(never))
   await i.start()
-  server.took()
+  server.recorded()
   await i.clock.advance(8999)
   assert.deepEqual(often.splice(0), ['added a initial', 'added b initial'])
   await i.clock.advance(1)
@@ -333,7 +335,7 @@ test('a resync tells the handler that asked for it, and no other, of every objec
   ]])
   registration.remove()
   await i.clock.advance(100_000)
-  assert.deepEqual([rarely, server.took(), i.clock.pending], [['b'], [], 2])
+  assert.deepEqual([rarely, server.recorded(), i.clock.pending], [['b'], [], 2])
   i.stop()
   await i.clock.advance(0)
   assert.equal(i.clock.pending, 0)
@@ -343,23 +345,23 @@ test('a resync tells the handler that asked for it, and no other, of every objec
   )
 })
 
-test('a handler that is removed in the middle of a resync hears no more, and what it deletes meanwhile is not replayed', async () => {
+test('a handler that is removed during a resync gets nothing more, and objects deleted meanwhile are not delivered', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
   const i = informing(server)
-  const heard: string[] = []
+  const received: string[] = []
   const registration = i.informer.addHandler(({ kind, object }) => {
     if (kind !== 'updated') return
-    heard.push(object.metadata.name)
+    received.push(object.metadata.name)
     registration.remove()
   }, { resyncMs: 1000 })
   await i.start()
   await i.clock.advance(5000)
-  assert.deepEqual(heard, ['a'])
+  assert.deepEqual(received, ['a'])
   i.stop()
 })
 
-test('of a kind whose metadata alone is wanted, that is asked for and kept, whatever the server sends; it keeps its own name', async () => {
+test('for a metadata-only kind only the metadata is requested and stored, and its kind stays', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   const partial = ({ metadata }: { metadata: object }): object => ({
@@ -386,7 +388,7 @@ test('of a kind whose metadata alone is wanted, that is asked for and kept, what
   i.stop()
 })
 
-test('the last version that was seen is known, of lists, events and bookmarks, before anybody is told', async () => {
+test('lastSeen is the version of the last list, event or bookmark, before handlers are called', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]))
@@ -404,14 +406,14 @@ test('the last version that was seen is known, of lists, events and bookmarks, b
   i.stop()
 })
 
-/** An informer on whose clock each object takes a turn of the event loop, or two of them do. */
+/** An informer with a clock on which each object, or each pair, takes a whole turn of the event loop. */
 function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
   const clock = new SlowClock(0)
   const i = informing(server, { clock, ...more })
   return {
     ...i,
     clock,
-    /** From now on it takes so long. */
+    /** Sets the time that each object takes from now on. */
     slowDown: () => void (clock.lookMs = 10),
     start: async (): Promise<void> => {
       void i.informer.start(i.signal).catch(() => {})
@@ -425,7 +427,7 @@ function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
 
 const many = Array.from({ length: 6 }, (_, i) => pod(`p${i}`, `${i + 1}`))
 
-test('initial adds that take long go on in later turns, in order; changes that come meanwhile are told after them, and then it is synced', async () => {
+test('slow initial adds go on in later turns, in order; changes follow them, and then the handler is synced', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('9', many))
@@ -433,64 +435,64 @@ test('initial adds that take long go on in later turns, in order; changes that c
   const i = slow(server)
   await i.start()
   i.slowDown()
-  const heard: string[] = []
-  const registration = i.informer.addHandler(told(heard))
-  void registration.synced(never).then(() => heard.push('synced'))
-  assert.ok(heard.length < 3, `${heard.length} in one turn`)
+  const received: string[] = []
+  const registration = i.informer.addHandler(recorder(received))
+  void registration.synced(never).then(() => received.push('synced'))
+  assert.ok(received.length < 3, `${received.length} in one turn`)
   assert.deepEqual([registration.isSynced, i.informer.isSynced], [false, true])
   stream.send('MODIFIED', pod('p0', '10'))
   stream.send('DELETED', pod('p5', '11', { uid: 'uid-p5' }))
   stream.send('ADDED', pod('new', '12'))
   await i.turns(4)
-  assert.ok(heard.length > 1 && heard.length < 6, `${heard.length} in some turns`)
+  assert.ok(received.length > 1 && received.length < 6, `${received.length} in some turns`)
   await i.turns()
   const initial = many.map(({ metadata }) => `added ${metadata.name} initial`)
-  assert.deepEqual(heard, [...initial, 'synced', 'updated p0', 'deleted p5', 'added new'])
+  assert.deepEqual(received, [...initial, 'synced', 'updated p0', 'deleted p5', 'added new'])
   assert.equal(registration.isSynced, true)
-  // It keeps up again: it is told at once.
+  // The backlog is empty again, so the handler is called at once.
   stream.send('MODIFIED', pod('new', '13'))
   i.clock.lookMs = 0
   await i.turns(3)
-  assert.equal(heard.at(-1), 'updated new')
+  assert.equal(received.at(-1), 'updated new')
   i.stop()
 })
 
-test('an informer is synced when every handler was told of its first list, however long that takes; its objects can be read before', async () => {
+test('an informer is synced when every handler got the first list; its objects can be read before', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('9', many))
   const i = slow(server)
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
   let heardAtSync: number | undefined
-  void i.informer.synced(never).then(() => (heardAtSync = heard.length))
+  void i.informer.synced(never).then(() => (heardAtSync = received.length))
   i.slowDown()
   await i.start()
   for (let turn = 0; turn < 60 && !i.informer.isSynced; turn++) await nextTurn()
-  assert.ok(i.informer.isSynced && heard.length < 6, `${heard.length} before it can be read`)
+  assert.ok(i.informer.isSynced && received.length < 6, `${received.length} before it can be read`)
   assert.equal(i.informer.store.size, 6)
   await i.turns()
   assert.equal(heardAtSync, 6)
   i.stop()
 })
 
-test('resyncs of a handler that does not keep up do not pile up', async () => {
+test('resyncs of a slow handler do not accumulate', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('9', many))
   const i = slow(server)
   await i.start()
-  const heard: string[] = []
-  i.informer.addHandler(told(heard), { resyncMs: 1000 })
+  const received: string[] = []
+  i.informer.addHandler(recorder(received), { resyncMs: 1000 })
   i.slowDown()
   await i.clock.fake.advance(20_000)
   i.clock.lookMs = 0
-  const before = heard.length
+  const before = received.length
   await i.turns()
   assert.ok(before > 10, `${before} in time`)
-  assert.ok(heard.length - before <= 6, `${heard.length - before} were left`)
+  assert.ok(received.length - before <= 6, `${received.length - before} were left`)
   i.stop()
 })
 
-test('of two handlers in the middle of their initial adds the one that is removed hears nothing more, the other all; a late one of the store as it is', async () => {
+test('of two handlers during their initial adds, the removed one gets nothing more and the other everything; a late one gets the current store', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('9', many))
@@ -499,8 +501,8 @@ test('of two handlers in the middle of their initial adds the one that is remove
   await i.start()
   i.slowDown()
   const [one, two, three] = [[], [], []] as [string[], string[], string[]]
-  const removed = i.informer.addHandler(told(one))
-  i.informer.addHandler(told(two))
+  const removed = i.informer.addHandler(recorder(one))
+  i.informer.addHandler(recorder(two))
   const waiting = removed.synced(never)
   waiting.catch(() => {})
   await i.turns(3)
@@ -508,7 +510,7 @@ test('of two handlers in the middle of their initial adds the one that is remove
   const before = one.length
   stream.send('DELETED', pod('p3', '10'))
   await i.turns(10)
-  i.informer.addHandler(told(three))
+  i.informer.addHandler(recorder(three))
   await i.turns()
   await assert.rejects(waiting, /Cannot sync a handler of pods: it was removed/)
   assert.ok(before < 6)
@@ -517,23 +519,23 @@ test('of two handlers in the middle of their initial adds the one that is remove
   i.stop()
 })
 
-test('a stop in the middle of initial adds ends them, and who waits for their sync is told', async () => {
+test('a stop ends the initial adds, and synced rejects', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('9', many))
   const i = slow(server)
   await i.start()
   i.slowDown()
-  const heard: string[] = []
-  const registration = i.informer.addHandler(told(heard))
+  const received: string[] = []
+  const registration = i.informer.addHandler(recorder(received))
   const synced = registration.synced(never)
   i.informer.stop()
   await assert.rejects(synced, /Cannot sync pods: its informer was stopped before the first list was in/)
-  const before = heard.length
+  const before = received.length
   await i.turns()
-  assert.equal(heard.length, before)
+  assert.equal(received.length, before)
 })
 
-test('a relist while initial adds are told comes after them, as the difference', async () => {
+test('a relist during initial adds is delivered after them, as the difference', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('9', many), list('20', [...many.slice(0, 4), pod('p4', '15'), pod('p9', '16')]))
   const stream = new Stream()
@@ -541,14 +543,14 @@ test('a relist while initial adds are told comes after them, as the difference',
   const i = slow(server)
   await i.start()
   i.slowDown()
-  const heard: string[] = []
-  i.informer.addHandler(told(heard))
+  const received: string[] = []
+  i.informer.addHandler(recorder(received))
   stream.error(410, 'Expired')
   await i.turns(2)
   await i.clock.fake.advance(2000)
   await i.turns()
   await i.turns()
-  assert.deepEqual(heard, [
+  assert.deepEqual(received, [
     ...many.map(({ metadata }) => `added ${metadata.name} initial`),
     'deleted p5',
     'updated p4',
@@ -557,7 +559,7 @@ test('a relist while initial adds are told comes after them, as the difference',
   i.stop()
 })
 
-test('a list that takes long is in the store at once, and a stop before that leaves it out', async () => {
+test('a slow list replaces the store at once, and a stop before that discards it', async () => {
   const server = new ScriptedServer()
   const more = Array.from({ length: 400 }, (_, at) => pod(`q${at}`, `${at + 10}`))
   server.lists.push(
@@ -585,7 +587,7 @@ test('a list that takes long is in the store at once, and a stop before that lea
   await i.turns(2)
   await i.clock.fake.advance(2000)
   for (let turn = 0; turn < 1000 && kept < 400; turn++) await nextTurn()
-  // What came is compared now with what there was.
+  // The new list is now compared with the store.
   await i.turns(3)
   assert.ok(i.informer.store.get('default/q0'))
   i.stop()
@@ -593,7 +595,7 @@ test('a list that takes long is in the store at once, and a stop before that lea
   assert.equal(i.informer.store.get('default/r0'), undefined)
 })
 
-test('an index of many objects is built in turns, once for all who wait, and kept up to date meanwhile', async () => {
+test('an index of many objects is built over several turns, once for all callers, and includes changes meanwhile', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('9', many))
@@ -601,26 +603,26 @@ test('an index of many objects is built in turns, once for all who wait, and kep
   const i = slow(server)
   await i.start()
   i.slowDown()
-  const asked: string[] = []
+  const indexed: string[] = []
   const byName = defineIndex(POD as never, ({ metadata }: KubeObject) => {
-    asked.push(metadata.name)
+    indexed.push(metadata.name)
     return metadata.name
   })
   const building = i.informer.index(byName)
   assert.ok(building)
   assert.equal(i.informer.index(byName), building)
-  assert.ok(asked.length < 3, `${asked.length} in one turn`)
+  assert.ok(indexed.length < 3, `${indexed.length} in one turn`)
   stream.send('ADDED', pod('new', '10'))
   stream.send('DELETED', pod('p0', '11'))
   await i.turns()
   await building
   assert.equal(i.informer.index(byName), undefined)
   assert.deepEqual(['p0', 'p5', 'new'].map((name) => i.informer.store.lookup(byName, name).length), [0, 1, 1])
-  assert.equal(asked.filter((name) => name === 'p5').length, 1)
+  assert.equal(indexed.filter((name) => name === 'p5').length, 1)
   i.stop()
 })
 
-test('a handler that is told of a change reads it, and not an own write that is older', async () => {
+test('a handler that gets a change reads that change, not an older own write', async () => {
   const server = new ScriptedServer()
   const stream = new Stream()
   server.lists.push(list('5', [pod('a', '1')]), list('9', [pod('a', '8'), pod('c', '9')]))
@@ -643,7 +645,7 @@ test('a handler that is told of a change reads it, and not an own write that is 
   stream.send('MODIFIED', pod('a', '7'))
   await i.clock.advance(0)
   assert.deepEqual(seen.splice(0), ['a 7: 7'])
-  // Of another object: that the watch is past our write is what counts.
+  // The event of another object shows that the watch has passed our write.
   const other = i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'gone' })!
   other.answered(pod('gone', '8', { uid: 'gone' }))
   other.end()
@@ -658,7 +660,7 @@ test('a handler that is told of a change reads it, and not an own write that is 
   i.stop()
 })
 
-test('what Deno does not permit ends it, and who waits for it hears why', async () => {
+test('a missing permission of Deno ends the informer, and synced rejects with the reason', async () => {
   const server = new ScriptedServer()
   const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
     phase: 'connect',
@@ -680,7 +682,7 @@ test('what Deno does not permit ends it, and who waits for it hears why', async 
   }
 })
 
-test('a watch that was refused for long, while its server was down, is soon open once that is up and reads its storage', async () => {
+test('after a long outage, the watch is opened soon after the server starts and loads its storage', async () => {
   const server = new ScriptedServer()
   const down = new NetworkError('refused', { phase: 'connect' })
   server.lists.push(list('5', [pod('a', '1')]))
@@ -694,10 +696,10 @@ test('a watch that was refused for long, while its server was down, is soon open
   const i = informing(server)
   await i.start()
   await i.clock.advance(800 + 1600 + 3200 + 6400)
-  assert.equal(server.took().length, 6)
+  assert.equal(server.recorded().length, 6)
   await i.clock.advance(799)
-  assert.deepEqual(server.took(), [])
+  assert.deepEqual(server.recorded(), [])
   await i.clock.advance(1)
-  assert.deepEqual(server.took(), ['watch 5'])
+  assert.deepEqual(server.recorded(), ['watch 5'])
   i.stop()
 })

@@ -33,19 +33,19 @@ function listing(server: ScriptedServer, more: Partial<ListPagesOptions> = {}, c
   }
 }
 
-/** Answers after a while. */
+/** Returns an answer that comes later. */
 const after = (ms: number, clock: SlowClock, answer: Answer): Answer => async (request) => {
   await sleep(clock, ms, request.signal)
   return await answer(request)
 }
 
-test('what only the pages before an expired one had is not in the list; a later expiry, too, begins anew', async () => {
+test('objects of the pages before an expired one are discarded; a second expiry also restarts the list', async () => {
   const server = new ScriptedServer()
   server.lists.push(
     list('5', [pod('gone', '1'), pod('a', '2')], 'two'),
     list('5', [pod('gone too', '3')], 'three'),
     refusal(410, 'Expired'),
-    // A server that gives pages also to those who ask for everything.
+    // A server that sends pages also without a limit.
     list('8', [pod('a', '2'), pod('gone meanwhile', '6')], 'more'),
     refusal(410, 'Expired'),
     list('9', [pod('b', '7'), pod('a', '2')]),
@@ -53,17 +53,17 @@ test('what only the pages before an expired one had is not in the list; a later 
   const l = listing(server)
   await l.clock.fake.advance(0)
   assert.deepEqual(l.state, { names: ['b', 'a'] })
-  assert.deepEqual(server.took(), ['list', 'list two', 'list three', 'list whole', 'list more', 'list whole'])
+  assert.deepEqual(server.recorded(), ['list', 'list two', 'list three', 'list whole', 'list more', 'list whole'])
   l.end()
 })
 
-test('each page has 150 s to come, however long all of them take', async () => {
+test('each page has 150 s, no matter how long all of them take', async () => {
   const [server, clock] = [new ScriptedServer(), new SlowClock(0)]
   const pages = [list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), list('5', [pod('c', '3')])]
   server.lists.push(...pages.map((page) => after(149_000, clock, page)))
   const l = listing(server, {}, clock)
   await l.clock.fake.advance(2 * 149_000)
-  assert.deepEqual([l.state, server.took().length], [{}, 3])
+  assert.deepEqual([l.state, server.recorded().length], [{}, 3])
   await l.clock.fake.advance(149_000)
   assert.deepEqual(l.state, { names: ['a', 'b', 'c'] })
   l.end()
@@ -76,11 +76,11 @@ test('a later page that does not come for 150 s fails the list', async () => {
   await l.clock.fake.advance(249_000)
   assert.deepEqual(l.state, {})
   await l.clock.fake.advance(1000)
-  assert.match(String(l.state.error), /Cannot list pods: nothing was heard for 150 s/)
+  assert.match(String(l.state.error), /Cannot list pods: the server sent nothing for 150 s/)
   l.end()
 })
 
-test('a page is kept in turns of the event loop, each object prepared once and in order; the time of that is not silence', async () => {
+test('a page is stored over several turns of the event loop, each object prepared once and in order; that time is not silence', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')), 'two'), list('5', [pod('e', '1')]))
   const prepared: string[] = []
@@ -94,7 +94,7 @@ test('a page is kept in turns of the event loop, each object prepared once and i
   l.end()
 })
 
-test('of pages that come at the same time one is parsed in a turn, when that takes its time', async () => {
+test('of several pages that come at the same time, only one slow page is parsed per turn', async () => {
   const clock = new SlowClock(0)
   const began: string[] = []
   const lists = ['a', 'b', 'c'].map((name) => {
@@ -127,7 +127,7 @@ test('an abort between the objects of a page ends the list', async () => {
   l.end()
 })
 
-test('the next page is as large as can be parsed in a moment, by the size of the objects in the last one', async () => {
+test('the size of the next page depends on the size of the objects in the last one', async () => {
   const server = new ScriptedServer()
   const of = (kb: number, count: number, next?: string): Answer =>
     list('5', Array.from({ length: count }, (_, i) => pod(`p${i}`, '1', { spec: 'x'.repeat(kb * 1024) })), next)

@@ -1,6 +1,6 @@
 /**
- * A server, its watch and our writes, each step of which may come at any time: requests are carried out late, answers come
- * late, events come late, and the watch breaks off and begins with a new list.
+ * A server, its watch and own writes, whose steps may come at any time: requests are carried out late, answers come
+ * late, events come late, and the watch breaks and restarts with a new list.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,13 +17,13 @@ const KEYS = ['default/a', 'default/b']
 const OPERATIONS = ['create', 'update', 'delete', 'hold', 'release', 'toggle'] as const
 type Operation = (typeof OPERATIONS)[number]
 
-/** What one key was from a revision on; undefined: nothing. */
+/** The state of one key from a revision on; undefined if it does not exist. */
 interface Moment {
   readonly revision: number
   readonly object: KubeObject | undefined
 }
 
-/** As kube-apiserver: finalizers keep what is deleted, and a deletion has a revision of its own. */
+/** Like kube-apiserver: finalizers keep deleted objects, and a deletion has its own revision. */
 class Server {
   revision = 5
   readonly history = new Map<string, Moment[]>(KEYS.map((key) => [key, [{ revision: 0, object: undefined }]]))
@@ -38,7 +38,7 @@ class Server {
     return this.history.get(key)!.at(-1)!.object
   }
 
-  /** The answer, or undefined for a refusal. */
+  /** Returns the answer, or undefined for a refusal. */
   do(operation: Operation, key: string): { readonly object?: KubeObject; readonly status?: object } | undefined {
     const before = this.now(key)
     if (operation === 'create') return before ? undefined : { object: this.#become(key, undefined, this.#new(key)) }
@@ -59,7 +59,7 @@ class Server {
         const released = changed({ finalizers: [] })
         if (!before.metadata.deletionTimestamp) return { object: this.#become(key, before, released) }
         this.#become(key, before, undefined)
-        // What the server answers with is the object of the request, at the version that was read.
+        // The server answers with the object of the request, at the version that was read.
         return { object: released }
       }
       case 'delete': {
@@ -104,11 +104,11 @@ class Model {
   readonly selects: (object: KubeObject | undefined) => KubeObject | undefined
   readonly own: OwnWrites
   readonly requests: Request[] = []
-  /** No read may be older than this, by key. */
+  /** The min version of reads, by key. */
   readonly floor = new Map<string, number>(KEYS.map((key) => [key, 0]))
-  /** What we have deleted is never read again. */
+  /** The uids of own deletions, which must never be read again. */
   readonly deleted = new Set<string>()
-  /** Everything up to here is in the store; undefined before the first list. */
+  /** The version of the store; undefined before the first list. */
   seen: number | undefined
   list: { readonly revision: number; readonly objects: readonly KubeObject[] } | undefined
 
@@ -152,7 +152,7 @@ class Model {
     request.inFlight.end()
   }
 
-  /** The next event, as this watch has it. */
+  /** Returns the next event of this watch. */
   watch(): void {
     const next = this.seen === undefined ? undefined : this.server.events.find(({ revision }) => revision > this.seen!)
     if (!next || this.list) return
@@ -208,7 +208,7 @@ class Model {
         shown,
         'listed as it is got',
       )
-      assert.equal(id(reader.lookup(byName, key.split('/')[1]!)[0]), shown, 'looked up as it is got')
+      assert.equal(id(reader.lookup(byName, key.split('/')[1]!)[0]), shown, 'lookup and get agree')
     }
     assert.equal(reader.size, [...reader.values()].length)
   }
@@ -236,7 +236,7 @@ function id(object: KubeObject | undefined): string {
   return object ? `${object.metadata.uid}@${object.metadata.resourceVersion}` : 'nothing'
 }
 
-/** One step, with words for a counterexample. */
+/** One step, with a text for counterexamples. */
 interface Step {
   readonly [fc.toStringMethod]: () => string
   readonly run: (model: Model) => void
@@ -262,7 +262,7 @@ const steps = fc.oneof(
 
 for (const labels of [undefined, 'on=yes']) {
   const also = labels ? ', objects leave and enter the selection' : ''
-  test(`writes, answers and events come in any order${also}: no read is older than what we wrote, at rest all equal the server`, () => {
+  test(`with writes, answers and events in any order${also}, no read is older than an own write, and at rest all equal the server`, () => {
     fc.assert(
       fc.property(fc.array(steps, { maxLength: 60, size: 'max' }), fc.boolean(), (all, synced) => {
         const model = new Model(labels)
@@ -275,12 +275,12 @@ for (const labels of [undefined, 'on=yes']) {
           model.check()
         }
         model.quiet()
-        // Where nothing is known of what was deleted, the second list is the one that was begun after the answer.
+        // If the deleted object is unknown, only the second list certainly began after the answer.
         for (let list = 0; list < 2; list++) {
           model.beginList()
           model.endList()
         }
-        assert.equal(model.own.reader, model.store, 'nothing is remembered when the watch has caught up')
+        assert.equal(model.own.reader, model.store, 'own writes are left although the watch has caught up')
       }),
       { numRuns: Number(process.env['KUBELOOP_RUNS'] ?? 1500) },
     )

@@ -21,7 +21,9 @@ const A = { namespace: 'default', name: 'a' }
 const map = (value: string, more: object = {}) => ({ metadata: { ...A, ...more }, data: { value } })
 const LAG_MS = 2000
 
-/** A cluster that caches config maps and deployments, whose watch is two seconds late; and `others`, who write behind its back. */
+/**
+ * A cluster that caches config maps and deployments with a watch that is two seconds late; `others` is another client.
+ */
 async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions> = {}) {
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 10; turn++) await nextTurn()
@@ -40,12 +42,12 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
   })
   cluster.cache.declare(ConfigMap, options)
   cluster.cache.declare(Deployment)
-  const heard: string[] = []
+  const received: string[] = []
   for (const informer of cluster.cache.informersOf(ConfigMap)!) {
     informer.addHandler((delta) => {
       if (delta.object.metadata.name === 'kube-root-ca.crt') return
       const value = (object: KubeObject): string => `${(object as { data?: { value?: string } }).data?.value}`
-      heard.push(
+      received.push(
         delta.kind === 'updated'
           ? `${value(delta.old)}→${value(delta.object)}`
           : `${delta.kind} ${value(delta.object)}`,
@@ -61,7 +63,7 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
     clock,
     cluster,
     client: cluster.client,
-    heard,
+    received,
     requests,
     others: new Cluster({ name: 'others', transport: server.handle, clock, random: () => 0 }).client,
     value: async () => (await cluster.client.get(ConfigMap, A))?.data?.['value'],
@@ -69,7 +71,7 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
       const listed = await cluster.client.list(ConfigMap, { namespace: 'default', ...(labels ? { labels } : {}) })
       return listed.map(({ metadata }) => metadata.name).filter((name) => name !== 'kube-root-ca.crt')
     },
-    /** Until the watch has brought all. */
+    /** Resolves when the watch has delivered everything. */
     catchUp: () => clock.advance(LAG_MS + 100),
     isCaughtUp: () => [...cluster.cache.informers()].every((informer) => informer.reader === informer.store),
     [Symbol.asyncDispose]: async () => {
@@ -79,7 +81,7 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
   }
 }
 
-test('what was created, changed and deleted is read as that at once; handlers hear of it from the watch alone, in order', async () => {
+test('own creates, changes and deletes are read at once; handlers get them only from the watch, in order', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('1'))
   assert.equal(await w.value(), '1')
@@ -94,14 +96,14 @@ test('what was created, changed and deleted is read as that at once; handlers he
   assert.deepEqual([await w.value(), await w.names()], [undefined, []])
   await w.client.apply(ConfigMap, map('5'))
   assert.equal(await w.value(), '5')
-  assert.deepEqual(w.heard, [])
+  assert.deepEqual(w.received, [])
   assert.equal(w.requests.filter(({ method }) => method === 'GET').length, 0, "all reads were the cache's")
   await w.catchUp()
-  assert.deepEqual(w.heard, ['added 1', '1→2', '2→3', '3→4', 'deleted 4', 'added 5'])
+  assert.deepEqual(w.received, ['added 1', '1→2', '2→3', '3→4', 'deleted 4', 'added 5'])
   assert.deepEqual([await w.value(), w.isCaughtUp()], ['5', true])
 })
 
-test('lists by labels and lookups by index see own writes in place of what they were made of', async () => {
+test('lists by labels and lookups by index return own writes instead of the old objects', async () => {
   await using w = await lagging()
   const byValue = defineIndex(ConfigMap, ({ data }) => data?.['value'])
   const found = async (value: string) => (await w.client.lookup(byValue, value)).map(({ metadata }) => metadata.name)
@@ -120,7 +122,7 @@ test('lists by labels and lookups by index see own writes in place of what they 
   assert.deepEqual([await found('2'), await w.names(), w.isCaughtUp()], [['c'], ['b', 'c'], true])
 })
 
-test("another's later change or deletion ends an own write, whichever the watch brings", async () => {
+test("another client's later change or deletion ends an own write", async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('1'))
   await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
@@ -133,7 +135,7 @@ test("another's later change or deletion ends an own write, whichever the watch 
   assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
 })
 
-test('a delete that finalizers hold shows the object as it waits, and the write that lets it go shows nothing', async () => {
+test('after a delete with finalizers the terminating object is read, and after the last finalizer is removed, nothing', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('1', { finalizers: ['example.dev/f'] }))
   await w.client.delete(ConfigMap, A)
@@ -142,10 +144,10 @@ test('a delete that finalizers hold shows the object as it waits, and the write 
   assert.equal(await w.value(), undefined)
   await w.catchUp()
   assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
-  assert.deepEqual(w.heard.filter((each) => !each.includes('→')), ['added 1', 'deleted 1'])
+  assert.deepEqual(w.received.filter((each) => !each.includes('→')), ['added 1', 'deleted 1'])
 })
 
-test('what a dry run answers is not laid over', async () => {
+test('the answer of a dry run is not shown', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('1'), { dryRun: true })
   assert.equal(await w.value(), undefined)
@@ -155,7 +157,7 @@ test('what a dry run answers is not laid over', async () => {
   assert.equal(await w.value(), '1')
 })
 
-test('a write that is refused changes no reads', async () => {
+test('a refused write changes no reads', async () => {
   await using w = await lagging()
   const first = await w.client.create(ConfigMap, map('1'))
   await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
@@ -166,7 +168,7 @@ test('a write that is refused changes no reads', async () => {
   assert.equal(await w.value(), '1')
 })
 
-test('own writes are stripped and frozen as what the watch brings is, and the answer itself is not', async () => {
+test('own writes are stripped and frozen like objects of the watch; the answer itself is not', async () => {
   await using w = await lagging({ strip: (object) => void delete (object as { data?: unknown }).data })
   const answer = await w.client.create(ConfigMap, map('1'))
   assert.equal(answer.data?.['value'], '1')
@@ -179,7 +181,7 @@ test('own writes are stripped and frozen as what the watch brings is, and the an
   assert.deepEqual(await w.client.get(ConfigMap, A), read)
 })
 
-test('a strip function that throws fails no write', async () => {
+test('a strip function that throws does not fail the write', async () => {
   await using w = await lagging({
     strip: ({ metadata }) => {
       if (metadata.name === 'a') throw new Error('not this one')
@@ -188,7 +190,7 @@ test('a strip function that throws fails no write', async () => {
   assert.equal((await w.client.create(ConfigMap, map('1'))).data?.['value'], '1')
 })
 
-test('an informer takes what its labels select, and shows no longer what they do not select any more', async () => {
+test('an own write is shown if its labels match, and the object is hidden if they no longer match', async () => {
   await using w = await lagging({ labels: 'app=x' })
   await w.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
   await w.client.create(ConfigMap, map('1', { labels: { app: 'x' } }))
@@ -197,10 +199,10 @@ test('an informer takes what its labels select, and shows no longer what they do
   await w.client.patch(ConfigMap, A, { merge: { metadata: { labels: { app: 'y' } } } })
   assert.deepEqual([await w.names(), await w.value()], [[], undefined])
   await w.catchUp()
-  assert.deepEqual([await w.names(), w.heard], [[], ['added 1', 'deleted 1']])
+  assert.deepEqual([await w.names(), w.received], [[], ['added 1', 'deleted 1']])
 })
 
-test('an informer takes what its field selector selects by name and namespace; of other fields it takes nothing', async () => {
+test('an own write is shown if a field selector by name and namespace matches, and never with other fields', async () => {
   await using named = await lagging({ fields: 'metadata.name=a,metadata.namespace!=kube-system' })
   await named.client.create(ConfigMap, map('1'))
   await named.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
@@ -212,7 +214,7 @@ test('an informer takes what its field selector selects by name and namespace; o
   assert.equal(pods!.beginWrite({ resource: Pod, ...A }), undefined)
 })
 
-test('each of several namespaces takes its own', async () => {
+test('each of several namespaces shows its own writes', async () => {
   await using w = await lagging({}, { namespaces: ['default', 'other'] })
   await w.others.create(Namespace, { metadata: { name: 'other' } })
   await w.client.create(ConfigMap, map('1'))
@@ -226,7 +228,7 @@ test('each of several namespaces takes its own', async () => {
   )
 })
 
-test('of an informer of metadata, the metadata of what was written is read', async () => {
+test('an informer of metadata shows the metadata of own writes', async () => {
   await using w = await lagging()
   const OnlyMetadata = metadataOf(ConfigMap)
   w.cluster.cache.declare(OnlyMetadata)
@@ -238,7 +240,7 @@ test('of an informer of metadata, the metadata of what was written is read', asy
   assert.deepEqual([await w.client.get(OnlyMetadata, A), w.isCaughtUp()], [read, true])
 })
 
-test('writes through the live, the bound and the fenced client are read, too', async () => {
+test('writes through the live, the bound and the fenced client are also shown', async () => {
   await using w = await lagging()
   await w.client.live.create(ConfigMap, map('1'))
   assert.equal(await w.value(), '1')
@@ -248,7 +250,7 @@ test('writes through the live, the bound and the fenced client are read, too', a
   assert.equal(await w.value(), '3')
 })
 
-test('a status that goes there and back is written both times, and an unchanged one is not', async () => {
+test('a status that changes and changes back is written both times, and an unchanged one is not', async () => {
   await using w = await lagging()
   const spec = {
     selector: { matchLabels: { app: 'x' } },
@@ -264,7 +266,7 @@ test('a status that goes there and back is written both times, and an unchanged 
   assert.equal((await w.others.get(Deployment, A))?.status?.replicas, 1)
 })
 
-test('an apply is remembered against what was written since: sent after another write of ours or a delete, not when it stands', async () => {
+test('a repeated apply is sent after another own write or a delete, and not if the last answer still stands', async () => {
   await using w = await lagging()
   const apply = async (value: string): Promise<number> => {
     const before = w.requests.length
@@ -280,7 +282,7 @@ test('an apply is remembered against what was written since: sent after another 
   assert.deepEqual([await w.value(), await apply('1')], ['1', 0])
 })
 
-test('edits in a row never conflict with each other', async () => {
+test('consecutive edits never conflict with each other', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('0'))
   for (let n = 1; n <= 20; n++) {
@@ -294,7 +296,7 @@ test('edits in a row never conflict with each other', async () => {
   assert.deepEqual(w.requests.map(({ method }) => method), ['POST', ...Array<string>(20).fill('PUT')])
 })
 
-test('a list that is older than an own write does not undo it, and handlers hear of the write when the watch brings it', async () => {
+test('a list that is older than an own write does not undo it, and handlers get the write from the watch', async () => {
   const server = new ScriptedServer()
   const [first, second] = [new Stream(), new Stream()]
   server.lists.push(list('5', [pod('a', '3')]), list('8', [pod('a', '7')]))
@@ -307,9 +309,9 @@ test('a list that is older than an own write does not undo it, and handlers hear
     log: keptLog().log,
     random: () => 0,
   })
-  const heard: string[] = []
+  const received: string[] = []
   informer.addHandler((delta) =>
-    void heard.push(
+    void received.push(
       `${delta.kind}${
         delta.kind === 'updated' ? ` ${delta.old.metadata.resourceVersion}` : ''
       } ${delta.object.metadata.resourceVersion}`,
@@ -333,12 +335,12 @@ test('a list that is older than an own write does not undo it, and handlers hear
   second.send('MODIFIED', pod('a', '10'))
   await clock.advance(0)
   assert.deepEqual([...versions(), informer.reader === informer.store], ['10', '10', true])
-  assert.deepEqual(heard, ['added 3', 'updated 3 7', 'updated 7 9', 'updated 9 10'])
+  assert.deepEqual(received, ['added 3', 'updated 3 7', 'updated 7 9', 'updated 9 10'])
   stop.abort()
   await ended
 })
 
-test('answers that are of another kind than the object are no objects: scale, eviction, token', async () => {
+test('answers of another kind are ignored: scale, eviction, token', async () => {
   await using w = await lagging()
   const [informer] = w.cluster.cache.informersOf(Deployment)!
   const answered = (answer: unknown): void => {
@@ -357,7 +359,7 @@ test('answers that are of another kind than the object are no objects: scale, ev
   assert.equal((await w.client.get(Deployment, A))?.metadata.resourceVersion, '999999999')
 })
 
-test('a Pod within its grace period and a Namespace with finalizers in its spec are there still, a Pod without is not', async () => {
+test('a Pod within its grace period and a Namespace with finalizers in its spec still exist; a Pod without is gone', async () => {
   const clock = new FakeClock()
   const cluster = new Cluster({ name: 'test', transport: new ApiServer({ clock }).handle, clock })
   const begun = (resource: typeof Pod | typeof Namespace) => {
@@ -386,7 +388,7 @@ test('a Pod within its grace period and a Namespace with finalizers in its spec 
   assert.equal(deleteNamespace({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: { finalizers: [] } }), 0)
 })
 
-test('an informer that was removed remembers nothing and takes nothing', async () => {
+test('a removed informer drops all own writes and accepts no more', async () => {
   await using w = await lagging()
   const [informer] = w.cluster.cache.informersOf(ConfigMap)!
   const late = informer!.beginWrite({ resource: ConfigMap, ...A })!

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { OwnWritesState } from '../../lib/cache/own_writes_state.ts'
-import { isNewerVersion } from '../../lib/cache/resource_version.ts'
+import { isNewerVersion } from '../../lib/core/objects.ts'
 import { pod } from './scripted_server.ts'
 
 const KEY = 'default/a'
 const MINUTE = 60_000
 
-/** A store with one key, and what is known of it: `a@5` is uid-a at version 5. */
+/** A store with one key and its own writes: `a@5` is uid-a at version 5. */
 function knowing(stored?: string, seen?: string) {
   const store = new Map<string, KubeObject>()
   const own = new OwnWritesState<KubeObject>((key) => store.get(key))
@@ -46,7 +46,7 @@ function at(text: string): KubeObject {
 
 type Known = ReturnType<typeof knowing>
 
-/** After the store has a@5 at version 8, and our write was answered with a@10. */
+/** The store has a@5 at version 8, and an own write was answered with a@10. Then: */
 const AFTER_ANSWER: readonly (readonly [string, (k: Known) => void, string | undefined, number])[] = [
   ['nothing', () => {}, 'a@10', 1],
   ['an older event of it', (k) => k.applied('a@9'), 'a@10', 1],
@@ -84,7 +84,7 @@ for (const [what, does, shown, size] of AFTER_ANSWER) {
   })
 }
 
-/** After the store has a@5 at version 8, and our delete was answered with the end of a. */
+/** The store has a@5 at version 8, and an own delete was answered with the end of a. Then: */
 const AFTER_DELETION: readonly (readonly [string, (k: Known) => void, string | undefined, number])[] = [
   ['nothing', () => {}, undefined, 1],
   ['an older change of it', (k) => k.applied('a@9'), undefined, 1],
@@ -108,7 +108,7 @@ for (const [what, does, shown, size] of AFTER_DELETION) {
   })
 }
 
-test("another's deletion at 11 that is seen before the answer at 10 leaves nothing, for ever", () => {
+test("another client's deletion at 11 that is seen before the answer at 10 stores nothing", () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
   k.deleted('a@11')
@@ -117,7 +117,7 @@ test("another's deletion at 11 that is seen before the answer at 10 leaves nothi
   assert.deepEqual([k.shown, k.own.size], [undefined, 0])
 })
 
-test('an answer that the watch, a bookmark or a list was faster than says nothing', () => {
+test('an answer is ignored if the watch, a bookmark or a list came first', () => {
   for (
     const faster of [
       (k: Known) => k.applied('a@10'),
@@ -132,7 +132,7 @@ test('an answer that the watch, a bookmark or a list was faster than says nothin
   }
 })
 
-test('answers before the first list are kept for it, and fall behind it', () => {
+test('answers before the first list are kept until that list', () => {
   const k = knowing()
   k.answered('a@10')
   k.listed('9', 'a@5')
@@ -143,7 +143,7 @@ test('answers before the first list are kept for it, and fall behind it', () => 
   assert.deepEqual([other.shown, other.own.size], ['a@11', 0])
 })
 
-test('a deletion whose event came before its answer leaves nothing behind', () => {
+test('a deletion whose event came before its answer stores nothing', () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
   k.deleted('a@10')
@@ -152,7 +152,7 @@ test('a deletion whose event came before its answer leaves nothing behind', () =
   assert.equal(k.own.size, 0)
 })
 
-test('a deletion that a list came before leaves nothing behind, unless the list was older than the object', () => {
+test('a deletion whose list came before its answer stores nothing, unless the list was older than the object', () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
   k.listed('12')
@@ -171,7 +171,7 @@ test('a deletion that a list came before leaves nothing behind, unless the list 
   assert.equal(fresh.own.size, 0)
 })
 
-test('a deletion by name ends all that was known under the name when it began, whichever of them it met', () => {
+test('a deletion by name ends all objects that were known under the name when it began', () => {
   const k = knowing('a@5', '8')
   k.answered('b@10')
   const write = k.own.begin(KEY)
@@ -189,7 +189,7 @@ test('a deletion by name ends all that was known under the name when it began, w
   assert.deepEqual([k.shown, k.own.size], ['d@14', 0])
 })
 
-test('what was created while the delete was under way is not taken for the deleted', () => {
+test('an object that is created during the delete does not count as deleted', () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
   k.answered('b@11')
@@ -197,7 +197,7 @@ test('what was created while the delete was under way is not taken for the delet
   assert.equal(k.shown, 'b@11')
 })
 
-test('an answer that is not selected any more hides what the store has until the watch says so', () => {
+test('an answer that no longer matches the selector hides the stored object until the watch delivers it', () => {
   const k = knowing('a@5', '8')
   k.own.answered(KEY, at('a@10'), undefined, 0)
   assert.equal(k.shown, undefined)
@@ -207,7 +207,7 @@ test('an answer that is not selected any more hides what the store has until the
   assert.equal(k.own.size, 0)
 })
 
-test('an answer behind a newer one is caught up with, too', () => {
+test('an older answer after a newer one also ends', () => {
   const k = knowing('a@5', '8')
   k.own.answered('default/b', pod('b', '20'), pod('b', '20'), 0)
   k.answered('a@10')
@@ -217,7 +217,7 @@ test('an answer behind a newer one is caught up with, too', () => {
   assert.equal(k.own.size, 1, 'only b is ahead')
 })
 
-test('versions that are no numbers are never ahead: reads are those of the store', () => {
+test('versions that are not numbers are never newer: reads equal the store', () => {
   for (const [seen, version] of [['8', 'x10'], ['x8', '10'], ['8', '010'], ['8', '']] as const) {
     const k = knowing(undefined, seen)
     k.answered(`a@${version}`)
@@ -235,7 +235,7 @@ test('versions are compared as numbers of any length', () => {
   assert.ok(!isNewerVersion(undefined, undefined))
 })
 
-test('an informer that never lists forgets answers after five minutes, and one that sees nothing the oldest of 50,000', () => {
+test('without a list, answers are forgotten after five minutes; without any input, the oldest above 50,000 are', () => {
   const never = knowing()
   never.answered('a@10', 0)
   never.own.answered('default/b', pod('b', '11'), pod('b', '11'), 6 * MINUTE)
@@ -246,7 +246,7 @@ test('an informer that never lists forgets answers after five minutes, and one t
   assert.equal(blind.own.size, 50_000)
 })
 
-test('a deletion of something unknown outlives one list, which may be older than it, and no second one', () => {
+test('a deletion of an unknown object survives one list, which may be older, and not a second one', () => {
   const k = knowing(undefined, '8')
   k.own.gone(k.own.begin(KEY), 'a', 0)
   k.listed('9')
@@ -256,7 +256,7 @@ test('a deletion of something unknown outlives one list, which may be older than
   assert.equal(k.own.size, 0)
 })
 
-test('where labels select, a DELETED event may be a leave: what we deleted stays hidden when it comes back', () => {
+test('with a label selector, an own deletion stays hidden after a DELETED event, as the object may come back', () => {
   const store = new Map([[KEY, at('a@5')]])
   const own = new OwnWritesState<KubeObject>((key) => store.get(key), true)
   own.listed('8', 0)

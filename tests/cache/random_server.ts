@@ -1,4 +1,4 @@
-/** An API server with a life of its own: objects come, change and go, connections break in every way, all by one seed. */
+/** A random API server: objects are created, changed and deleted, and connections break, all by one seed. */
 import { NetworkError } from '../../lib/core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
@@ -6,7 +6,7 @@ import { sleep } from '../../lib/async/clock.ts'
 import type { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { list, pod, refusal, Stream } from './scripted_server.ts'
 
-/** Numbers by a seed (mulberry32). */
+/** Random numbers by a seed (mulberry32). */
 export class Random {
   #state: number
 
@@ -14,7 +14,7 @@ export class Random {
     this.#state = seed | 0
   }
 
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next = (): number => {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -26,7 +26,7 @@ export class Random {
     return this.next() < probability
   }
 
-  /** In [0, below). */
+  /** Returns an integer in [0, below). */
   int(below: number): number {
     return Math.floor(this.next() * below)
   }
@@ -36,7 +36,7 @@ export class Random {
   }
 }
 
-/** How a connection ends, apart from its time: at a byte, or at a line. */
+/** How a connection ends besides its timeout: at a byte, or at a line. */
 type Fate =
   | { readonly kind: 'cut' | 'end' | 'silent'; readonly atByte: number }
   | { readonly kind: 'garbled'; readonly atLine: number }
@@ -45,12 +45,12 @@ type Fate =
 interface Connection {
   readonly stream: Stream
   fate: Fate
-  /** What there was at the beginning and is still to be sent, before all that happened since. */
+  /** The initial objects that are still to be sent, before all later events. */
   initial: readonly KubeObject[]
-  /** The version that was sent last. */
+  /** The last sent version. */
   at: number
   sentBytes: number
-  /** Bytes that are on their way. */
+  /** Bytes in flight. */
   held: Uint8Array
   sentLines: number
   dead: boolean
@@ -88,20 +88,20 @@ export class RandomServer {
     return this.#version
   }
 
-  /** Nothing breaks from now on, but what is broken stays so. */
+  /** Stops breaking connections; broken ones stay broken. */
   calm(): void {
     this.#faulty = false
     for (const connection of this.#connections) connection.fate = { kind: 'none' }
   }
 
-  /** Ends all connections, and forgets what happened until now: everybody has to ask for the whole again. */
+  /** Ends all connections and drops the history, so that all clients need a full read. */
   forget(): void {
     for (const connection of this.#connections) this.#close(connection, () => connection.stream.end())
     this.write()
     this.#compact()
   }
 
-  /** One thing that happens on the server. */
+  /** Does one random step of the server. */
   act(): void {
     const random = this.#random
     const what = random.next()
@@ -115,7 +115,7 @@ export class RandomServer {
     if (!this.#faulty || random.chance(0.7)) this.pump()
   }
 
-  /** Sends everybody what he has not seen yet. */
+  /** Sends each connection the events that it does not have yet. */
   pump(): void {
     for (const connection of this.#connections) this.#catchUp(connection)
   }
@@ -133,7 +133,7 @@ export class RandomServer {
     return query.has('watch') ? await this.#watch(request, query) : await this.#list(request, query)
   }
 
-  /** Makes, changes or deletes one object. */
+  /** Creates, changes or deletes one object. */
   write(): void {
     const random = this.#random
     const name = random.pick(NAMES)
@@ -164,7 +164,7 @@ export class RandomServer {
     this.#events.push({ version: this.#version, type, object })
   }
 
-  /** Forgets the past, but not what a connection that is open still has to be sent. */
+  /** Drops the history, except events that open connections still need. */
   #compact(): void {
     this.pump()
     this.#compacted = this.#version
@@ -219,7 +219,7 @@ export class RandomServer {
     return await stream.answer(request)
   }
 
-  /** Some of what there is, after a while the rest, the changes since, and the mark. */
+  /** Sends some initial objects, later the rest, the changes since then, and the end bookmark. */
   #begin(connection: Connection): void {
     const random = this.#random
     for (let count = random.int(connection.initial.length + 1); count > 0; count--) this.#sendInitial(connection)
@@ -292,7 +292,7 @@ export class RandomServer {
     else this.#close(connection)
   }
 
-  /** In pieces cut anywhere; the last one may wait for the next line, or for a moment. */
+  /** Sends the data in random pieces; the last one may wait for the next line, or for some time. */
   #inPieces(connection: Connection, bytes: Uint8Array): void {
     const { stream, held } = connection
     let rest = Uint8Array.of(...held, ...bytes)
@@ -322,7 +322,7 @@ function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text)
 }
 
-/** What a server has, by key: uid and version. */
+/** The objects of a server by key: uid and version. */
 export function versionsOf(objects: Iterable<KubeObject>): Record<string, string> {
   const entries = Array.from(
     objects,

@@ -1,6 +1,6 @@
 /**
- * Informers against a real kube-apiserver, over a network that breaks. `OBJECTS=1000 CHANGES=20000` makes more of it, and prints figures.
- * Their time runs twenty times as fast, so that 150 s of silence are 7.5.
+ * Informers against a real kube-apiserver over a breaking network. `OBJECTS=1000 CHANGES=20000` makes it longer and
+ * prints figures. Their clock runs twenty times as fast, so that 150 s of silence are 7.5 s.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,10 @@ const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is 
 const CHANGES = Number(process.env['CHANGES'] ?? 1000)
 const OBJECTS = Number(process.env['OBJECTS'] ?? 100)
 const SPEED = 20
-/** Nothing can be broken while a half-open connection has not been found: the changes go on until so much was. */
+/**
+ * The min number of breaks. No new break is possible before a half-open connection is found, so changes go on until
+ * then.
+ */
 const BREAKS = Math.ceil(CHANGES / 200)
 const isLong = process.env['CHANGES'] !== undefined
 
@@ -62,20 +65,20 @@ const fastClock: Clock = {
   after: (ms, fn) => systemClock.after(ms / SPEED, fn),
 }
 
-/** An API server behind a proxy; a cache that sees it through that, and an Api that does not. */
+/** An API server, a cache that uses it through the proxy, and an Api without the proxy. */
 interface World {
   readonly direct: Api
   readonly proxy: BreakingProxy
   readonly cache: Cache
-  /** What the cache asked for: `stream configmaps`, `list configmaps`, `watch configmaps`. */
-  readonly asked: string[]
-  /** What the informers said of their failures. */
-  readonly told: string[]
+  /** The requests of the cache: `stream configmaps`, `list configmaps`, `watch configmaps`. */
+  readonly requested: string[]
+  /** The failures that the informers logged. */
+  readonly failures: string[]
   restartApiServer(): Promise<void>
 }
 
 async function inWorld(run: (world: World) => Promise<void>): Promise<void> {
-  // Compaction every second: what is older than two may be gone.
+  // Compaction runs every second, so versions older than two seconds may be gone.
   const envtest = await startEnvtest({ extraArgs: { apiServer: ['--etcd-compaction-interval=1s'] } })
   const { hostname, port } = new URL(envtest.config.server)
   const proxy = await breakingProxy({ host: hostname, port: Number(port) })
@@ -84,19 +87,19 @@ async function inWorld(run: (world: World) => Promise<void>): Promise<void> {
     clock: fastClock,
     log: silentLog,
   })
-  const asked: string[] = []
+  const requested: string[] = []
   const counted: Transport = (request) => {
     const { pathname, searchParams } = new URL(request.path, 'http://localhost')
     const verb = searchParams.has('sendInitialEvents') ? 'stream' : searchParams.has('watch') ? 'watch' : 'list'
-    asked.push(`${verb} ${pathname.split('/').at(-1)}`)
+    requested.push(`${verb} ${pathname.split('/').at(-1)}`)
     return through(request)
   }
-  const told: string[] = []
-  const tell = (message: string): void => void told.push(message)
+  const failures: string[] = []
+  const onLine = (message: string): void => void failures.push(message)
   const cache = new Cache({
     api: new Api({ transport: counted }),
     clock: fastClock,
-    log: { ...silentLog, debug: tell, warn: tell },
+    log: { ...silentLog, debug: onLine, warn: onLine },
     freeze: true,
   })
   const controller = new AbortController()
@@ -106,8 +109,8 @@ async function inWorld(run: (world: World) => Promise<void>): Promise<void> {
       direct: new Api({ transport: direct }),
       proxy,
       cache,
-      asked,
-      told,
+      requested,
+      failures,
       restartApiServer: () => envtest.restartApiServer(),
     })
   } finally {
@@ -120,7 +123,7 @@ async function inWorld(run: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
-/** Settles when the store says so; looks at every change. */
+/** Resolves when the condition is true; it is checked at every change. */
 function until(informer: Informer, what: string, holds: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (settle: () => void): void => {
@@ -143,25 +146,25 @@ function same(a: Iterable<KubeObject>, b: Iterable<KubeObject>): boolean {
 }
 
 test(
-  'a cache behind a network that resets, stalls and half-opens connections ends with what the server has, and asks for little',
+  'a cache behind a network that resets, stalls and half-opens connections ends equal to the server, with few requests',
   { skip, timeout: 600_000 },
   async () => {
-    await inWorld(async ({ direct, proxy, cache, asked }) => {
+    await inWorld(async ({ direct, proxy, cache, requested }) => {
       const random = new Random(7)
-      // Of its own, so that what is broken does not hang on which writer was quicker.
+      // A separate generator, so that the breaks do not depend on the speed of the writers.
       const fate = new Random(8)
       const target = { resource: CONFIG_MAP, namespace: 'default' }
       const [informer] = cache.declare(CONFIG_MAP, { namespaces: ['default'] })
       const [metadata] = cache.declare(metadataOf(CONFIG_MAP), { namespaces: ['default'] })
-      const heard = new Map<string, number>()
+      const received = new Map<string, number>()
       const problems: string[] = []
       informer!.addHandler((delta: Delta) => {
         const { uid, resourceVersion } = delta.object.metadata
-        const newest = heard.get(uid) ?? 0
+        const newest = received.get(uid) ?? 0
         if (delta.kind === 'updated' && Number(resourceVersion) <= newest) {
           problems.push(`${formatKey(keyOf(delta.object))} went back`)
         }
-        heard.set(uid, Math.max(newest, Number(resourceVersion)))
+        received.set(uid, Math.max(newest, Number(resourceVersion)))
       })
       await cache.synced(new AbortController().signal)
 
@@ -173,7 +176,7 @@ test(
           const name = random.pick(mine)
           const place = { ...target, name }
           changes++
-          // A stall ends with what is broken next.
+          // The next break ends a stall.
           if (changes % 50 === 0) breakSomething()
           if (!exists.has(name)) {
             await direct.create(target, { metadata: { name }, data: { changed: String(changes) } }, {})
@@ -200,14 +203,14 @@ test(
       await Promise.all(Array.from({ length: workers }, (_, at) => writer(names.filter((_, i) => i % workers === at))))
       resume()
       const seconds = (performance.now() - began) / 1000
-      // The last connections are half-open: they are to be found.
+      // The last connections are half-open, and must be found.
       proxy.freeze()
       const { items } = await direct.list(target)
       await until(informer!, 'the cache equals the server', () => same(informer!.store.values(), items))
       await until(metadata!, 'the cache of metadata equals the server', () => same(metadata!.store.values(), items))
       assert.deepEqual(problems, [])
       assert.ok([...metadata!.store.values()].every((object) => object.kind === 'ConfigMap' && !('data' in object)))
-      // The same by a list and by a read.
+      // A list and a read must return the same.
       const partial = await direct.list({ ...target, resource: metadataOf(CONFIG_MAP) })
       assert.ok(
         same(partial.items, items) &&
@@ -219,15 +222,15 @@ test(
         'kind',
         'metadata',
       ])
-      // Two informers, and each break costs each of them a watch, which the next break may cut before it is answered.
-      assert.ok(asked.length > 4, `${breaks} breaks caused no more than ${asked.length} requests`)
+      // Each break costs each of the two informers a watch, which the next break may cut before its answer.
+      assert.ok(requested.length > 4, `${breaks} breaks caused no more than ${requested.length} requests`)
       const bound = 20 + 6 * breaks
-      assert.ok(asked.length <= bound, `a storm: ${asked.length} requests for ${breaks} breaks`)
+      assert.ok(requested.length <= bound, `too many requests: ${requested.length} requests for ${breaks} breaks`)
       if (isLong) {
         console.log(
           `${changes} changes of ${OBJECTS} objects in ${
             seconds.toFixed(1)
-          } s, ${breaks} breaks, ${asked.length} requests: ${JSON.stringify(countsOf(asked))}`,
+          } s, ${breaks} breaks, ${requested.length} requests: ${JSON.stringify(countsOf(requested))}`,
         )
       }
     })
@@ -235,10 +238,10 @@ test(
 )
 
 test(
-  'a definition that is deleted and made again, a version that the server has forgotten, ten controllers: the informers go on',
+  'the informers go on after a definition is deleted and created again, after an expired version, and with ten controllers',
   { skip, timeout: 200_000 },
   async () => {
-    await inWorld(async ({ direct, proxy, cache, asked, told, restartApiServer }) => {
+    await inWorld(async ({ direct, proxy, cache, requested, failures, restartApiServer }) => {
       const foos = { resource: FOO, namespace: 'default' }
       const maps = { resource: CONFIG_MAP, namespace: 'default' }
       const [definitions] = cache.declare(CRD)
@@ -248,22 +251,22 @@ test(
         } | undefined)?.status?.conditions
         return conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ?? false
       }
-      const heard: string[] = []
+      const received: string[] = []
       for (let i = 0; i < 10; i++) {
         for (const informer of cache.declare({ ...CONFIG_MAP })) {
-          informer.addHandler(({ kind, object }) => object.metadata.name === 'seen' && heard.push(kind))
+          informer.addHandler(({ kind, object }) => object.metadata.name === 'seen' && received.push(kind))
         }
       }
       const [configMaps] = cache.informersOf(CONFIG_MAP)!
       await cache.synced(new AbortController().signal)
-      assert.deepEqual(countsOf(asked), { 'stream customresourcedefinitions': 1, 'stream configmaps': 1 })
+      assert.deepEqual(countsOf(requested), { 'stream customresourcedefinitions': 1, 'stream configmaps': 1 })
       await direct.create(maps, { metadata: { name: 'seen' } }, {})
       await until(
         configMaps!,
         'ten handlers hear of one object',
         () => configMaps!.store.get('default/seen') !== undefined,
       )
-      assert.deepEqual(heard, Array(10).fill('added'))
+      assert.deepEqual(received, Array(10).fill('added'))
 
       await direct.create({ resource: CRD }, FOO_CRD, {})
       await until(definitions!, 'the kind is served', isServed)
@@ -298,7 +301,7 @@ test(
       }
       assert.deepEqual([uids.size, lost.length, informer!.store.size], [4, 2, 2])
 
-      // Held off while the objects change and are compacted, and the server's own cache is gone.
+      // New connections are refused while objects change and are compacted, and the server's cache is restarted.
       proxy.refuses = true
       proxy.reset()
       await direct.create(maps, { metadata: { name: 'late' } }, {})
@@ -307,26 +310,26 @@ test(
         await direct.patch({ ...maps, name: 'seen' }, 'merge', { data: { i: String(i) } }, {})
       }
       await restartApiServer()
-      asked.splice(0)
-      told.splice(0)
+      requested.splice(0)
+      failures.splice(0)
       proxy.refuses = false
       const { items } = await direct.list({ resource: CONFIG_MAP })
       await until(configMaps!, 'the cache equals the server after a 410', () => same(configMaps!.store.values(), items))
       assert.ok(
-        told.some((line) => /configmaps.*too old resource version/.test(line)),
-        `no 410 was told of: ${told.join('\n')}`,
+        failures.some((line) => /configmaps.*too old resource version/.test(line)),
+        `no 410 was logged: ${failures.join('\n')}`,
       )
       assert.ok(
-        (countsOf(asked)['stream configmaps'] ?? 0) + (countsOf(asked)['list configmaps'] ?? 0) >= 1,
-        'it was to be asked for the whole again',
+        (countsOf(requested)['stream configmaps'] ?? 0) + (countsOf(requested)['list configmaps'] ?? 0) >= 1,
+        'it was to be requested for the whole again',
       )
-      assert.ok(asked.length < 60, `a storm: ${asked.length} requests`)
+      assert.ok(requested.length < 60, `too many requests: ${requested.length} requests`)
     })
   },
 )
 
-function countsOf(asked: readonly string[]): Record<string, number> {
+function countsOf(requested: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
-  for (const each of asked) counts[each] = (counts[each] ?? 0) + 1
+  for (const each of requested) counts[each] = (counts[each] ?? 0) + 1
   return counts
 }

@@ -1,4 +1,4 @@
-/** Reading one's own writes on a real kube-apiserver: with a watch that lags, and in races with other clients. */
+/** Own writes on a real kube-apiserver: with a late watch, and in races with other clients. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -29,7 +29,7 @@ after(async () => {
   await envtest.stop()
 })
 
-/** A cluster that caches config maps and service accounts of one namespace; `others` write behind its back. */
+/** A cluster that caches config maps and service accounts of one namespace; `others` is another client. */
 async function caching(namespace: string, wrap: (inner: Transport) => Transport) {
   const others = new Cluster({ name: 'others', transport: connection }).client
   await others.create(Namespace, { metadata: { name: namespace } })
@@ -49,7 +49,7 @@ async function caching(namespace: string, wrap: (inner: Transport) => Transport)
     client: cluster.client,
     others,
     informer: informer!,
-    /** Until the watch has brought all that was written before. */
+    /** Resolves when the watch has delivered all earlier writes. */
     catchUp: async () => {
       const name = `mark-${++marks}`
       const seen = new Promise<void>((resolve) => void waiting.set(name, resolve))
@@ -64,7 +64,7 @@ async function caching(namespace: string, wrap: (inner: Transport) => Transport)
 }
 
 test(
-  'with a watch that is two seconds late, reads after 300 writes are what was written',
+  'with a watch that is two seconds late, reads after 300 writes return what was written',
   { skip, timeout: 60_000 },
   async () => {
     const namespace = 'late'
@@ -84,18 +84,18 @@ test(
       await w.client.apply(ConfigMap, { metadata: a, data: { value: `${round} applied` } })
       assert.equal(await value(), `${round} applied`)
       await w.client.delete(ConfigMap, a)
-      assert.ok((await w.client.get(ConfigMap, a))?.metadata.deletionTimestamp, 'it waits for its finalizer')
+      assert.ok((await w.client.get(ConfigMap, a))?.metadata.deletionTimestamp, 'it does not wait for its finalizer')
       await w.client.edit(ConfigMap, a, (draft) => void (draft.metadata.finalizers = []))
       assert.equal(await value(), undefined)
     }
     await w.catchUp()
     assert.equal(await value(), undefined)
-    assert.equal(w.informer.reader, w.informer.store, 'nothing is remembered')
+    assert.equal(w.informer.reader, w.informer.store, 'own writes are left')
   },
 )
 
 test(
-  'a kind whose deletion is answered with the object itself is gone at once, too',
+  'an object of a kind whose deletion is answered with the object itself is also gone at once',
   { skip, timeout: 60_000 },
   async () => {
     const namespace = 'accounts'
@@ -111,7 +111,7 @@ test(
 )
 
 for (const [how, delayMs] of [['as it comes', 0], ['100 ms late', 100]] as const) {
-  test(`3,000 updates that race another client's delete leave nothing behind, with the watch ${how}`, {
+  test(`3,000 updates that race with another client's delete leave no own write, with the watch ${how}`, {
     skip,
     timeout: 120_000,
   }, async (t) => {
@@ -131,7 +131,7 @@ for (const [how, delayMs] of [['as it comes', 0], ['100 ms late', 100]] as const
           throw error
         },
       )
-      // Every third deletion is our own: its answer races with that of the update, too.
+      // Every third deletion is our own, so its answer also races with that of the update.
       const [written] = await Promise.all([write, (n % 3 === 0 ? w.client : w.others).delete(ConfigMap, ref)])
       outcomes[written ? 'written first' : 'deleted first']++
     }
@@ -144,8 +144,8 @@ for (const [how, delayMs] of [['as it comes', 0], ['100 ms late', 100]] as const
     const names = async (client: typeof w.client) =>
       (await client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).toSorted()
     assert.deepEqual(await names(w.client), await names(w.others))
-    assert.equal(w.informer.reader, w.informer.store, 'nothing is remembered')
-    assert.ok(outcomes['written first'] > 100, 'races were won')
+    assert.equal(w.informer.reader, w.informer.store, 'own writes are left')
+    assert.ok(outcomes['written first'] > 100, 'too few races were won')
     t.diagnostic(JSON.stringify(outcomes))
   })
 }

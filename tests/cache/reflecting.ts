@@ -1,4 +1,4 @@
-/** A reflector of pods against a scripted server, on a clock of its own, and what it did. */
+/** A reflector of pods against a scripted server with its own clock, and a record of its calls. */
 import assert from 'node:assert/strict'
 import { messageOf } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
@@ -9,18 +9,18 @@ import { POD, type ScriptedServer } from './scripted_server.ts'
 
 export interface Reflecting {
   readonly clock: FakeClock
-  /** What it did, one line each. */
+  /** The recorded calls, one line each. */
   readonly did: string[]
-  /** How many listen to its signal. */
+  /** The number of listeners of its signal. */
   readonly listeners: () => number
   settle(): Promise<void>
-  /** Stops it and checks that nothing of it is left. */
+  /** Stops it and checks that it leaves nothing. */
   stop(): Promise<void>
 }
 
 type More = Pick<ReflectorOptions, 'prepare' | 'replace'> & Partial<ReflectorOptions>
 
-/** Without jitter, so that waits are exact. */
+/** Without jitter, so that the back-off is exact. */
 export function startReflecting(server: ScriptedServer, more: (did: string[]) => More): Reflecting {
   const clock = new FakeClock()
   const { controller, listeners } = countedSignal()

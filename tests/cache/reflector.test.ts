@@ -8,14 +8,14 @@ import type { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { startReflecting } from './reflecting.ts'
 import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
-/** A reflector of pods against a scripted server, and what it did. */
+/** A reflector of pods against a scripted server, with a record of its calls. */
 function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: () => {},
     replace: (objects) => void did.push(`list ${[...objects.values()].map(({ metadata }) => metadata.name).join()}`),
     ...more,
   }))
-  return { ...reflecting, took: () => did.splice(0) }
+  return { ...reflecting, recorded: () => did.splice(0) }
 }
 
 function serverWith(...streams: Stream[]): ScriptedServer {
@@ -25,7 +25,7 @@ function serverWith(...streams: Stream[]): ScriptedServer {
   return server
 }
 
-test('it lists, then watches from the version of the list, and asks for bookmarks and an end', async () => {
+test('it lists, then watches from the version of the list, with bookmarks and a timeout', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const r = reflecting(server)
@@ -33,13 +33,13 @@ test('it lists, then watches from the version of the list, and asks for bookmark
   stream.send('ADDED', pod('b', '6'))
   stream.send('DELETED', pod('b', '7'))
   await r.settle()
-  assert.deepEqual(server.took(), ['list', 'watch 5'])
-  assert.deepEqual(r.took(), ['list a', 'applied b', 'deleted b'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
+  assert.deepEqual(r.recorded(), ['list a', 'applied b', 'deleted b'])
   assert.match(server.requests[1]!.path, /allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=300$/)
   await r.stop()
 })
 
-test('a watch that ends is opened again at the last version, bookmarks counted, without a list', async () => {
+test('a watch that ends is reopened at the last version, also of a bookmark, without a list', async () => {
   const streams = [new Stream(), new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   const r = reflecting(server)
@@ -50,25 +50,25 @@ test('a watch that ends is opened again at the last version, bookmarks counted, 
   streams[1].bookmark('99')
   streams[1].end()
   await r.settle()
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6', 'watch 99'])
-  assert.deepEqual(r.took(), ['list a', 'applied a', 'bookmark 99'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6', 'watch 99'])
+  assert.deepEqual(r.recorded(), ['list a', 'applied a', 'bookmark 99'])
   await r.stop()
 })
 
-test('a version that expired is listed anew after a wait: as an answer', async () => {
+test('an expired version leads to a new list after a back-off: as an answer', async () => {
   const server = serverWith()
   server.watches.push(refusal(410, 'Expired'))
   server.lists.push(list('9', [pod('b', '8')]))
   const r = reflecting(server)
   await r.clock.advance(799)
-  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
   await r.clock.advance(1)
-  assert.deepEqual(server.took(), ['list', 'watch 9'])
-  assert.deepEqual(r.took(), ['list a', 'Cannot watch pods: scripted Expired; 800', 'list b'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 9'])
+  assert.deepEqual(r.recorded(), ['list a', 'Cannot watch pods: scripted Expired; 800', 'list b'])
   await r.stop()
 })
 
-test('a version that expired is listed anew after a wait: as an ERROR event', async () => {
+test('an expired version leads to a new list after a back-off: as an ERROR event', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   server.lists.push(list('9'))
@@ -78,13 +78,13 @@ test('a version that expired is listed anew after a wait: as an ERROR event', as
   stream.error(410, 'Expired')
   stream.send('ADDED', pod('after', '7'))
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'])
-  assert.deepEqual(r.took(), ['list a', 'applied b', 'Cannot watch pods: scripted Expired; 800', 'list '])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(r.recorded(), ['list a', 'applied b', 'Cannot watch pods: scripted Expired; 800', 'list '])
   assert.equal(stream.cancelled, true)
   await r.stop()
 })
 
-test('429 and connections refused are waited out, longer each time, without a list; Retry-After is honoured', async () => {
+test('429 and refused connections are retried with a growing back-off, without a list; Retry-After is respected', async () => {
   const server = serverWith()
   const refused = new NetworkError('refused', { phase: 'connect' })
   server.watches.push(
@@ -95,8 +95,8 @@ test('429 and connections refused are waited out, longer each time, without a li
   )
   const r = reflecting(server)
   await r.clock.advance(800 + 1600 + 7000 + 6400)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'watch 5', 'watch 5', 'watch 5'])
-  assert.deepEqual(r.took(), [
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 5', 'watch 5', 'watch 5', 'watch 5'])
+  assert.deepEqual(r.recorded(), [
     'list a',
     'refused; 800',
     'refused; 1600',
@@ -106,7 +106,7 @@ test('429 and connections refused are waited out, longer each time, without a li
   await r.stop()
 })
 
-test('a line that is not an event is never dropped: what came before it counts, and the rest is listed', async () => {
+test('an invalid line is not skipped: events before it count, and then a list follows', async () => {
   for (
     const garbled of [
       '{"type":"ADDED","obj\n',
@@ -123,9 +123,9 @@ test('a line that is not an event is never dropped: what came before it counts, 
     stream.text(garbled)
     stream.send('ADDED', pod('c', '8'))
     await r.clock.advance(800)
-    assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'], garbled)
+    assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'], garbled)
     assert.deepEqual(
-      r.took().filter((what) => !what.startsWith('Cannot watch')),
+      r.recorded().filter((what) => !what.startsWith('Cannot watch')),
       ['list a', 'applied b', 'list '],
       garbled,
     )
@@ -133,7 +133,7 @@ test('a line that is not an event is never dropped: what came before it counts, 
   }
 })
 
-test('bytes that are not UTF-8 are a garbled line', async () => {
+test('bytes that are not UTF-8 are an invalid line', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   server.lists.push(list('9'))
@@ -141,11 +141,11 @@ test('bytes that are not UTF-8 are a garbled line', async () => {
   await r.settle()
   stream.bytes(Uint8Array.of(0x7b, 0xff, 0x0a))
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
   await r.stop()
 })
 
-test('garbled lines again and again do not become a storm of lists, although events come between', async () => {
+test('repeated invalid lines do not cause a flood of lists, even with events between them', async () => {
   const streams = Array.from({ length: 6 }, () => new Stream())
   const server = serverWith(...streams)
   for (let i = 0; i < 6; i++) server.lists.push(list(`${10 + i}`))
@@ -156,11 +156,11 @@ test('garbled lines again and again do not become a storm of lists, although eve
   const r = reflecting(server)
   await r.clock.advance(12_000)
   // After 0, 0.8, 2.4 and 5.6 s; the fifth comes at 12.
-  assert.equal(server.took().filter((what) => what === 'list').length, 5)
+  assert.equal(server.recorded().filter((what) => what === 'list').length, 5)
   await r.stop()
 })
 
-test('a connection that breaks off is opened again at the last version', async () => {
+test('a watch whose connection breaks is reopened at the last version', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const r = reflecting(server)
@@ -169,11 +169,11 @@ test('a connection that breaks off is opened again at the last version', async (
   await r.settle()
   stream.fail(new NetworkError('cut', { phase: 'body' }))
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6'])
   await r.stop()
 })
 
-test('a connection that is cut every minute is never waited for long', async () => {
+test('the back-off stays short for a connection that is cut every minute', async () => {
   const streams = Array.from({ length: 8 }, () => new Stream())
   const server = serverWith(...streams)
   const r = reflecting(server)
@@ -183,26 +183,29 @@ test('a connection that is cut every minute is never waited for long', async () 
     stream.fail(new NetworkError('cut', { phase: 'body' }))
     await r.clock.advance(800)
   }
-  assert.equal(server.took().filter((what) => what === 'watch 5').length, 9)
+  assert.equal(server.recorded().filter((what) => what === 'watch 5').length, 9)
   await r.stop()
 })
 
-test('silence of 150 s ends a watch; any byte, and only bytes, count', async () => {
+test('silence of 150 s ends a watch; only received bytes end the silence', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const r = reflecting(server)
   await r.clock.advance(149_000)
   stream.text('{"type":')
   await r.clock.advance(149_000)
-  assert.deepEqual(server.took(), ['list', 'watch 5'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
   await r.clock.advance(1000)
-  assert.match(r.took().at(-1) ?? '', /nothing was heard for 150 s.*; 800$/)
+  assert.match(r.recorded().at(-1) ?? '', /the server sent nothing for 150 s.*; 800$/)
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['watch 5'])
+  assert.deepEqual(server.recorded(), ['watch 5'])
   await r.stop()
 })
 
-/** Ends each watch when it was asked to, and sends nothing but what a test sends. Remembers when each was opened. */
+/**
+ * A server that ends each watch after its timeout and sends only what the test sends. It records when each watch was
+ * opened.
+ */
 function withoutBookmarks(
   reflector: () => { readonly clock: FakeClock },
   { ends = true } = {},
@@ -218,43 +221,43 @@ function withoutBookmarks(
     if (ends) request.signal!.addEventListener('abort', clock.after(seconds * 1000, () => stream.end()), { once: true })
     return stream.answer(request)
   }
-  // As many as are asked for.
+  // As many as requested.
   server.watches.shift = () => watch
   return { server, opened, last: () => last }
 }
 
 const HOUR_MS = 3_600_000
 
-test('a server that sends no bookmarks is learned: after two silent watches each lasts as long as the server lets it, and nothing is listed again', async () => {
+test('a server without bookmarks is detected: after two silent watches, each watch lasts until the server ends it, without a new list', async () => {
   const { server, opened, last } = withoutBookmarks(() => r)
   const r = reflecting(server)
   await r.clock.advance(6 * HOUR_MS)
-  const requests = server.took()
+  const requests = server.recorded()
   assert.deepEqual(requests.filter((what) => what.startsWith('list')), ['list'])
-  // Two of 150 s, then one every 300 s.
+  // Two watches of 150 s, then one every 300 s.
   assert.ok(requests.length <= 2 + 2 + 6 * 12, `${requests.length} requests in six hours`)
   assert.deepEqual(opened.slice(0, 5).map((ms) => Math.round(ms / 1000)), [0, 151, 302, 602, 902])
-  assert.equal(r.took().filter((what) => what.startsWith('Cannot')).length, 2)
+  assert.equal(r.recorded().filter((what) => what.startsWith('Cannot')).length, 2)
   // An event between them changes nothing.
   last().send('ADDED', pod('b', '6'))
   await r.clock.advance(6 * HOUR_MS)
-  assert.deepEqual([r.took(), server.took().filter((what) => what.startsWith('list'))], [['applied b'], []])
+  assert.deepEqual([r.recorded(), server.recorded().filter((what) => what.startsWith('list'))], [['applied b'], []])
   await r.stop()
 })
 
-test('a connection that is dead in that mode is found soon after the server should have ended the watch, however long the server takes', async () => {
+test('without bookmarks, a dead connection is found soon after the server should have ended the watch', async () => {
   const { server, opened } = withoutBookmarks(() => r, { ends: false })
   const r = reflecting(server, { random: () => 0.999 })
   await r.clock.advance(2 * HOUR_MS)
   const [, , ...quiet] = opened
   const lasted = quiet.slice(1).map((ms, i) => ms - quiet[i]!)
   assert.ok(lasted.length > 5 && lasted.every((ms) => ms <= 630_000 + 1600 && ms > 599_000), lasted.join())
-  assert.match(r.took().at(-1) ?? '', /nothing was heard for \d+ s, so the connection is taken for dead/)
-  assert.deepEqual(server.took().filter((what) => what.startsWith('list')), ['list'])
+  assert.match(r.recorded().at(-1) ?? '', /the server sent nothing for \d+ s, so the connection is considered dead/)
+  assert.deepEqual(server.recorded().filter((what) => what.startsWith('list')), ['list'])
   await r.stop()
 })
 
-test('in that mode an answer that does not come is waited for no longer than before', async () => {
+test('without bookmarks, the time limit for the answer to a watch is unchanged', async () => {
   const { server, opened } = withoutBookmarks(() => r)
   const r = reflecting(server)
   await r.clock.advance(400_000)
@@ -269,7 +272,7 @@ test('in that mode an answer that does not come is waited for no longer than bef
   await r.stop()
 })
 
-test('a bookmark ends that mode at once: a silent connection is found in 150 s again', async () => {
+test('a bookmark ends that mode at once: a silent connection is found after 150 s again', async () => {
   const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
   const r = reflecting(server)
   await r.clock.advance(310_000)
@@ -282,12 +285,12 @@ test('a bookmark ends that mode at once: a silent connection is found in 150 s a
   await r.clock.advance(2000)
   assert.equal(opened.length, 4)
   await r.clock.advance(152_000)
-  // Silent again: this server sends bookmarks, so it may have been set back.
-  assert.equal(server.took().filter((what) => what.startsWith('list')).length, 2)
+  // Silent again: this server sends bookmarks, so it may have been restored from a backup.
+  assert.equal(server.recorded().filter((what) => what.startsWith('list')).length, 2)
   await r.stop()
 })
 
-test('a busy watch that the server does not end is not taken for dead', async () => {
+test('a watch with events that the server does not end does not count as dead', async () => {
   const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
   const r = reflecting(server)
   await r.clock.advance(310_000)
@@ -301,7 +304,7 @@ test('a busy watch that the server does not end is not taken for dead', async ()
   await r.stop()
 })
 
-test('a server that accepts the connection and never answers is given up: a watch, and a list', async () => {
+test('a server that accepts the connection and never answers is given up, for a watch and for a list', async () => {
   const server = new ScriptedServer()
   const never = ({ signal }: { signal?: AbortSignal | undefined }): Promise<never> =>
     new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
@@ -309,39 +312,39 @@ test('a server that accepts the connection and never answers is given up: a watc
   server.watches.push(never)
   const r = reflecting(server)
   await r.clock.advance(150_000 + 800)
-  assert.deepEqual(server.took(), ['list', 'list', 'watch 5'])
+  assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
   await r.clock.advance(150_000 + 1600)
-  assert.deepEqual(server.took(), ['watch 5'])
+  assert.deepEqual(server.recorded(), ['watch 5'])
   await r.stop()
 })
 
-test('a watch that the server closes at once is opened again after a wait, then listed; it is told of', async () => {
+test('a watch that the server closes at once is reopened after a back-off, then listed; onFailure is called', async () => {
   const streams = [new Stream(), new Stream(), new Stream()] as const
   for (const stream of streams) stream.end()
-  // A bookmark that says what is known already is no progress.
+  // A bookmark of the known version is no progress.
   streams[0].bookmark('5')
   const server = serverWith(...streams)
   server.lists.push(list('9'))
   const r = reflecting(server)
   await r.clock.advance(800 + 1600)
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
   assert.match(
-    r.took().find((what) => what.startsWith('Cannot')) ?? '',
-    /the server closed the watch before its time; 800/,
+    r.recorded().find((what) => what.startsWith('Cannot')) ?? '',
+    /the server closed the watch too early; 800/,
   )
   await r.stop()
 })
 
-test('pages are one list, at the version of the last one', async () => {
+test('pages become one list with the version of the last page', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), list('5', [pod('c', '3')]))
   const r = reflecting(server)
   await r.settle()
-  assert.deepEqual([server.took(), r.took()], [['list', 'list two', 'list three', 'watch 5'], ['list a,b,c']])
+  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'list two', 'list three', 'watch 5'], ['list a,b,c']])
   await r.stop()
 })
 
-test('a page that expired brings the whole list in one', async () => {
+test('after an expired page, the whole list is fetched in one response', async () => {
   const server = new ScriptedServer()
   server.lists.push(
     list('5', [pod('a', '1')], 'two'),
@@ -350,21 +353,21 @@ test('a page that expired brings the whole list in one', async () => {
   )
   const r = reflecting(server)
   await r.settle()
-  assert.deepEqual([server.took(), r.took()], [['list', 'list two', 'list whole', 'watch 8'], ['list a,b']])
+  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'list two', 'list whole', 'watch 8'], ['list a,b']])
   await r.stop()
 })
 
-test('a list without a version is not watched from nowhere', async () => {
+test('a list without a version is a failure, and no watch is opened', async () => {
   const server = new ScriptedServer()
   server.lists.push(list(''), list('5'))
   const r = reflecting(server)
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['list', 'list', 'watch 5'])
-  assert.match(r.took()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
+  assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
+  assert.match(r.recorded()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
   await r.stop()
 })
 
-test('a Table is neither a list of nothing nor an object', async () => {
+test('a Table is neither an empty list nor an object', async () => {
   const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata: { resourceVersion: '5' }, rows: [] }
   const stream = new Stream()
   const server = new ScriptedServer()
@@ -377,15 +380,15 @@ test('a Table is neither a list of nothing nor an object', async () => {
     apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)),
   })
   await r.clock.advance(800)
-  assert.deepEqual(r.took(), ['Cannot list pods: the response is not a list; 800', 'list a'])
+  assert.deepEqual(r.recorded(), ['Cannot list pods: the response is not a list; 800', 'list a'])
   stream.send('ADDED', table)
   await r.clock.advance(1600)
-  assert.match(r.took().join(), /name is missing; 1600,list a$/)
-  assert.deepEqual(server.took(), ['list', 'list', 'watch 5', 'list', 'watch 6'])
+  assert.match(r.recorded().join(), /name is missing; 1600,list a$/)
+  assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5', 'list', 'watch 6'])
   await r.stop()
 })
 
-test('a list of 200,000 objects is one list', async () => {
+test('a list of 200,000 objects is delivered as one list', async () => {
   const server = new ScriptedServer()
   const items = Array.from({ length: 200_000 }, (_, i) => pod(`p${i}`, '1'))
   let size = 0
@@ -396,7 +399,7 @@ test('a list of 200,000 objects is one list', async () => {
   await r.stop()
 })
 
-test('the version is read before what applies an event can take it out', async () => {
+test('the version of an event is read before prepare can remove it', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   const r = reflecting(server, {
@@ -407,11 +410,11 @@ test('the version is read before what applies an event can take it out', async (
   streams[0].send('ADDED', pod('b', '6'))
   streams[0].end()
   await r.settle()
-  assert.deepEqual(server.took(), ['list', 'watch 5', 'watch 6'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6'])
   await r.stop()
 })
 
-test('what throws while it takes an event or a list makes a new list, never a gap', async () => {
+test('an error in apply or replace leads to a new list, never to a gap', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   server.lists.push(list('9'), list('9'))
@@ -423,31 +426,31 @@ test('what throws while it takes an event or a list makes a new list, never a ga
   await r.settle()
   stream.send('ADDED', pod('b', '6'))
   await r.clock.advance(800 + 1600)
-  assert.deepEqual([server.took(), r.took()], [['list', 'watch 5', 'list', 'list', 'watch 9'], [
+  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'watch 5', 'list', 'list', 'watch 9'], [
     'mine; 800',
     'mine too; 1600',
   ]])
   await r.stop()
 })
 
-test('an abort ends it promptly, wherever it is, and nothing is told afterwards', async () => {
+test('an abort ends the reflector promptly in any state, and no callback is called afterwards', async () => {
   const answer = Promise.withResolvers<void>()
   const slow = new ScriptedServer()
-  // A transport that answers in spite of the abort, as one in memory may.
+  // An in-memory transport may answer in spite of the abort.
   slow.lists.push(async (request) => (await answer.promise, list('5', [pod('a', '1')])(request)))
   const listing = reflecting(slow)
   await listing.settle()
   const stopped = listing.stop()
   answer.resolve()
   await stopped
-  assert.deepEqual(listing.took(), [])
+  assert.deepEqual(listing.recorded(), [])
 
   const stream = new Stream()
   const watching = reflecting(serverWith(stream))
   await watching.settle()
   stream.send('ADDED', pod('late', '6'))
   await watching.stop()
-  assert.deepEqual(watching.took(), ['list a'])
+  assert.deepEqual(watching.recorded(), ['list a'])
   assert.equal(stream.cancelled, true)
 
   const failed = new ScriptedServer()
@@ -456,5 +459,5 @@ test('an abort ends it promptly, wherever it is, and nothing is told afterwards'
   await waiting.settle()
   assert.equal(waiting.clock.pending, 1)
   await waiting.stop()
-  assert.equal(failed.took().length, 1)
+  assert.equal(failed.recorded().length, 1)
 })

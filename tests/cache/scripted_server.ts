@@ -1,4 +1,4 @@
-/** An API server that answers as a test says: lists and watches from queues of answers, over a Transport without a network. */
+/** An API server for tests: it answers lists and watches from queues, over a Transport without a network. */
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
@@ -15,7 +15,7 @@ interface Fields {
   readonly spec?: unknown
 }
 
-/** A Pod as a watch brings it. Its uid is made of its name unless it is given. */
+/** A Pod as a watch sends it. The default uid contains its name. */
 export function pod(name: string, resourceVersion: string, fields: Fields = {}): KubeObject {
   const { uid = `uid-${name}`, namespace = 'default', spec, ...metadata } = fields
   return {
@@ -28,7 +28,7 @@ export function pod(name: string, resourceVersion: string, fields: Fields = {}):
 
 export type Answer = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>
 
-/** A list; items of built-in kinds carry neither apiVersion nor kind. */
+/** A list; items of built-in kinds have neither apiVersion nor kind. */
 export function list(resourceVersion: string, items: readonly KubeObject[] = [], next?: string): Answer {
   const bare = items.map(({ metadata, ...rest }) => ({ ...rest, apiVersion: undefined, kind: undefined, metadata }))
   return () =>
@@ -56,15 +56,15 @@ function json(status: number, value: unknown, headers: Readonly<Record<string, s
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: stream.body() }
 }
 
-/** The body of a watch, written by the test. It breaks off with its request's signal. */
+/** The body of a watch, written by the test. It ends with an error when its request is aborted. */
 export class Stream {
   readonly #chunks: Uint8Array[] = []
   #end: { readonly error?: unknown } | undefined
   #wake = (): void => {}
-  /** Whether the reader has left. */
+  /** Whether the reader has ended. */
   cancelled = false
 
-  /** As the answer to a watch. */
+  /** Returns the answer to a watch with this body. */
   readonly answer: Answer = ({ signal }) => {
     const onAbort = (): void => this.fail(signal?.reason)
     if (signal?.aborted) onAbort()
@@ -80,7 +80,7 @@ export class Stream {
     this.send('BOOKMARK', { apiVersion: 'v1', kind: 'Pod', metadata: { resourceVersion } })
   }
 
-  /** The bookmark behind all that there was. */
+  /** Sends the bookmark after the initial objects. */
   mark(resourceVersion: string): void {
     const annotations = { 'k8s.io/initial-events-end': 'true' }
     this.send('BOOKMARK', { apiVersion: 'v1', kind: 'Pod', metadata: { resourceVersion, annotations } })
@@ -144,13 +144,16 @@ export class Stream {
   }
 }
 
-/** Answers that are asked for and not there fail the request; a watch then stays open, silent. */
+/** Requests without a queued answer fail; a watch without one stays open and silent. */
 export class ScriptedServer {
   readonly lists: Answer[] = []
   readonly watches: Answer[] = []
-  /** Streams of everything there is. Without one they are refused as by an older server, which asks for a list; that is not logged. */
+  /**
+   * Streams of initial objects. Without one the request is refused as by an older server, so that a list follows; that
+   * is not logged.
+   */
   readonly streams: Answer[] = []
-  /** Every request, as `list`, `stream` or `watch 5` (from version 5), with the page asked for. */
+  /** Every request, as `list`, `stream` or `watch 5` (from version 5), with the requested page. */
   readonly log: string[] = []
   readonly requests: HttpRequest[] = []
 
@@ -176,13 +179,13 @@ export class ScriptedServer {
     return await answer(request)
   }
 
-  /** What was asked since the last look. */
-  took(): string[] {
+  /** Returns the requests since the last call. */
+  recorded(): string[] {
     return this.log.splice(0)
   }
 }
 
-/** A log that keeps its lines as `level message`. */
+/** A log that stores its lines as `level message`. */
 export function keptLog(): { readonly lines: string[]; readonly log: Log } {
   const lines: string[] = []
   const at = (level: string) => (message: string): void => void lines.push(`${level} ${message}`)

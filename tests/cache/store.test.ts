@@ -16,7 +16,7 @@ const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, (
 const kinds = (deltas: readonly { kind: string; object: KubeObject }[]): string[] =>
   deltas.map(({ kind, object }) => `${kind} ${object.metadata.name} ${object.metadata.uid}`)
 
-test('a new object is added, a newer state updates with what it was, a known state says nothing', () => {
+test('a new object is an add, a newer state an update with the old one, a known state no delta', () => {
   const store = new Store()
   const [first, second] = [pod('a', '1'), pod('a', '2')]
   assert.deepEqual(store.apply(first), [{ kind: 'added', object: first, initial: false }])
@@ -25,7 +25,7 @@ test('a new object is added, a newer state updates with what it was, a known sta
   assert.equal(store.get('default/a'), second)
 })
 
-test('deleted and made again under one name is a delete and then an add', () => {
+test('an object that was deleted and created again is a delete and then an add', () => {
   const store = new Store()
   const old = pod('a', '1', { uid: 'old' })
   store.apply(old)
@@ -37,13 +37,13 @@ test('deleted and made again under one name is a delete and then an add', () => 
   }])
 })
 
-test('a version alone does not make two objects the same', () => {
+test('objects with equal versions and different uids are different', () => {
   const store = new Store()
   store.apply(pod('a', '1', { uid: 'old' }))
   assert.deepEqual(kinds(store.apply(pod('a', '1', { uid: 'new' }))), ['deleted a old', 'added a new'])
 })
 
-test('a deletion brings the event’s object, and one of an unknown object says nothing', () => {
+test('a deletion returns the object of the event, and no delta for an unknown object', () => {
   const store = new Store()
   store.apply(pod('a', '1'))
   const last = pod('a', '2')
@@ -52,7 +52,7 @@ test('a deletion brings the event’s object, and one of an unknown object says 
   assert.equal(store.size, 0)
 })
 
-test('a new list says exactly what differs, deletions first, and nothing of what is unchanged', () => {
+test('a new list returns exactly the differences, deletions first', () => {
   const store = new Store()
   store.replace(
     byKey([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })]),
@@ -73,20 +73,20 @@ test('a new list says exactly what differs, deletions first, and nothing of what
   assert.ok(deltas.every((delta) => delta.kind !== 'added' || !delta.initial))
 })
 
-test('a list with a nameless object is refused as a whole', () => {
+test('a list with an object without a name is refused', () => {
   const store = new Store()
   store.replace(byKey([pod('a', '1')]), true)
   assert.throws(() => store.replace(byKey([pod('b', '2'), pod('', '3')]), false), /its name is missing/)
   assert.deepEqual(names(store.values()), ['a'])
 })
 
-test('objects without a version (of metrics) are always news', () => {
+test('objects without a version (of metrics servers) always count as changed', () => {
   const store = new Store()
   store.apply(pod('a', ''))
   assert.deepEqual(kinds(store.apply(pod('a', ''))), ['updated a uid-a'])
 })
 
-test('a key function that throws spoils neither the store nor the deltas, and its index says so until it is well', () => {
+test('a key function that throws does not affect the store and the deltas, and lookups throw until it succeeds', () => {
   const store = new Store()
   const picky: Index<KubeObject> = defineIndex(
     POD as never,
@@ -112,7 +112,7 @@ test('a key function that throws spoils neither the store nor the deltas, and it
   assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], ['bad']])
 })
 
-test('an index stays whole although somebody changed a shared object', () => {
+test('an index stays consistent if a shared object was changed', () => {
   const store = new Store()
   const object = pod('a', '1', { labels: { team: 'red' } })
   store.apply(object)
@@ -122,7 +122,7 @@ test('an index stays whole although somebody changed a shared object', () => {
   assert.deepEqual(['red', 'blue', 'green'].map((team) => names(store.lookup(byTeam, team))), [[], [], ['a']])
 })
 
-test('whatever happens, store, deltas and indexes agree with a plain model', () => {
+test('for random operations, store, deltas and indexes agree with a simple model', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd')
   const labels = fc.dictionary(fc.constantFrom('team', 'tier'), fc.constantFrom('red', 'blue'), {
     maxKeys: 2,
@@ -141,8 +141,8 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
   fc.assert(fc.property(fc.array(operation, { maxLength: 60, size: 'max' }), fc.nat(60), (operations, indexedFrom) => {
     const store = new Store()
     const model = new Map<string, KubeObject>()
-    /** What a handler that believes every delta has. */
-    const heard = new Map<string, KubeObject>()
+    /** The objects of a handler that applies every delta. */
+    const received = new Map<string, KubeObject>()
     let version = 0
     const make = ({ name, uid, labels }: { name: string; uid: string; labels: Record<string, string> }): KubeObject =>
       pod(name, `${++version}`, { uid, labels })
@@ -166,18 +166,18 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
       }
       for (const delta of deltas) {
         const { name, uid } = delta.object.metadata
-        const known = heard.get(name)
+        const known = received.get(name)
         if (delta.kind === 'added') assert.equal(known, undefined, `"${name}" was added twice`)
         else assert.ok(known, `"${name}" was ${delta.kind} and not known`)
         if (delta.kind === 'updated') assert.deepEqual([delta.old, delta.old.metadata.uid], [known, uid])
-        if (delta.kind === 'deleted') heard.delete(name)
-        else heard.set(name, delta.object)
+        if (delta.kind === 'deleted') received.delete(name)
+        else received.set(name, delta.object)
       }
       assert.deepEqual([...store.values()].map(({ metadata }) => metadata.name).sort(), [...model.keys()].sort())
       for (const [name, object] of model) {
-        assert.deepEqual([store.get(`default/${name}`), heard.get(name)], [object, object])
+        assert.deepEqual([store.get(`default/${name}`), received.get(name)], [object, object])
       }
-      assert.equal(heard.size, model.size)
+      assert.equal(received.size, model.size)
       if (i < indexedFrom) continue
       for (const team of ['red', 'blue']) {
         assert.deepEqual(
@@ -195,7 +195,7 @@ test('whatever happens, store, deltas and indexes agree with a plain model', () 
   }))
 })
 
-test('a list is prepared in steps that nobody sees, and is there at once; its indexes too, also those first used meanwhile', () => {
+test('a list is prepared in invisible steps and replaces the store at once, with its indexes, also those first used meanwhile', () => {
   const store = new Store()
   const of = (name: string, version: string, team: string): KubeObject => pod(name, version, { labels: { team } })
   store.replace(byKey([of('a', '1', 'red'), of('b', '2', 'red'), of('c', '3', 'blue')]), true)
@@ -216,27 +216,27 @@ test('a list is prepared in steps that nobody sees, and is there at once; its in
   ])
 })
 
-test('a list asks the function of an index only about what has changed', () => {
-  const asked: string[] = []
+test('a list calls the key function only for changed objects', () => {
+  const indexed: string[] = []
   const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => {
-    asked.push(metadata.name)
+    indexed.push(metadata.name)
     return metadata.name === 'bad' ? assert.fail('mine') : 'all'
   })
   const store = new Store()
   store.replace(byKey([pod('a', '1'), pod('b', '2')]), true)
   store.lookup(index, 'all')
-  asked.length = 0
+  indexed.length = 0
   store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
-  assert.deepEqual(asked.splice(0).sort(), ['b', 'bad'])
-  // What failed is known, too.
+  assert.deepEqual(indexed.splice(0).sort(), ['b', 'bad'])
+  // Failures are copied too.
   store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
-  assert.deepEqual(asked, [])
+  assert.deepEqual(indexed, [])
   assert.throws(() => store.lookup(index, 'all'), /its function threw for Pod "default\/bad": mine/)
   store.replace(byKey([pod('a', '1')]), false)
   assert.deepEqual(names(store.lookup(index, 'all')), ['a'])
 })
 
-test('what is unchanged in a list stays the same object', () => {
+test('an unchanged object in a list stays the same instance', () => {
   const store = new Store()
   const [a, b] = [pod('a', '1'), pod('b', '2')]
   store.replace(byKey([a, b]), true)
@@ -245,21 +245,21 @@ test('what is unchanged in a list stays the same object', () => {
   assert.deepEqual([...store.values()].map((object) => object === a || object === b), [true, true])
 })
 
-test('an index that another has built meanwhile is not built on, and its function not asked again', () => {
-  let asked = 0
-  const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => (asked++, metadata.name))
+test('an index that was completed by a lookup is not built again, and its function not called again', () => {
+  let indexed = 0
+  const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => (indexed++, metadata.name))
   const store = new Store()
   store.replace(byKey(['a', 'b', 'c', 'd'].map((name) => pod(name, '1'))), true)
   const building = store.building(index)
   building.next()
-  assert.deepEqual([store.has(index), asked], [false, 1])
+  assert.deepEqual([store.has(index), indexed], [false, 1])
   assert.deepEqual(names(store.lookup(index, 'd')), ['d'])
-  assert.deepEqual([store.has(index), asked], [true, 5])
+  assert.deepEqual([store.has(index), indexed], [true, 5])
   assert.equal(building.next().done, true)
-  assert.equal(asked, 5)
+  assert.equal(indexed, 5)
 })
 
-test('whatever comes between the steps of an index, it is what the store has', () => {
+test('with any changes between the steps, a built index equals the store', () => {
   const state = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e'), team: fc.constantFrom('red', 'blue') })
   const operation = fc.oneof(
     { weight: 3, arbitrary: fc.record({ do: fc.constant('step' as const) }) },
@@ -308,7 +308,7 @@ test('whatever comes between the steps of an index, it is what the store has', (
   }))
 })
 
-test('the objects of a namespace come in the order in which all of them do, whatever was changed, deleted or listed anew', () => {
+test('the objects of a namespace have the order of all objects, after any changes, deletions and lists', () => {
   const state = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), namespace: fc.constantFrom('one', 'two', '') })
   const operation = fc.oneof(
     fc.record({ do: fc.constant('apply' as const), state }),

@@ -11,38 +11,38 @@ const cut = new NetworkError('cut', { phase: 'body' })
 
 function health(resource: AnyResource = POD, optional = false) {
   const { lines, log } = keptLog()
-  return { health: new WatchHealth(resource, log, { optional }), took: () => lines.splice(0) }
+  return { health: new WatchHealth(resource, log, { optional }), recorded: () => lines.splice(0) }
 }
 
-test('what a person must mend is a warning at once, and once, with what to do', () => {
-  const { health: h, took } = health()
+test('a failure that needs a person is logged as a warning at once, only once, with a remedy', () => {
+  const { health: h, recorded } = health()
   for (let i = 0; i < 3; i++) h.failed(api(403, 'Forbidden'), 800, true)
-  assert.deepEqual(took(), [
+  assert.deepEqual(recorded(), [
     "warn Cannot list pods: Forbidden (the operator's role needs list and watch on pods); next try in 800 ms",
     'debug Cannot list pods: Forbidden; next try in 800 ms',
     'debug Cannot list pods: Forbidden; next try in 800 ms',
   ])
 })
 
-test('a kind that is not served says how to get it', () => {
+test('the warning about a kind that is not served has the remedy', () => {
   const known = health()
   known.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(
-    known.took()[0] ?? '',
+    known.recorded()[0] ?? '',
     /^warn Cannot watch pods: the server does not serve v1 of it \(is its API enabled there\?\)/,
   )
   const own = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } })
   own.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(
-    own.took()[0] ?? '',
+    own.recorded()[0] ?? '',
     /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/,
   )
   const foreign = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }, true)
   foreign.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(
-    foreign.took()[0] ?? '',
+    foreign.recorded()[0] ?? '',
     /\(install its CustomResourceDefinition\); next try/,
-    'the operator does not install what it can do without',
+    'the operator does not install optional kinds',
   )
 })
 
@@ -53,46 +53,46 @@ test('a kind of ours that is no longer served says that its definition is gone, 
   const restart = ", or restart the operator with crds: 'install'"
   const synced = health(resource)
   synced.health.failed(api(404, 'NotFound'), 800, true)
-  assert.deepEqual(synced.took(), [`${gone}${restart}; next try in 800 ms`])
+  assert.deepEqual(synced.recorded(), [`${gone}${restart}; next try in 800 ms`])
   const watched = health(resource)
   watched.health.recovered()
   watched.health.failed(api(404, 'NotFound'), 800, false)
-  assert.deepEqual(watched.took(), [`${gone}${restart}; next try in 800 ms`])
+  assert.deepEqual(watched.recorded(), [`${gone}${restart}; next try in 800 ms`])
   const foreign = health(resource, true)
   foreign.health.failed(api(404, 'NotFound'), 800, true)
-  assert.deepEqual(foreign.took(), [`${gone}; next try in 800 ms`])
+  assert.deepEqual(foreign.recorded(), [`${gone}; next try in 800 ms`])
 })
 
-test('what mends itself is mentioned when it happens again, or when somebody waits for the first list', () => {
-  const { health: h, took } = health()
+test('a temporary failure is a warning when it repeats, or before the first list', () => {
+  const { health: h, recorded } = health()
   h.failed(cut, 800, true)
-  assert.deepEqual(took(), ['debug cut; next try in 800 ms'])
+  assert.deepEqual(recorded(), ['debug cut; next try in 800 ms'])
   h.recovered()
-  assert.deepEqual(took(), [])
+  assert.deepEqual(recorded(), [])
   h.failed(cut, 800, true)
   h.failed(cut, 1600, true)
   h.recovered()
-  assert.deepEqual(took(), [
+  assert.deepEqual(recorded(), [
     'debug cut; next try in 800 ms',
     'warn Cannot watch pods: cut; next try in 1.6 s',
     'info Watching pods again',
   ])
   h.failed(api(503, 'ServiceUnavailable'), 800, false)
-  assert.match(took()[0] ?? '', /^warn/)
+  assert.match(recorded()[0] ?? '', /^warn/)
 })
 
-test('a version that expired is daily life, also before the first list, and by its older name', () => {
+test('an expired version is never a warning, also before the first list, and also as Gone', () => {
   for (const reason of ['Expired', 'Gone']) {
     for (const synced of [true, false]) {
-      const { health: h, took } = health()
+      const { health: h, recorded } = health()
       h.failed(api(410, reason), 800, synced)
       h.recovered()
-      assert.deepEqual(took(), [`debug Cannot list pods: ${reason}; next try in 800 ms`])
+      assert.deepEqual(recorded(), [`debug Cannot list pods: ${reason}; next try in 800 ms`])
     }
   }
 })
 
-test('a busy server mends itself, and nothing else that it answers', () => {
+test('only the errors of a busy server are temporary', () => {
   for (
     const [code, level] of [
       [429, 'debug'],
@@ -104,25 +104,25 @@ test('a busy server mends itself, and nothing else that it answers', () => {
       [499, 'warn'],
     ] as const
   ) {
-    const { health: h, took } = health()
+    const { health: h, recorded } = health()
     h.failed(api(code, 'Some'), 800, true)
-    assert.equal(took()[0]?.split(' ', 1)[0], level, String(code))
+    assert.equal(recorded()[0]?.split(' ', 1)[0], level, String(code))
   }
 })
 
-test('of answers with different codes each is announced', () => {
-  const { health: h, took } = health()
+test('answers with different codes are each logged as warnings', () => {
+  const { health: h, recorded } = health()
   for (const code of [403, 403, 404, 403]) h.failed(api(code, code === 403 ? 'Forbidden' : 'NotFound'), 800, true)
-  assert.deepEqual(took().map((line) => line.split(' ', 1)[0]), ['warn', 'debug', 'warn', 'warn'])
+  assert.deepEqual(recorded().map((line) => line.split(' ', 1)[0]), ['warn', 'debug', 'warn', 'warn'])
 })
 
-test('what was announced is taken back once, and announced anew', () => {
-  const { health: h, took } = health()
+test('a recovery is logged once, and the next failure is a warning again', () => {
+  const { health: h, recorded } = health()
   for (let i = 0; i < 2; i++) {
     h.failed(api(403, 'Forbidden'), 800, true)
     h.recovered()
     h.recovered()
-    assert.deepEqual(took().map((line) => line.split(' ', 1)[0]), ['warn', 'info'])
+    assert.deepEqual(recorded().map((line) => line.split(' ', 1)[0]), ['warn', 'info'])
   }
 })
 
@@ -136,53 +136,53 @@ test('the cause of a failure is a field of the line', () => {
   assert.deepEqual(fields, [{ cause }, {}])
 })
 
-test('another kind of failure is announced, although one was', () => {
-  const { health: h, took } = health()
+test('another kind of failure is a warning, also after an earlier warning', () => {
+  const { health: h, recorded } = health()
   h.failed(cut, 800, false)
   h.failed(api(401, 'Unauthorized'), 1600, false)
-  assert.deepEqual(took().map((line) => line.slice(0, 29)), [
+  assert.deepEqual(recorded().map((line) => line.slice(0, 29)), [
     'warn Cannot watch pods: cut; ',
     'warn Cannot list pods: Unauth',
   ])
   assert.ok(h.failure instanceof ApiError)
 })
 
-test('anything can be thrown', () => {
-  const { health: h, took } = health()
+test('any thrown value is handled', () => {
+  const { health: h, recorded } = health()
   h.failed(undefined, 800, true)
   h.failed('text', 800, true)
-  assert.deepEqual(took(), ['warn undefined; next try in 800 ms', 'warn text; next try in 800 ms'])
+  assert.deepEqual(recorded(), ['warn undefined; next try in 800 ms', 'warn text; next try in 800 ms'])
   h.recovered()
-  assert.deepEqual(took(), ['info Watching pods again'])
+  assert.deepEqual(recorded(), ['info Watching pods again'])
 })
 
 test('the first success after a failed first list is not "again"', () => {
-  const { health: h, took } = health()
+  const { health: h, recorded } = health()
   h.failed(api(403, 'Forbidden'), 800, false)
   h.recovered()
   h.failed(api(403, 'Forbidden'), 800, true)
   h.recovered()
-  assert.deepEqual(took().filter((line) => line.startsWith('info')), [
+  assert.deepEqual(recorded().filter((line) => line.startsWith('info')), [
     'info Watching pods',
     'info Watching pods again',
   ])
 })
 
 test('an error that says already what cannot be watched is not said twice', () => {
-  const { health: h, took } = health()
+  const { health: h, recorded } = health()
   h.failed(new NetworkError('Cannot watch pods: nothing was heard for 30 s', { phase: 'body' }), 800, false)
-  assert.deepEqual(took(), ['warn Cannot watch pods: nothing was heard for 30 s; next try in 800 ms'])
+  assert.deepEqual(recorded(), ['warn Cannot watch pods: nothing was heard for 30 s; next try in 800 ms'])
 })
 
-test('a refusal by RBAC is said with the whole rule that watching needs', () => {
-  const { health: h, took } = health()
+test('the warning about missing RBAC rights has the whole rule that a watch needs', () => {
+  const { health: h, recorded } = health()
   const rule = (verbs: string): string =>
     `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
   h.failed(new ApiError(rule('"list"'), { code: 403 }, { code: 403 }), 800, false)
-  assert.deepEqual(took(), [`warn ${rule('"list", "watch"')}; next try in 800 ms`])
+  assert.deepEqual(recorded(), [`warn ${rule('"list", "watch"')}; next try in 800 ms`])
 })
 
-test('a kind of another cluster is said with that', () => {
+test('the warning about a kind of another cluster names the cluster', () => {
   const { lines, log } = keptLog()
   const h = new WatchHealth(POD, log, { cluster: 'west' })
   const refused = new NetworkError('Cannot connect to cluster "west" (10.0.0.1:6443): connection refused', {

@@ -184,9 +184,7 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
     await c.settle()
     assert.deepEqual(runs, ['0 #1', '5 #2', '15 #3', '35 #4'])
     assert.ok(
-      c.lines.some((line) =>
-        line.startsWith('error A rate limiter failed, and the default back-off is used instead: ')
-      ),
+      c.lines.some((line) => line.startsWith('error A rate limiter failed; the default back-off is used instead: ')),
       c.lines.join('\n'),
     )
     // The success was told to what counts: the next failure is the first.

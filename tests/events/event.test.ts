@@ -12,7 +12,7 @@ function named(name: string, kind = 'Foo'): string {
   return eventOf(what, { instance: 'i', wallMs: 0, serial: SERIAL }).metadata.name
 }
 
-test('a note of up to 1024 bytes is kept, a longer one is cut at a character and ends with an ellipsis', () => {
+test('a note of up to 1024 bytes is kept; a longer one is cut between characters and ends with an ellipsis', () => {
   for (const note of ['', 'x'.repeat(1024), 'é'.repeat(512), '€'.repeat(341), '😀'.repeat(256)]) {
     assert.equal(cutNote(note), note)
   }
@@ -33,7 +33,7 @@ test('an instance is cut at 128 bytes', () => {
   assert.equal(cutInstance('é'.repeat(100)), 'é'.repeat(64))
 })
 
-test('an event is called after its object, within 253 characters, as a DNS subdomain', () => {
+test('the name of an event is a DNS subdomain of at most 253 characters that begins with its object', () => {
   const end = '.18867251edfa0000'
   assert.equal(named('a'), `a${end}`)
   assert.equal(named('a.b-c'), `a.b-c${end}`)
@@ -43,11 +43,11 @@ test('an event is called after its object, within 253 characters, as a DNS subdo
   assert.equal(named('A b', 'Ä'), `event${end}`)
 })
 
-test('the name for another try is the next one', () => {
+test('nextName increments the serial', () => {
   assert.equal(nextName('a.b.18867251edfa00ff'), 'a.b.18867251edfa0100')
 })
 
-test('a controller has a qualified name', () => {
+test('a controller name must be a qualified name', () => {
   for (const name of ['a', 'foo-operator', 'Foo_1.x', 'example.dev/foo', 'x'.repeat(63), `${'a'.repeat(253)}/x`]) {
     assert.ok(isControllerName(name), name)
   }

@@ -13,7 +13,7 @@ import { EVENT, fixture, FOO, foo, PATH } from './fixture.ts'
 const MINUTE = 60_000
 const refused: Transport = () => Promise.reject(new NetworkError('Cannot reach the server', { phase: 'connect' }))
 
-test('an event is created with all that the API server demands', async () => {
+test('an event is created with all fields that the API server requires', async () => {
   const { clock, events, start, stored, network } = fixture()
   start()
   events.normal(FOO, 'ScaledUp', 'from 1 to 3')
@@ -42,7 +42,7 @@ test('an event is created with all that the API server demands', async () => {
   assert.equal((await stored()).length, 1)
 })
 
-test('an event has its action, its related object, and the name of who tells it', async () => {
+test('an event has its action, its related object, and its controller', async () => {
   const { clock, events, start, stored } = fixture()
   start()
   const child = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'default', name: 'p', uid: 'uid-p' } }
@@ -71,7 +71,7 @@ test('an event about a cluster-scoped object is in the namespace default', async
   }])
 })
 
-test('nothing of an object but its reference gets into an event', async () => {
+test('only the reference of an object gets into an event', async () => {
   const { clock, events, start, network } = fixture()
   start()
   const secret = {
@@ -86,7 +86,7 @@ test('nothing of an object but its reference gets into an event', async () => {
   assert.ok(!String(network.requests[0]!.body).includes('hunter2'))
 })
 
-test('equal events of one turn are one request', async () => {
+test('equal events of one event-loop turn are one request', async () => {
   const { clock, events, start, notes, network } = fixture()
   start()
   for (let i = 0; i < 5; i++) events.normal(FOO, 'Tick', 'tick')
@@ -95,7 +95,7 @@ test('equal events of one turn are one request', async () => {
   assert.deepEqual(await notes(), ['tick × 5'])
 })
 
-test('an event that recurs becomes a series, written after 1 s, 2 s, 4 s and so on to every 5 minutes', async () => {
+test('a repeated event becomes a series, written after 1 s, 2 s, 4 s and so on up to every 5 minutes', async () => {
   const { clock, events, start, network, stored } = fixture()
   start()
   const writtenAt: number[] = []
@@ -132,7 +132,7 @@ test('another note, reason, type, action or object is another event, and no note
   assert.deepEqual(await notes(), ['one', 'two', 'one', 'one', 'one', 'one', 'one', 'one'])
 })
 
-test('after six silent minutes an event begins anew, and its last count was written before', async () => {
+test('after six silent minutes a repetition is a new event, and the last count was written before', async () => {
   const { clock, events, start, notes } = fixture()
   start()
   for (let i = 0; i < 3; i++) {
@@ -146,7 +146,7 @@ test('after six silent minutes an event begins anew, and its last count was writ
   assert.deepEqual(await notes(), ['tick × 3', 'tick'])
 })
 
-test('an event that the server has forgotten is created anew with the whole count', async () => {
+test('an event that expired on the server is created again with the whole count', async () => {
   const { clock, events, start, notes, network, server, stored } = fixture()
   start()
   events.normal(FOO, 'Tick', 'tick')
@@ -161,7 +161,7 @@ test('an event that the server has forgotten is created anew with the whole coun
   assert.deepEqual(await notes(), ['tick × 2'])
 })
 
-test('a name that is taken by somebody else is changed', async () => {
+test('a name that is already used is changed', async () => {
   const a = fixture()
   const b = fixture({ api: new Api({ transport: a.server }), clock: a.clock, instance: 'other' })
   a.start()
@@ -176,7 +176,7 @@ test('a name that is taken by somebody else is changed', async () => {
   ])
 })
 
-test('a create whose answer was lost is not made twice', async () => {
+test('a create whose answer was lost does not make a second event', async () => {
   const { clock, events, start, notes, network } = fixture()
   start()
   network.intercept = async (request, next) => {
@@ -192,7 +192,7 @@ test('a create whose answer was lost is not made twice', async () => {
   assert.deepEqual(network.take().map((line) => line.split(' ')[0]), ['POST', 'POST', 'PATCH'])
 })
 
-test('while the server cannot be reached one event is tried after 1 s, 2 s, 4 s … 30 s, and then all are written in order', async () => {
+test('while the server is unreachable, one event is tried after 1 s, 2 s, 4 s … 30 s; then all are written in order', async () => {
   const { clock, events, start, notes, network, lines } = fixture()
   start()
   const triedAt: number[] = []
@@ -202,7 +202,7 @@ test('while the server cannot be reached one event is tried after 1 s, 2 s, 4 s 
   }
   for (let i = 0; i < 20; i++) events.normal(foo(`x${i}`), 'Tick', `tick ${i}`)
   await clock.advance(100_000)
-  // First the eight that may be under way together, then one at a time.
+  // First the eight concurrent writes, then one at a time.
   assert.deepEqual(triedAt.slice(0, 8), Array(8).fill(0))
   const pauses = triedAt.slice(8).map((at, i, all) => at - (all[i - 1] ?? 0))
   assert.deepEqual(pauses, [1, 2, 4, 8, 16, 30, 30])
@@ -212,7 +212,7 @@ test('while the server cannot be reached one event is tried after 1 s, 2 s, 4 s 
   assert.deepEqual(lines, [])
 })
 
-test('a server that is busy is let be for as long as it asks', async () => {
+test('the Retry-After of a busy server is respected', async () => {
   const { clock, events, start, notes, network } = fixture()
   start()
   network.intercept = () => Promise.resolve(refusal(429, 'TooManyRequests', { retryAfterSeconds: 45 }))
@@ -225,7 +225,7 @@ test('a server that is busy is let be for as long as it asks', async () => {
   assert.deepEqual(await notes(), ['tick'])
 })
 
-test('a request that hangs is given up after 10 s and tried again', async () => {
+test('a hanging request is given up after 10 s and retried', async () => {
   const { clock, events, start, notes, network } = fixture()
   start()
   network.intercept = silence
@@ -238,7 +238,7 @@ test('a request that hangs is given up after 10 s and tried again', async () => 
   assert.deepEqual(await notes(), ['tick'])
 })
 
-test('an event that fails twelve times is dropped and said, and the others are written', async () => {
+test('an event that fails twelve times is dropped and logged, and the others are written', async () => {
   const { clock, events, start, notes, network, lines } = fixture()
   start()
   network.intercept = (
@@ -255,7 +255,7 @@ test('an event that fails twelve times is dropped and said, and the others are w
   ])
 })
 
-test('a flood of different notes passes 25 at once and one every 5 minutes; other reasons and objects pass; the rest is said and counted', async () => {
+test('of many different notes 25 are written at once and one every 5 minutes, per reason and object; the rest is logged and counted', async () => {
   const meter = memoryMeter()
   const { clock, events, start, stop, notes, lines } = fixture({ meter })
   start()
@@ -269,7 +269,7 @@ test('a flood of different notes passes 25 at once and one every 5 minutes; othe
   )
   assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'rate' }), 75)
   const line =
-    'warn Dropping events about Foo "default/a" with the reason Failed: more than 25 different ones; one passes every 5 m'
+    'warn Dropping events about Foo "default/a" with the reason Failed: there are more than 25 different ones; one is written every 5 m'
   assert.deepEqual(lines, [line])
   await clock.advance(5 * MINUTE)
   for (let i = 100; i < 110; i++) events.warning(FOO, 'Failed', `try ${i}`)
@@ -281,7 +281,7 @@ test('a flood of different notes passes 25 at once and one every 5 minutes; othe
   assert.equal(lines.at(-1), 'warn Events were dropped {"rate":84}')
 })
 
-test('repetitions are no flood', async () => {
+test('repetitions are not limited by the spam filter', async () => {
   const { clock, events, start, notes, lines } = fixture()
   start()
   for (let i = 0; i < 1000; i++) events.warning(FOO, 'Failed', 'the same')
@@ -289,7 +289,7 @@ test('repetitions are no flood', async () => {
   assert.deepEqual([await notes(), lines], [['the same × 1000'], []])
 })
 
-test('what is recorded before the start is kept, the first thousand of it, and what is too much is said once', async () => {
+test('the first thousand events before the start are kept, and the dropped ones are logged once', async () => {
   const { clock, events, start, stored, lines } = fixture()
   for (let i = 0; i < 1200; i++) events.normal(foo(`x${i}`), 'Tick', 'tick')
   assert.equal(clock.pending, 0)
@@ -303,11 +303,11 @@ test('what is recorded before the start is kept, the first thousand of it, and w
     false,
   ])
   assert.deepEqual(lines, [
-    'warn Dropping events: too many wait to be written. Either the API server cannot be reached, or there are very many at once',
+    'warn Dropping events: too many wait to be written. The API server cannot be reached, or too many events come at once',
   ])
 })
 
-test('a jam is said once, and the next one again', async () => {
+test('a full queue is logged once, and the next time again', async () => {
   const { clock, events, start, network, lines } = fixture({ limits: { queue: 2 } })
   start()
   for (let jam = 0; jam < 2; jam++) {
@@ -322,7 +322,7 @@ test('a jam is said once, and the next one again', async () => {
   }
 })
 
-test('a missing right is said once, with what is missing; then nothing is asked for five minutes', async () => {
+test('a missing right is logged once with its rule; then no request is sent for five minutes', async () => {
   const meter = memoryMeter()
   const { clock, events, start, notes, network, lines } = fixture({ meter })
   start()
@@ -342,7 +342,7 @@ test('a missing right is said once, with what is missing; then nothing is asked 
   assert.equal(network.requests.length, 2)
   assert.deepEqual(lines, [
     `warn Cannot create events.events.k8s.io in namespace "default": ${denial}; ` +
-    'its role lacks { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] }. Events of namespace "default" are dropped quietly; one is tried every 5 m',
+    'its role lacks { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] }. Events of namespace "default" are dropped without further warnings; one is tried every 5 m',
   ])
   network.intercept = undefined
   await clock.advance(5 * MINUTE)
@@ -351,7 +351,7 @@ test('a missing right is said once, with what is missing; then nothing is asked 
   assert.deepEqual(await notes(), ['at last'])
 })
 
-test('where only create is allowed, repetitions are dropped and other events are written', async () => {
+test('if only create is allowed, repetitions are dropped and other events are written', async () => {
   const { clock, events, start, notes, network, lines } = fixture()
   start()
   network.intercept = (
@@ -368,7 +368,7 @@ test('where only create is allowed, repetitions are dropped and other events are
   assert.deepEqual([network.take().length, lines.length], [3, 1])
 })
 
-test('an event in a namespace that is being deleted is dropped quietly, and those of others are written', async () => {
+test('an event in a terminating namespace is dropped without a warning, and others are written', async () => {
   const { clock, events, start, notes, server, lines } = fixture()
   const api = new Api({ transport: server })
   const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
@@ -386,7 +386,7 @@ test('an event in a namespace that is being deleted is dropped quietly, and thos
   assert.deepEqual([await notes(), lines], [['default'], []])
 })
 
-test('what the server finds invalid is dropped and said', async () => {
+test('an invalid event is dropped and logged', async () => {
   const { clock, events, start, notes, lines, network } = fixture()
   start()
   network.intercept = (
@@ -402,7 +402,7 @@ test('what the server finds invalid is dropped and said', async () => {
   ])
 })
 
-test('after the signal what is left is sent, counts that are not due too, and then it ends with nothing left over', async () => {
+test('after the signal all waiting events and counts are written, and then the recorder ends', async () => {
   const f = fixture()
   f.start()
   f.events.normal(FOO, 'Tick', 'tick')
@@ -416,7 +416,7 @@ test('after the signal what is left is sent, counts that are not due too, and th
   assert.deepEqual([f.outcome, f.clock.pending, f.lines], ['resolved', 0, []])
 })
 
-test('at the stop a pause after failures is cut short, and the next ones are short again', async () => {
+test('the stop ends the back-off, and the next back-off is short again', async () => {
   const f = fixture()
   f.start()
   f.network.intercept = refused
@@ -433,7 +433,7 @@ test('at the stop a pause after failures is cut short, and the next ones are sho
   assert.deepEqual([await f.notes(), f.outcome], [['tick'], 'resolved'])
 })
 
-test('the end comes after 5 s with a server that hangs, and with one that cannot be reached; what is left is counted and said', async () => {
+test('the recorder ends after 5 s if the server hangs or is unreachable; the remaining events are counted and logged', async () => {
   for (const transport of [silence, refused]) {
     const f = fixture()
     f.start()
@@ -450,7 +450,7 @@ test('the end comes after 5 s with a server that hangs, and with one that cannot
   }
 })
 
-test('what is recorded after the end is dropped, said once, and no error', async () => {
+test('an event after the end is dropped and logged once, and does not throw', async () => {
   const meter = memoryMeter()
   const f = fixture({ meter })
   f.start()
@@ -459,12 +459,12 @@ test('what is recorded after the end is dropped, said once, and no error', async
   for (let i = 0; i < 3; i++) f.events.normal(FOO, 'Tick', `tick ${i}`)
   await f.clock.advance(MINUTE)
   assert.deepEqual([f.network.requests.length, f.lines], [0, [
-    'warn Dropping events from Tick on: the recorder has stopped',
+    'warn Dropping event Tick and all later ones: the recorder has stopped',
   ]])
   assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'stopped' }), 3)
 })
 
-test('a signal that was aborted before still lets out what was recorded', async () => {
+test('events are written also if the signal is already aborted at the start', async () => {
   const f = fixture()
   f.events.normal(FOO, 'Tick', 'tick')
   f.stop()
@@ -473,7 +473,7 @@ test('a signal that was aborted before still lets out what was recorded', async 
   assert.deepEqual([f.outcome, await f.notes(), f.clock.pending], ['resolved', ['tick'], 0])
 })
 
-test('it is started once', async () => {
+test('a second start is refused', async () => {
   const f = fixture()
   f.start()
   await assert.rejects(
@@ -482,18 +482,18 @@ test('it is started once', async () => {
   )
 })
 
-test('calls that can never be right throw, and the others do not', () => {
+test('invalid calls throw, and valid ones do not', () => {
   const { events } = fixture()
   const mistake = (call: () => void, what: RegExp): void =>
     assert.throws(call, (error) => error instanceof TypeError && what.test(error.message))
-  mistake(() => events.normal(FOO, '', 'x'), /^Cannot record an event: the reason "" is no word/)
-  mistake(() => events.normal(FOO, 'two words', 'x'), /the reason "two words" is no word/)
-  mistake(() => events.normal(FOO, 'x'.repeat(129), 'x'), /is no word such as "ScaledUp" of at most 128 characters/)
-  mistake(() => events.normal(FOO, 'A', 'x', { action: '' }), /the action "" is empty/)
-  mistake(() => events.normal(FOO, 'A', 'x', { action: 'é'.repeat(65) }), /longer than 128 bytes/)
+  mistake(() => events.normal(FOO, '', 'x'), /^Cannot record an event: the reason "" must be a word/)
+  mistake(() => events.normal(FOO, 'two words', 'x'), /the reason "two words" must be a word/)
+  mistake(() => events.normal(FOO, 'x'.repeat(129), 'x'), /must be a word such as "ScaledUp" of at most 128 characters/)
+  mistake(() => events.normal(FOO, 'A', 'x', { action: '' }), /the action "" must have 1 to 128 bytes/)
+  mistake(() => events.normal(FOO, 'A', 'x', { action: 'é'.repeat(65) }), /must have 1 to 128 bytes/)
   mistake(() => events.normal({ ...FOO, kind: '' }, 'A', 'x'), /the object lacks apiVersion, kind or metadata.name/)
   mistake(() => events.normal(FOO, 'A', 'x', { related: { ...FOO, apiVersion: '' } }), /the object lacks/)
-  mistake(() => events.normal(FOO, 'A', undefined as unknown as string), /the note is no text/)
+  mistake(() => events.normal(FOO, 'A', undefined as unknown as string), /the note must be a string/)
   mistake(() => events.as('two words'), /^Cannot record events as "two words"/)
   const options = {
     api: new Api({ transport: silence }),
@@ -511,7 +511,7 @@ test('calls that can never be right throw, and the others do not', () => {
   events.normal(FOO, 'A_b:c', '\ud800'.repeat(2000))
 })
 
-test('a server without events.k8s.io is asked once, and that is said', async () => {
+test('a server without events.k8s.io gets one request, and that is logged', async () => {
   const { clock, events, start, network, lines } = fixture()
   start()
   network.intercept = () => Promise.resolve(answer(404, '404 page not found'))

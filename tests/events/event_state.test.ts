@@ -11,7 +11,7 @@ interface Harness {
   readonly state: EventState
   readonly dropped: Map<DropCause, number>
   record(note: string, name?: string): string
-  /** Takes and settles all that is ready; answers the notes or counts that were written. */
+  /** Takes and settles all ready writes. Returns the written notes or counts. */
   write(answer?: Answer, cause?: DropCause): string[]
   nowMs: number
 }
@@ -45,7 +45,7 @@ function harness(limits: Partial<EventLimits> = {}): Harness {
   return self
 }
 
-test('events are written in their order, and one that recurs meanwhile is not written twice at once', () => {
+test('events are written in order, and a repeated one has one write in flight', () => {
   const h = harness()
   assert.deepEqual(['a', 'b', 'a', 'c'].map((note) => h.record(note)), ['new', 'new', 'repeated', 'new'])
   const a = h.state.take(0)!
@@ -57,7 +57,7 @@ test('events are written in their order, and one that recurs meanwhile is not wr
   assert.deepEqual([h.nowMs, h.write()], [1000, ['patch a 3']])
 })
 
-test('a count that is due is readied within a second, and a flush does not wait for it', () => {
+test('a due count is ready within a second, or at once after a flush', () => {
   const h = harness()
   h.nowMs = 300
   h.record('a')
@@ -72,7 +72,7 @@ test('a count that is due is readied within a second, and a flush does not wait 
   assert.deepEqual(h.write(), ['patch a 3'])
 })
 
-test('what is finished is forgotten', () => {
+test('finished series are forgotten', () => {
   const h = harness()
   h.record('a')
   h.write()
@@ -82,7 +82,7 @@ test('what is finished is forgotten', () => {
   assert.deepEqual([h.state.size.series, h.state.sweepMs], [0, Infinity])
 })
 
-test('room is made by forgetting what the server knows, the longest silent first; then repetitions go, then notes', () => {
+test('a full memory forgets written series first, the longest silent first; then repetitions, then new events', () => {
   const h = harness({ series: 3 })
   for (const note of ['a', 'b', 'c']) h.record(note)
   h.write()
@@ -91,7 +91,8 @@ test('room is made by forgetting what the server knows, the longest silent first
   h.write()
   h.record('d')
   assert.deepEqual([h.record('c'), h.record('a'), h.dropped.size], ['repeated', 'repeated', 0])
-  // b was forgotten, the longest silent. Left are d, which is not written, and c and a, each with a repetition: that of c goes.
+  // b was forgotten as the longest silent. Of d, which is not written, and c and a with repetitions, the repetition of
+  // c is dropped.
   h.record('e')
   assert.deepEqual([...h.dropped], [['memory', 1]])
   h.record('f')
@@ -101,7 +102,7 @@ test('room is made by forgetting what the server knows, the longest silent first
   assert.deepEqual(h.write(), ['create e 1', 'create f 1', 'create g 1'])
 })
 
-test('where all that is remembered is under way, there is no room', () => {
+test('if all series have a write in flight, a new event is dropped', () => {
   const h = harness({ series: 2 })
   h.record('a')
   h.record('b')
@@ -111,7 +112,7 @@ test('where all that is remembered is under way, there is no room', () => {
   assert.equal(h.record('c'), 'new')
 })
 
-test('only so many wait to be created; repetitions of those do not count', () => {
+test('the number of events that wait to be created is limited; repetitions do not count', () => {
   const h = harness({ queue: 2 })
   assert.deepEqual(['a', 'b', 'c', 'a'].map((note) => h.record(note)), ['new', 'new', 'dropped', 'repeated'])
   assert.deepEqual([...h.dropped], [['queue', 1]])
@@ -119,7 +120,7 @@ test('only so many wait to be created; repetitions of those do not count', () =>
   assert.equal(h.record('c'), 'new')
 })
 
-test('an allowance is used up and filled again, for each object by itself', () => {
+test('the limit of the spam filter is used up and refilled per object', () => {
   const h = harness({ burst: 2, refillMs: 1000 })
   assert.deepEqual(['a', 'b', 'c', 'd'].map((note) => h.record(note)), ['new', 'new', 'exhausted', 'dropped'])
   assert.equal(h.record('c', 'other'), 'new')
@@ -131,21 +132,21 @@ test('an allowance is used up and filled again, for each object by itself', () =
   assert.deepEqual(['g', 'h', 'i'].map((note) => h.record(note)), ['new', 'new', 'exhausted'])
 })
 
-test('of too many allowances the one that was not used for the longest time is forgotten', () => {
-  const allowances = new SpamFilter({ burst: 1, refillMs: 1000, max: 2 })
-  assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => allowances.take(topic, 0)), [
+test('the spam filter forgets the least recently used topic', () => {
+  const topics = new SpamFilter({ burst: 1, refillMs: 1000, max: 2 })
+  assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => topics.take(topic, 0)), [
     'passes',
     'passes',
     'exhausted',
     'exhausted',
     'passes',
-    'turned away',
+    'rejected',
     'passes',
   ])
-  assert.equal(allowances.size, 2)
+  assert.equal(topics.size, 2)
 })
 
-test('what is denied is dropped without a write, for five minutes, in that namespace only', () => {
+test('denied writes are dropped without a request for five minutes, in that namespace only', () => {
   const h = harness()
   h.record('a')
   h.record('b')
@@ -158,7 +159,7 @@ test('what is denied is dropped without a write, for five minutes, in that names
   assert.equal(h.record('c'), 'new')
 })
 
-test('what is left at the end is counted', () => {
+test('unwritten occurrences are counted at the end', () => {
   const h = harness()
   for (const note of ['a', 'b', 'b', 'b']) h.record(note)
   h.state.settle(h.state.take(0)!, 'written', 'refused', 0)
@@ -171,7 +172,7 @@ test('what is left at the end is counted', () => {
   ])
 })
 
-/** A server as far as Events go. */
+/** A model of the server's Events. */
 class Server {
   readonly events = new Map<string, { note: string; count: number }>()
 
@@ -233,23 +234,23 @@ interface Outcome {
   readonly recorded: number
   readonly notes: ReadonlySet<string>
   readonly dropped: ReadonlyMap<DropCause, number>
-  /** What the server was last told of each Event, also of those that it has forgotten since. */
+  /** The last written count of each Event, also of expired ones. */
   readonly written: number
   readonly writtenNotes: ReadonlySet<string>
 }
 
-/** Plays the actions, then lets all be written. Checks the bounds after each step. */
+/** Plays the actions, then writes everything. Checks the bounds after each step. */
 function play(actions: readonly Action[], limits: Partial<EventLimits>): Outcome {
   const all = { ...DEFAULT_LIMITS, ...limits }
   const h = harness(limits)
   const server = new Server()
-  const told = new Map<string, { note: string; count: number }>()
+  const written = new Map<string, { note: string; count: number }>()
   const underWay: Job[] = []
   let recorded = 0
   const notes = new Set<string>()
   const settle = (job: Job, fate: Extract<Action, { kind: 'settle' }>['fate']): void => {
     const carriedOut = fate === 'done' || fate === 'answer lost' ? server.carryOut(job) : undefined
-    if (carriedOut === 'written') told.set(job.write.name, { note: job.event.note, count: job.write.count })
+    if (carriedOut === 'written') written.set(job.write.name, { note: job.event.note, count: job.write.count })
     const answer: Answer = fate === 'done' ? carriedOut! : fate === 'answer lost' ? 'unknown' : fate
     h.state.settle(job, answer, 'refused', h.nowMs)
   }
@@ -275,30 +276,30 @@ function play(actions: readonly Action[], limits: Partial<EventLimits>): Outcome
       h.nowMs += each.ms
       h.state.sweep(h.nowMs)
     }
-    const { series, allowances } = h.state.size
-    assert.ok(series <= all.series && allowances <= all.series, `${series} series, ${allowances} allowances`)
+    const { series, topics } = h.state.size
+    assert.ok(series <= all.series && topics <= all.series, `${series} series, ${topics} topics`)
   }
   for (const job of underWay) settle(job, 'done')
   h.state.flush(h.nowMs)
   for (let job = h.state.take(h.nowMs); job; job = h.state.take(h.nowMs)) settle(job, 'done')
   assert.ok(h.state.idle)
-  const writtenNotes = new Set([...told.values()].map(({ note }) => note))
+  const writtenNotes = new Set([...written.values()].map(({ note }) => note))
   return {
     recorded,
     notes,
     dropped: h.dropped,
-    written: [...told.values()].reduce((sum, { count }) => sum + count, 0),
+    written: [...written.values()].reduce((sum, { count }) => sum + count, 0),
     writtenNotes,
   }
 }
 
 const actions = fc.array(action, { maxLength: 150, size: 'max' })
 const sum = (dropped: ReadonlyMap<DropCause, number>): number => [...dropped.values()].reduce((a, b) => a + b, 0)
-test('what was recorded was written or is counted as dropped, within the bounds, whatever the server does', () => {
+test('each occurrence is written or counted as dropped, within the bounds, for any server behaviour', () => {
   const tight = { series: 8, queue: 4, burst: 3, refillMs: 1000 }
   fc.assert(
     fc.property(actions, (list) => {
-      // It may be both: a write is given up that the server has carried out, or a later count makes up for one that was refused.
+      // Both are possible: a carried-out write is given up, or a later count includes a refused one.
       const { recorded, written, dropped } = play(list, tight)
       assert.ok(written + sum(dropped) >= recorded, `${written} + ${sum(dropped)} of ${recorded}`)
       const exact = play(
@@ -311,14 +312,14 @@ test('what was recorded was written or is counted as dropped, within the bounds,
   )
 })
 
-test('below the limits every note is written and every count is exact, though answers are lost and events expire', () => {
+test('below the limits every note is written and every count is exact, even if answers are lost and events expire', () => {
   fc.assert(
     fc.property(actions, (list) => {
       const { recorded, notes, written, writtenNotes, dropped } = play(
         list.filter((each) => each.kind !== 'settle' || each.fate !== 'refused'),
         {},
       )
-      // Twelve failures of one event in a row give it up; they are rare.
+      // Twelve failures in a row drop an event; they are rare.
       fc.pre(dropped.size === 0)
       assert.deepEqual(writtenNotes, notes)
       assert.equal(written, recorded)
@@ -327,7 +328,7 @@ test('below the limits every note is written and every count is exact, though an
   )
 })
 
-test('thirty thousand different occurrences leave no more than the limits behind', () => {
+test('after thirty thousand different occurrences, memory is within the limits', () => {
   const h = harness()
   const what = (i: number): Occurrence =>
     occurrence('Normal', foo(`x${i % 5000}`), 'Tick', String(i), { controller: 'c' })
@@ -339,5 +340,5 @@ test('thirty thousand different occurrences leave no more than the limits behind
     })
     if (i % 100 === 0) h.write()
   }
-  assert.ok(h.state.size.series <= 4096 && h.state.size.allowances <= 4096)
+  assert.ok(h.state.size.series <= 4096 && h.state.size.topics <= 4096)
 })

@@ -1,4 +1,4 @@
-/** A recorder on an embedded API server, with its network, log and clock in a test's hands. */
+/** A recorder on an embedded API server; the test controls its network, log and clock. */
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -42,7 +42,7 @@ export interface Fixture {
   readonly events: EventRecorder
   readonly server: Transport
   readonly network: Recorder
-  /** Log lines as `warn text`, without those of debug. */
+  /** Log lines as `warn text`, without debug lines. */
   readonly lines: string[]
   readonly debug: string[]
   /** `note × count`, in the order of their first occurrence. */
@@ -50,7 +50,7 @@ export interface Fixture {
   stored(namespace?: string): Promise<readonly StoredEvent[]>
   start(): void
   stop(): void
-  /** How its start ended; undefined while it runs. */
+  /** The result of its start; undefined while it runs. */
   outcome: 'resolved' | Error | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The recorder on a real kube-apiserver: what it takes, and what others see of it. */
+/** The recorder on a real kube-apiserver: accepted events, and how clients see them. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,9 +32,9 @@ interface Running {
   readonly events: EventRecorder
   readonly network: Recorder
   readonly lines: readonly string[]
-  /** Settles when as many requests were answered. */
+  /** Resolves when this many requests were answered. */
   answered(count: number): Promise<void>
-  /** Lets it write what is left. */
+  /** Stops the recorder, which writes the remaining events. */
   end(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ function run(config: ClusterConfig): Running {
   }
 }
 
-test('a real API server takes what the recorder writes', { skip, timeout: 100_000 }, async () => {
+test('a real API server accepts what the recorder writes', { skip, timeout: 100_000 }, async () => {
   const envtest = await startEnvtest()
   const connection = httpTransport(envtest.config, { clock: systemClock, log: silentLog })
   try {
@@ -102,7 +102,7 @@ async function namespaceFor(api: Api, name: string): Promise<string> {
   return name
 }
 
-/** By both groups, by kubectl, and with the count of its series. */
+/** Checks an event in both API groups, in kubectl, and the count of its series. */
 async function eventsAreSeen(envtest: Envtest, api: Api): Promise<void> {
   const namespace = await namespaceFor(api, 'seen')
   const { object: about } = await api.create({ resource: CONFIG_MAP, namespace }, { metadata: { name: 'config' } }, {})
@@ -154,7 +154,7 @@ async function expiredIsCreatedAnew(envtest: Envtest, api: Api): Promise<void> {
   assert.deepEqual((await stored(api, namespace)).map(({ series }) => series?.count), [2])
 }
 
-/** What is as long or as odd as the recorder lets through is taken. */
+/** Checks that the server accepts the longest and oddest events that the recorder sends. */
 async function limitsAreTheServers(envtest: Envtest, api: Api): Promise<void> {
   const { events, lines, end } = run(envtest.config)
   const note = '€'.repeat(1000)
@@ -174,7 +174,7 @@ async function limitsAreTheServers(envtest: Envtest, api: Api): Promise<void> {
   assert.deepEqual(all.find(({ reason }) => reason === 'Burst')!.series?.count, 3)
 }
 
-/** No controller-manager is there to finish a deletion, so the namespace stays as it is. */
+/** Checks a terminating namespace; it stays, because no controller-manager finishes the deletion. */
 async function namespacesGo(envtest: Envtest, api: Api): Promise<void> {
   const namespace = await namespaceFor(api, 'going')
   await api.delete({ resource: NAMESPACE, name: namespace }, {})

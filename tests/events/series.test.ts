@@ -36,7 +36,7 @@ const stored: Standing = { kind: 'stored', written: 1, writes: 0 }
 const written: Standing = { kind: 'stored', written: 3, writes: 0 }
 const last = MAX_TRIES - 1
 
-/** Before, tries · answer · after, tries, name, due, lost. */
+/** Columns: standing and tries before, answer, then standing, tries, name, due time and lost occurrences after. */
 const TABLE: readonly (readonly [Standing, number, Answer, Standing | undefined, number, string, number, number])[] = [
   [missing, 3, 'written', written, 0, 'a.10', 1100, 0],
   [missing, 3, 'taken', missing, 4, 'a.11', 0, 0],
@@ -58,7 +58,7 @@ const TABLE: readonly (readonly [Standing, number, Answer, Standing | undefined,
   [stored, last, 'unknown', written, 0, 'a.10', 0, 2],
 ]
 
-test('each answer leads where the table says', () => {
+test('each answer leads to the state of the table', () => {
   for (const [standing, tries, answer, expected, triesAfter, name, dueMs, lost] of TABLE) {
     const before = series(standing, tries)
     const after = step(before, writeOf(before)!, answer, 100)
@@ -74,7 +74,7 @@ test('each answer leads where the table says', () => {
   }
 })
 
-test('what is to be written follows from what the server has', () => {
+test('the next write depends on what the server has', () => {
   const lastObservedTime = '1970-01-01T00:00:01.002000Z'
   assert.deepEqual(writeOf(begin(event, now(0))), {
     kind: 'create',
@@ -100,13 +100,13 @@ test('what is to be written follows from what the server has', () => {
   assert.equal(writeOf(series(written)), undefined)
 })
 
-test('what occurs while a write is under way is not taken for written', () => {
+test('an occurrence during a write does not count as written', () => {
   const before = begin(event, now(0))
   const after = step(again(before, now(5)), writeOf(before)!, 'written', 10).series!
   assert.deepEqual([unwritten(after), after.dueMs], [1, 1010])
 })
 
-test('a series is finished six minutes after it was last heard of, by the monotonic clock, and not before all is written', () => {
+test('a series is finished six minutes after its last occurrence, by the monotonic clock, and not before all is written', () => {
   assert.deepEqual([
     isFinished(series(written), 360_001),
     isFinished(series(written), 360_002),
@@ -114,7 +114,7 @@ test('a series is finished six minutes after it was last heard of, by the monoto
   ], [false, true, false])
 })
 
-test('a wall clock that is set back does not take the last time back', () => {
+test('a wall clock that is set back does not set back the time of the last occurrence', () => {
   const later = again(begin(event, { wallMs: 5000, monotonicMs: 0 }), { wallMs: 1000, monotonicMs: 10 })
-  assert.deepEqual([later.lastMs, later.heardMs], [5000, 10])
+  assert.deepEqual([later.lastMs, later.lastMonotonicMs], [5000, 10])
 })

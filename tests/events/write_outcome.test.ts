@@ -7,7 +7,7 @@ const refusal = (code: number, reason = '', details: object = {}): ApiError =>
   new ApiError('Cannot create x: no', { reason, code, details }, { code })
 const terminating = { causes: [{ reason: 'NamespaceTerminating', message: 'going', field: 'metadata.namespace' }] }
 
-/** An error · what it means for a create, and for a patch. */
+/** Columns: the error, and its outcome for a create and for a patch. */
 const TABLE: readonly (readonly [string, unknown, string, string])[] = [
   ['a name that exists', refusal(409, 'AlreadyExists', { name: 'x' }), 'taken', 'unsent'],
   ['a conflict', refusal(409, 'Conflict', { name: 'x' }), 'unsent', 'unsent'],
@@ -39,7 +39,7 @@ const TABLE: readonly (readonly [string, unknown, string, string])[] = [
   ['a request that was given up', new DOMException('late', 'TimeoutError'), 'unknown', 'unknown'],
 ]
 
-test('each failure means what the table says', () => {
+test('each failure has the outcome of the table', () => {
   for (const [what, error, forCreate, forPatch] of TABLE) {
     const say = (kind: 'create' | 'patch'): string => {
       const { answer, cause, quiet } = writeOutcome(error, kind)

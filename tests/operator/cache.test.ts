@@ -111,7 +111,7 @@ test('contradictions are refused where they are declared, with the place', () =>
     () => app.cache(Namespace, { namespaces: ['a'] }),
     /Cannot cache namespaces in namespaces: it is cluster-scoped/,
   )
-  refused(() => app.cache(Secret, { namespaces: { '': {}, '*': {} } }), /both are all other namespaces/)
+  refused(() => app.cache(Secret, { namespaces: { '': {}, '*': {} } }), /both mean all other namespaces/)
   refused(() => app.cache(Secret, { labels: 'a in b' }), /a in b/)
   refused(() => app.cache(Secret, { namespaces: { a: { labels: 'a in b' } } }), /a in b/)
   app.cache(Secret, { labels: 'a' })

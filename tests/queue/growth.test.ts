@@ -1,9 +1,8 @@
-/** What a queue keeps is bounded by what is in it, whatever went through it before. */
+/** Tests that the memory of a queue is bounded by its current keys, not by its history. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DelayedKeys } from '../../lib/queue/delayed_keys.ts'
-import { PriorityOrder } from '../../lib/queue/priority_order.ts'
-import { KeyTable } from '../../lib/queue/key_table.ts'
+import { KeyTable, PriorityOrder } from '../../lib/queue/priority_order.ts'
 import { QueueState } from '../../lib/queue/queue_state.ts'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
@@ -12,7 +11,7 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 const never = new AbortController().signal
 const MANY = 20_000
 
-test('a key that is asked for ever earlier leaves a bounded number of replaced entries', () => {
+test('a key that is added with ever earlier times leaves a bounded number of replaced entries', () => {
   const keys = new DelayedKeys<string>()
   for (let due = MANY; due > 0; due--) {
     keys.add('a', due, 0, false)
@@ -22,11 +21,11 @@ test('a key that is asked for ever earlier leaves a bounded number of replaced e
   assert.deepEqual([keys.size, keys.nextDueMs(), keys.takeDue(MANY)], [0, undefined, undefined])
 })
 
-test('retries that are taken back leave a bounded number of replaced entries, beside a time that was asked for and without', () => {
-  for (const asked of [undefined, MANY]) {
+test('cancelled retries leave a bounded number of replaced entries, with and without a plain delay', () => {
+  for (const plain of [undefined, MANY]) {
     const keys = new DelayedKeys<string>()
     keys.add('first', 0, 0, false)
-    if (asked !== undefined) keys.add('a', asked, 0, false)
+    if (plain !== undefined) keys.add('a', plain, 0, false)
     const size = keys.size
     for (let i = 0; i < MANY / 10; i++) {
       keys.add('a', 10, 0, true)
@@ -37,12 +36,12 @@ test('retries that are taken back leave a bounded number of replaced entries, be
     }
     assert.equal(keys.takeDue(MANY - 1)?.key, 'first')
     assert.equal(keys.takeDue(MANY - 1), undefined)
-    assert.equal(keys.takeDue(MANY)?.key, asked === undefined ? undefined : 'a')
+    assert.equal(keys.takeDue(MANY)?.key, plain === undefined ? undefined : 'a')
     assert.deepEqual([keys.size, keys.nextDueMs(), keys.entries], [0, undefined, 0])
   }
 })
 
-test('a retry that is taken back for a key that is asked for earlier changes neither its time nor its place among equals', () => {
+test('cancelling a retry changes neither the earlier time of a key nor its order among equal times', () => {
   const keys = new DelayedKeys<string>()
   for (const key of ['a', 'b', 'c']) keys.add(key, 10, 0, false)
   for (const dueMs of [5, 10, 20]) {
@@ -58,7 +57,7 @@ test('a retry that is taken back for a key that is asked for earlier changes nei
   ])
 })
 
-test('what is cleared is gone, and what is added afterwards comes once', () => {
+test('clear removes all keys, and a key that is added afterwards is returned once', () => {
   const keys = new DelayedKeys<string>()
   for (let i = 0; i < 1000; i++) keys.add(`key-${i}`, i, 0, i % 2 === 0)
   keys.clear()
@@ -67,7 +66,7 @@ test('what is cleared is gone, and what is added afterwards comes once', () => {
   assert.deepEqual([keys.takeDue(5), keys.takeDue(5)], [{ key: 'key-1', priority: 3 }, undefined])
 })
 
-test('a table of keys that come and go has room for as many as were there at once', () => {
+test('a table reuses the rows of deleted keys', () => {
   const table = new KeyTable<string>()
   const [one, other] = [table.add('one'), table.add('other')]
   for (let i = 0; i < MANY; i++) table.delete(table.add(`key-${i}`))
@@ -77,7 +76,7 @@ test('a table of keys that come and go has room for as many as were there at onc
   assert.equal(table.keyOf(one), undefined, 'the key of a free row is kept')
 })
 
-test('a table that grows keeps all that is known of each key, and makes room a column at a time', () => {
+test('a growing table keeps all columns of each key, and doubles one column at a time', () => {
   const table = new KeyTable<number>()
   const columns = () => [
     table.status,
@@ -107,7 +106,7 @@ test('a table that grows keeps all that is known of each key, and makes room a c
   }
 })
 
-test('two hundred thousand keys that were added, delayed, retried and removed leave room for none of them', async () => {
+test('after two hundred thousand keys were added, delayed, retried and removed, no memory is kept for them', async () => {
   const state = new QueueState<number>()
   const small = state.capacity
   for (let i = 0; i < 200_000; i++) state.add(i, 0, 0)
@@ -129,7 +128,7 @@ test('two hundred thousand keys that were added, delayed, retried and removed le
   assert.deepEqual([queue.idle, queue.delayed, clock.pending], [true, 0, 0])
 })
 
-test('keys that are raised, and keys that leave by their age, leave a bounded number of empty priorities', () => {
+test('raised keys, and keys that leave by age, leave a bounded number of empty priorities', () => {
   const table = new KeyTable<string>()
   const order = new PriorityOrder(table as KeyTable<unknown>)
   for (const key of ['other', 'it']) order.enter(table.add(key))
@@ -137,7 +136,7 @@ test('keys that are raised, and keys that leave by their age, leave a bounded nu
   for (let priority = 1; priority <= MANY; priority++) order.raise(it, priority)
   assert.ok(order.levels <= 200, `${order.levels} levels of 2 keys`)
   assert.deepEqual([order.size, table.keyOf(order.first), [...order.depths()].sort()], [2, 'it', [[0, 1], [MANY, 1]]])
-  // As by age: the highest stays all the while, and none of the others is ever at the top.
+  // The highest key stays, as if the others left by age, so no other priority reaches the top.
   for (let priority = -MANY; priority < 0; priority++) {
     const slot = table.add('passing')
     table.priority[slot] = priority
@@ -150,7 +149,7 @@ test('keys that are raised, and keys that leave by their age, leave a bounded nu
   assert.equal(table.keyOf(order.first), 'other')
 })
 
-test('a limiter keeps nothing of what was forgotten, and workers that gave up waiting are kept by no queue', async () => {
+test('a limiter drops forgotten keys, and a queue drops workers that aborted their wait', async () => {
   const limiter = exponentialLimiter<string>()
   for (let i = 0; i < 1000; i++) {
     limiter.when(`key-${i}`)
@@ -164,12 +163,12 @@ test('a limiter keeps nothing of what was forgotten, and workers that gave up wa
     stop.abort(new Error('stop'))
     await assert.rejects(got, /stop/)
   }
-  // Were one of them still waiting, it would be given the key, and it would never be worked on.
+  // A worker that still waited would get the key, and nothing would process it.
   queue.add('a')
   assert.deepEqual([await queue.get(never), queue.length], ['a', 0])
 })
 
-test('after a burst that was given back, priorities and age hold as before', () => {
+test('after the memory of a burst was freed, priorities and aging still hold', () => {
   const state = new QueueState<string>({ patienceMs: 10, every: 2 })
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 1000; i++) state.add(`burst-${i}`, i % 7, 0)

@@ -21,7 +21,7 @@ function value(meter: MemoryMeter, name: string): number | undefined {
   return meter.value(`workqueue_${name}`, LABELS)
 }
 
-/** Keys at each priority, as the depth says; priorities where none is are left out. */
+/** Returns the depth of each priority that has keys. */
 function depths(meter: MemoryMeter): Record<string, number> {
   meter.scrape()
   const labels = meter.series().flatMap((id) => /^workqueue_depth\{.*priority="(.+)"\}$/.exec(id)?.[1] ?? [])
@@ -29,7 +29,7 @@ function depths(meter: MemoryMeter): Record<string, number> {
   return Object.fromEntries(counts.filter(([, count]) => count !== 0))
 }
 
-test('names, labels and buckets are those of client-go, and there is one for delayed keys', () => {
+test('names, labels and buckets are those of client-go, plus a metric of delayed keys', () => {
   const definitions: (MetricDefinition & Partial<HistogramDefinition>)[] = []
   const meter = memoryMeter()
   new WorkQueue({
@@ -55,7 +55,7 @@ test('names, labels and buckets are those of client-go, and there is one for del
   assert.deepEqual(definitions.flatMap((each) => each.buckets ? [each.buckets] : []), [buckets, buckets])
 })
 
-test('a queue with one of the two names has it for both', () => {
+test('a queue with only one of name and controller uses it for both labels', () => {
   for (const labels of [{ name: 'foo' }, { controller: 'foo' }]) {
     const meter = memoryMeter()
     new WorkQueue<string>({ meter, ...labels }).add('a')
@@ -63,12 +63,12 @@ test('a queue with one of the two names has it for both', () => {
   }
 })
 
-test('nothing is measured before the queue is used', () => {
+test('a queue has no series before its first use', () => {
   const { meter, queue } = measured()
   assert.deepEqual([queue.length, meter.series()], [0, []])
 })
 
-test('every value is exact after each of add, get and done', async () => {
+test('all values are exact after each add, get and done', async () => {
   const { clock, meter, queue } = measured()
   queue.add('a')
   queue.add('a')
@@ -76,7 +76,7 @@ test('every value is exact after each of add, get and done', async () => {
   await clock.advance(50)
   await queue.get(never)
   assert.deepEqual([depths(meter), meter.observed('workqueue_queue_duration_seconds', LABELS)], [{}, [0.05]])
-  // Added while it is in work: one more turn, counted at once, however often.
+  // Adds of a key in work make one more turn, which is counted at once.
   queue.add('a')
   queue.add('a')
   await clock.advance(25)
@@ -85,14 +85,14 @@ test('every value is exact after each of add, get and done', async () => {
   assert.deepEqual([meter.observed('workqueue_work_duration_seconds', LABELS), depths(meter)], [[0.025], { 0: 1 }])
   await clock.advance(10)
   await queue.get(never)
-  // From when it was added, not from when the work before it ended.
+  // The wait starts with the add, not with the end of the work before it.
   assert.deepEqual(meter.observed('workqueue_queue_duration_seconds', LABELS), [0.05, 0.035])
   queue.done('a')
   queue.done('a')
   assert.deepEqual([value(meter, 'adds_total'), value(meter, 'work_duration_seconds'), depths(meter)], [2, 2, {}])
 })
 
-test('unfinished work and the longest run are asked for at the scrape', async () => {
+test('unfinished work and the longest run are computed at the scrape', async () => {
   const { clock, meter, queue } = measured()
   for (const key of ['a', 'b']) {
     queue.add(key)
@@ -107,7 +107,7 @@ test('unfinished work and the longest run are asked for at the scrape', async ()
   assert.equal(clock.pending, 0)
 })
 
-test('delayed keys are counted by themselves, and neither in the depth nor as added until they are due', async () => {
+test('delayed keys have their own metric, and are neither in the depth nor counted as added until they are due', async () => {
   const { clock, meter, queue } = measured()
   queue.add('a', { afterMs: 100, priority: -100 })
   queue.retry('b')
@@ -127,7 +127,7 @@ test('delayed keys are counted by themselves, and neither in the depth nor as ad
   ])
 })
 
-test('a key whose delay ended and that is added again, or is delayed and added plainly, is counted once', async () => {
+test('a key that becomes due and is added again, or is delayed and added at once, is counted once', async () => {
   const { clock, meter, queue } = measured()
   queue.add('a', { afterMs: 10 })
   await clock.advance(10)
@@ -141,7 +141,7 @@ test('a key whose delay ended and that is added again, or is delayed and added p
   assert.deepEqual([value(meter, 'adds_total'), depths(meter), queue.length], [2, { 0: 2 }, 2])
 })
 
-test('the depth of a key that is raised moves to its new priority', () => {
+test('a raised key is counted in the depth of its new priority', () => {
   const { meter, queue } = measured()
   queue.add('a', { priority: -100 })
   queue.add('b', { priority: -100 })
@@ -151,9 +151,9 @@ test('the depth of a key that is raised moves to its new priority', () => {
   assert.deepEqual([depths(meter), value(meter, 'adds_total')], [{ 5: 1, '-100': 1 }, 2])
 })
 
-test('25 priorities have a label each; those beyond share one, and the first keep theirs', async () => {
+test('the first 25 priorities have a label each and keep it; all others share one', async () => {
   const { meter, queue } = measured()
-  // 0 has one from the start on.
+  // Priority 0 has a label from the start.
   for (let priority = 1; priority < 25; priority++) queue.add(`at-${priority}`, { priority })
   queue.add('at-0')
   assert.equal(depths(meter)['exceeded_cardinality_limit'], undefined)
@@ -165,14 +165,14 @@ test('25 priorities have a label each; those beyond share one, and the first kee
   assert.deepEqual(depths(meter), {})
 })
 
-test('one priority never needs a second label', () => {
+test('a queue with one priority has one label', () => {
   const { meter, queue } = measured()
   for (let i = 0; i < 100; i++) queue.add(`key-${i}`)
   assert.deepEqual(depths(meter), { 0: 100 })
   assert.equal(meter.series().filter((id) => id.startsWith('workqueue_depth')).length, 1)
 })
 
-test('when a queue is shut down and its work has ended, its series are gone, and another may have its name', async () => {
+test('after the shutdown and the end of the work, the series are removed and the name can be used again', async () => {
   const { clock, meter, queue } = measured()
   for (let priority = 0; priority < 30; priority++) queue.add('a', { priority })
   queue.add('b', { priority: 1000 })
@@ -196,7 +196,7 @@ test('when a queue is shut down and its work has ended, its series are gone, and
   assert.deepEqual([value(meter, 'adds_total'), depths(meter)], [1, { 0: 1 }])
 })
 
-test('keys that nobody asks for any more after a shut down hold no series back; a key in work does', async () => {
+test('after a shutdown, waiting keys do not keep the series; a key in work does', async () => {
   const { meter, queue } = measured()
   queue.add('in work')
   queue.add('left')
@@ -211,7 +211,7 @@ test('keys that nobody asks for any more after a shut down hold no series back; 
   assert.deepEqual(meter.series(), [])
 })
 
-test('a queue that was shut down before its first use measures nothing', async () => {
+test('a queue that is shut down before its first use has no series', async () => {
   const { meter, queue } = measured()
   await queue.shutDown()
   queue.add('a')
@@ -219,7 +219,7 @@ test('a queue that was shut down before its first use measures nothing', async (
   assert.deepEqual(meter.series(), [])
 })
 
-test('whatever is done, the queue hands out what the plain model does, and its metrics count what the model counts', async () => {
+test('for random operations, keys and metrics equal those of the simple model', async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd')
   const priority = fc.constantFrom(0, 0, -100, 5)
   const operation = fc.oneof(
@@ -299,7 +299,7 @@ test('whatever is done, the queue hands out what the plain model does, and its m
           [model.turnsAdded, retried.length, model.delayed.length, count.got, count.done],
         )
       }
-      // Shut down: the delayed ones are dropped, the rest is handed out, and then there is nothing left, no timer, no series.
+      // After the shutdown, delayed keys are dropped, the rest is handed out, and no timer and no series is left.
       let ended = false
       const end = queue.shutDown({ drain }).then(() => (ended = true))
       queue.add('too late')
@@ -307,7 +307,7 @@ test('whatever is done, the queue hands out what the plain model does, and its m
       while (model.ready.length > 0) {
         const next = model.ready.length
         await take()
-        assert.equal(ended && drain, false, `it was drained with ${next} keys to go`)
+        assert.equal(ended && drain, false, `it was drained with ${next} keys left`)
         for (const { key } of [...model.working]) done(key)
       }
       await end

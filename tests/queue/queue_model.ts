@@ -1,14 +1,14 @@
-/** What the queue's state must do, as slow and as plain as can be: lists, searched from the front. */
+/** A slow and simple model of the queue's state: lists that are searched from the front. */
 
 interface Ready {
   readonly key: string
   priority: number
   readonly addedMs: number
-  /** Since when it could be handed out. */
+  /** Since when the key can be handed out. */
   readonly readyMs: number
-  /** Its place among those of its priority. */
+  /** Its position within its priority. */
   place: number
-  /** Ready keys that came before it and still wait, and hand-outs, since it waited too long. */
+  /** Since it waited for the patience: older ready keys that still wait, and hand-outs. */
   watched: { before: number; handOuts: number } | undefined
 }
 
@@ -20,10 +20,10 @@ interface Working {
 
 interface Delayed {
   readonly key: string
-  asked: number
+  plain: number
   retry: number
   priority: number
-  /** The time that counts, and which of equal ones comes first. */
+  /** The due time, and the order among equal times. */
   due: number
   order: number
 }
@@ -62,10 +62,10 @@ export class QueueModel {
 
   addAt(key: string, due: number, priority: number, retry: boolean): void {
     let known = this.delayed.find((each) => each.key === key)
-    if (!known) this.delayed.push(known = { key, asked: Infinity, retry: Infinity, priority, due: Infinity, order: 0 })
+    if (!known) this.delayed.push(known = { key, plain: Infinity, retry: Infinity, priority, due: Infinity, order: 0 })
     known.priority = Math.max(known.priority, priority)
     if (retry) known.retry = Math.min(known.retry, due)
-    else known.asked = Math.min(known.asked, due)
+    else known.plain = Math.min(known.plain, due)
     this.#reschedule(known)
   }
 
@@ -73,7 +73,7 @@ export class QueueModel {
     const known = this.delayed.find((each) => each.key === key)
     if (!known || known.retry === Infinity) return false
     known.retry = Infinity
-    if (known.asked === Infinity) this.delayed = this.delayed.filter((each) => each !== known)
+    if (known.plain === Infinity) this.delayed = this.delayed.filter((each) => each !== known)
     else this.#reschedule(known)
     return true
   }
@@ -124,11 +124,14 @@ export class QueueModel {
   }
 
   #reschedule(delayed: Delayed): void {
-    const due = Math.min(delayed.asked, delayed.retry)
+    const due = Math.min(delayed.plain, delayed.retry)
     if (due !== delayed.due) [delayed.due, delayed.order] = [due, this.#orders++]
   }
 
-  /** The bound that is promised: who waited too long, with m before it, has its turn within (m + 1) * every hand-outs. */
+  /**
+   * Checks the guaranteed bound: a key that waited for the patience, with m older keys, leaves within (m + 1) * every
+   * hand-outs.
+   */
   #watch(nowMs: number, taken: Ready): void {
     this.ready.forEach((each, before) => {
       if (nowMs - each.readyMs >= this.#patienceMs) each.watched ??= { before, handOuts: 0 }

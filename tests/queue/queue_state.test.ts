@@ -19,7 +19,7 @@ type Operation =
   | { readonly do: 'take' | 'dropDelayed' }
   | { readonly do: 'done' | 'forget'; readonly key: string }
 
-/** A state and the model, which must stay the same whatever is done to both. */
+/** Applies the same operations to the state and to the model, and checks that both stay equal. */
 class Pair {
   readonly state = new QueueState<string>(AGING)
   readonly model = new QueueModel(AGING.patienceMs, AGING.every)
@@ -68,7 +68,7 @@ class Pair {
     same('idle', state.idle, model.ready.length + model.working.length === 0)
   }
 
-  /** The key that both hand out; the state was peeked at before. */
+  /** Returns the key that both hand out, after a peek at the state. */
   take(): string | undefined {
     const peeked = this.state.peek(this.now)?.key
     const taken = this.state.take(this.now)
@@ -77,7 +77,7 @@ class Pair {
     return taken
   }
 
-  /** Nothing is lost: what is still wanted comes out of both, in the same order. */
+  /** Checks that both hand out all remaining keys in the same order. */
   finish(): void {
     assert.deepEqual(sorted(this.state.depths()), sorted(this.model.depths()))
     this.do({ do: 'pass', ms: 1_000_000 })
@@ -87,7 +87,7 @@ class Pair {
   }
 }
 
-/** assert.equal, but cheap: it is asked millions of times. */
+/** A cheap assert.equal, because it is called millions of times. */
 function same(what: string, actual: unknown, expected: unknown): void {
   if (actual !== expected) assert.equal(actual, expected, what)
 }
@@ -111,7 +111,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('dropDelayed' as const) }) },
 )
 
-test('whatever is done to it, it does what the plain model does, and keeps the bound of aging', () => {
+test('for random operations, the state equals the simple model and keeps the bound of aging', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 400, size: 'max' }), (operations) => {
       const pair = new Pair()
@@ -122,7 +122,7 @@ test('whatever is done to it, it does what the plain model does, and keeps the b
   )
 })
 
-test('it does so over a million operations, with many keys, many priorities and a backlog', () => {
+test('the state equals the model over a million operations, with many keys, many priorities and a backlog', () => {
   fc.assert(
     fc.property(
       fc.integer(),
@@ -139,7 +139,7 @@ test('it does so over a million operations, with many keys, many priorities and 
   )
 })
 
-/** mulberry32. */
+/** The mulberry32 generator. */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -171,7 +171,7 @@ function add(state: QueueState<string>, ...keys: string[]): void {
   }
 }
 
-/** Takes and finishes everything that waits. */
+/** Takes and finishes all waiting keys. */
 function takeAll(state: QueueState<string>): string[] {
   const taken: string[] = []
   for (let key = state.take(0); key !== undefined; key = state.take(0)) {
@@ -181,27 +181,27 @@ function takeAll(state: QueueState<string>): string[] {
   return taken
 }
 
-test('keys leave once, in the order in which they came', () => {
+test('keys leave once, first in, first out', () => {
   const state = new QueueState<string>()
   add(state, 'a', 'b', 'a', 'c', 'b')
   assert.equal(state.length, 3)
   assert.deepEqual(takeAll(state), ['a', 'b', 'c'])
 })
 
-test('higher priorities leave first, and within one the keys in the order in which they came', () => {
+test('higher priorities leave first, and within a priority first in, first out', () => {
   const state = new QueueState<string>()
   add(state, 'low:-100', 'a', 'high:7', 'b', 'half:0.5', 'higher:7')
   assert.deepEqual(takeAll(state), ['high', 'higher', 'half', 'a', 'b', 'low'])
 })
 
-test('a key keeps the highest of its priorities; raised, it goes behind those that have it already', () => {
+test('a key keeps its highest priority; when raised, it goes behind the keys that already have that priority', () => {
   const state = new QueueState<string>()
   add(state, 'a', 'b', 'c', 'first:5', 'b:5', 'b:-3', 'c:5', 'd:5', 'a')
   assert.deepEqual(state.depths(), new Map([[0, 1], [5, 4]]))
   assert.deepEqual(takeAll(state), ['first', 'b', 'c', 'd', 'a'])
 })
 
-test('N adds while a key is in work are one more turn when it is done, with the highest priority of them', () => {
+test('N adds of a key in work make one more turn after done, with the highest of their priorities', () => {
   const state = new QueueState<string>()
   add(state, 'a:-100')
   assert.equal(state.take(0), 'a')
@@ -216,7 +216,7 @@ test('N adds while a key is in work are one more turn when it is done, with the 
   assert.deepEqual([state.length, state.turnOf('a')], [0, undefined])
 })
 
-test('done of a key that was not handed out changes nothing', () => {
+test('done of a key that is not in work changes nothing', () => {
   const state = new QueueState<string>()
   add(state, 'a')
   state.done('a')
@@ -224,7 +224,7 @@ test('done of a key that was not handed out changes nothing', () => {
   assert.deepEqual([state.length, takeAll(state)], [1, ['a']])
 })
 
-test('of several delays the earliest and the highest priority count, and equal times leave in the order they were asked for', () => {
+test('of several delays the earliest time and the highest priority count, and equal times leave in the order of their adds', () => {
   const state = new QueueState<string>()
   for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) {
     state.addAt(key, due, 0, false)
@@ -239,7 +239,7 @@ test('of several delays the earliest and the highest priority count, and equal t
   assert.deepEqual(takeAll(state), ['a', 'b'])
 })
 
-test('a delayed key that has become due competes with its priority from then on', () => {
+test('a due key is ordered by its priority', () => {
   const state = new QueueState<string>()
   state.addAt('urgent', 10, 5, false)
   add(state, 'a', 'b')
@@ -248,7 +248,7 @@ test('a delayed key that has become due competes with its priority from then on'
   assert.equal(state.take(10), 'urgent')
 })
 
-test('a key that is asked for ever earlier comes once, at the earliest time', () => {
+test('a key that is added with ever earlier times is due once, at the earliest time', () => {
   const state = new QueueState<string>()
   for (let due = 2000; due > 0; due--) for (const key of ['a', 'b']) state.addAt(key, due, 0, false)
   assert.deepEqual([state.delayed, state.nextDueMs()], [2, 1])
@@ -257,7 +257,7 @@ test('a key that is asked for ever earlier comes once, at the earliest time', ()
   assert.deepEqual([takeAll(state), state.nextDueMs()], [['a', 'b', 'c'], undefined])
 })
 
-test('neither a plain add nor a delayed one cancels the other', () => {
+test('immediate and delayed adds do not cancel each other', () => {
   const state = new QueueState<string>()
   state.addAt('a', 10, 0, false)
   add(state, 'a')
@@ -266,7 +266,7 @@ test('neither a plain add nor a delayed one cancels the other', () => {
   assert.deepEqual(takeAll(state), ['a'])
 })
 
-test('a retry can be taken back, and what was asked for stays', () => {
+test('a retry can be cancelled, and plain delays stay', () => {
   const state = new QueueState<string>()
   state.addAt('a', 10, 0, true)
   state.addAt('b', 10, 0, true)
@@ -278,7 +278,7 @@ test('a retry can be taken back, and what was asked for stays', () => {
   assert.deepEqual([takeAll(state), state.nextDueMs()], [['c'], 30])
 })
 
-test('a key that waited for the patience has its turn by the promised hand-out, however many urgent ones come', () => {
+test('a key that waited for the patience leaves by the guaranteed hand-out, no matter how many urgent keys come', () => {
   for (
     const { patienceMs, every, before } of [{ patienceMs: 1000, every: 8, before: 0 }, {
       patienceMs: 50,
@@ -290,7 +290,7 @@ test('a key that waited for the patience has its turn by the promised hand-out, 
     for (let i = 0; i < before; i++) state.add(`before-${i}`, -100, 0)
     state.add('starved', -100, 0)
     let [stream, live] = [0, 0]
-    /** There is always an urgent one to go. */
+    /** Adds urgent keys, so that one always waits. */
     const next = (nowMs: number): string => {
       for (; live === 0; live++) state.add(`live-${stream++}`, 0, nowMs)
       const key = state.take(nowMs)!
@@ -298,15 +298,16 @@ test('a key that waited for the patience has its turn by the promised hand-out, 
       state.done(key)
       return key
     }
-    // Strict for as long as nobody lost patience, however many are handed out.
+    // The order is strict until a key has waited for the patience, no matter how many keys leave.
     for (let i = 0; i < 100; i++) assert.match(next(patienceMs - 1), /^live/)
-    // Nothing went by age for long: the first turn comes at once; the last one with the (before * every + 1)-th hand-out.
+    // No key left by age before, so the first leaves at once and the last one with the (before * every + 1)-th
+    // hand-out.
     const order = Array.from({ length: before * every + 1 }, () => next(patienceMs))
     assert.deepEqual(order.flatMap((key, at) => key.startsWith('live') ? [] : [[key, at]]), [
       ...Array.from({ length: before }, (_, i) => [`before-${i}`, i * every]),
       ['starved', before * every],
     ])
-    // From the worst moment on, just after a turn by age: (m + 1) * every.
+    // Worst case, just after a hand-out by age: (m + 1) * every.
     for (let i = 0; i < before; i++) state.add(`again-${i}`, -100, patienceMs)
     state.add('last', -100, patienceMs)
     const worst = Array.from({ length: (before + 1) * every }, () => next(2 * patienceMs))
@@ -314,7 +315,7 @@ test('a key that waited for the patience has its turn by the promised hand-out, 
   }
 })
 
-test('a hundred thousand keys that waited too long delay an urgent one by their share only', () => {
+test('a hundred thousand keys that waited for the patience delay an urgent key only by their share', () => {
   const state = new QueueState<string>({ patienceMs: 1000, every: 8 })
   for (let i = 0; i < 100_000; i++) state.add(`initial-${i}`, -100, 0)
   const handOuts = (what: string): number => {
@@ -324,13 +325,13 @@ test('a hundred thousand keys that waited too long delay an urgent one by their 
       if (key === what) return count
     }
   }
-  // With h keys to go before it: h + 1 + ceil((h + 1) / (every - 1)) at the latest; here the first of all goes by age.
+  // With h keys before it: h + 1 + ceil((h + 1) / (every - 1)) at the latest; here the first hand-out goes by age.
   for (const h of [0, 6, 7, 50]) {
     for (let i = 0; i < 7; i++) state.done(state.take(5000)!)
     for (let i = 0; i <= h; i++) state.add(`live-${i}`, 0, 5000)
     assert.equal(handOuts(`live-${h}`), h + 1 + Math.ceil((h + 1) / 7), `${h} before it`)
   }
-  // And the backlog comes out whole and in its order, first by its age and then by its priority.
+  // The backlog leaves completely and in order, first by age and then by priority.
   let expected = 100_000 - state.length
   const takeOne = (): void => {
     const key = state.take(5000)!
@@ -348,7 +349,7 @@ test('a hundred thousand keys that waited too long delay an urgent one by their 
   assert.deepEqual([expected, state.idle], [100_000, true])
 })
 
-test('aging can be turned off, and what is none is refused', () => {
+test('aging can be turned off, and invalid options are refused', () => {
   const state = new QueueState<string>({ patienceMs: Infinity })
   add(state, 'low:-1')
   for (let i = 0; i < 100; i++) {
@@ -358,10 +359,10 @@ test('aging can be turned off, and what is none is refused', () => {
   const refused = (options: { patienceMs?: number; every?: number }, message: string): void =>
     assert.throws(() => new QueueState(options), { name: 'RangeError', message })
   refused({ patienceMs: NaN }, 'Cannot make a queue: aging.patienceMs is NaN, and must be 0 or more')
-  refused({ every: 1 }, 'Cannot make a queue: aging.every is 1, and must be a whole number from 2 on')
+  refused({ every: 1 }, 'Cannot make a queue: aging.every is 1, and must be an integer, 2 or more')
 })
 
-test('order holds across bursts, and after them the memory is given back with nothing lost', () => {
+test('the order holds across bursts, and freeing their memory loses no key', () => {
   const state = new QueueState<number>()
   let [next, expected] = [0, 0]
   for (let round = 0; round < 20; round++) {
@@ -381,7 +382,7 @@ test('order holds across bursts, and after them the memory is given back with no
   assert.deepEqual([state.take(0), state.take(0), state.processing], [1, undefined, 1])
 })
 
-test('a key that is raised a hundred thousand times leaves no crowd of empty priorities behind', () => {
+test('a key that is raised a hundred thousand times leaves few empty priorities', () => {
   const state = new QueueState<string>()
   add(state, 'other:-1', 'other too:1000000')
   for (let priority = 0; priority < 100_000; priority++) state.add('a', priority, 0)

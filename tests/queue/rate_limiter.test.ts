@@ -11,7 +11,7 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 const times = <T>(count: number, what: () => T): T[] => Array.from({ length: count }, what)
 
-test('delays are 5 ms doubling to 1000 s for each key by itself, and never overflow', () => {
+test('delays are 5 ms doubling to 1000 s per key, and never overflow', () => {
   const limiter = exponentialLimiter<string>()
   assert.deepEqual(times(4, () => limiter.when('a')), [5, 10, 20, 40])
   assert.equal(limiter.when('b'), 5)
@@ -20,7 +20,7 @@ test('delays are 5 ms doubling to 1000 s for each key by itself, and never overf
   assert.equal(limiter.failures('a'), 5005)
 })
 
-test('a forgotten key begins anew, and another one does not', () => {
+test('forget resets one key and no other', () => {
   const limiter = exponentialLimiter<string>({ baseMs: 100, maxMs: 150 })
   assert.deepEqual([limiter.when('a'), limiter.when('a'), limiter.when('b')], [100, 150, 100])
   limiter.forget('a')
@@ -32,7 +32,7 @@ test('a forgotten key begins anew, and another one does not', () => {
   ])
 })
 
-test('fast for the first failures of a key, slow from then on, fast again when it is forgotten', () => {
+test('delays are fast for the first failures of a key, then slow, and fast again after forget', () => {
   const limiter = fastSlowLimiter<string>({ fastMs: 5, slowMs: 10_000, fastTries: 3 })
   assert.deepEqual(times(5, () => limiter.when('a')), [5, 5, 5, 10_000, 10_000])
   assert.deepEqual([limiter.when('b'), limiter.failures('a')], [5, 5])
@@ -40,28 +40,28 @@ test('fast for the first failures of a key, slow from then on, fast again when i
   assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 5])
 })
 
-test('a bucket gives its burst at once, makes those beyond wait longer and longer, and fills up again', async () => {
+test('a bucket allows its burst at once, delays later calls longer and longer, and refills', async () => {
   const clock = new FakeClock()
   const limiter = tokenBucketLimiter<string>({ qps: 10, burst: 3, clock })
   assert.deepEqual(times(6, () => limiter.when('a')), [0, 0, 0, 100, 200, 300])
-  // After 100 ms one token has come back, and three are promised.
+  // After 100 ms one token is refilled, and three are reserved.
   await clock.advance(100)
   assert.equal(limiter.when('b'), 300)
   await clock.advance(300)
   assert.equal(limiter.when('b'), 100)
-  // However long it is left alone, it holds no more than its burst.
+  // The bucket never holds more than its burst.
   await clock.advance(3_600_000)
   assert.deepEqual(times(4, () => limiter.when('a')), [0, 0, 0, 100])
   limiter.forget('a')
   assert.deepEqual([limiter.failures('a'), limiter.when('a')], [0, 200])
 })
 
-test('the default bucket is client-go’s: ten a second, a hundred at once', () => {
+test('the default bucket is that of client-go: ten per second, a hundred at once', () => {
   const limiter = tokenBucketLimiter<string>({ clock: new FakeClock() })
   assert.deepEqual(times(102, () => limiter.when('a')).slice(98), [0, 0, 100, 200])
 })
 
-test('the largest of several asks all of them each time, and counts as the one that counted most', () => {
+test('maxOf calls all limiters each time, and returns the highest failure count', () => {
   const bucket = tokenBucketLimiter<string>({ qps: 1, burst: 2, clock: new FakeClock() })
   const limiter = maxOf<string>(
     exponentialLimiter(),
@@ -70,13 +70,13 @@ test('the largest of several asks all of them each time, and counts as the one t
   )
   assert.deepEqual(times(4, () => limiter.when('a')), [7, 10, 1000, 3000])
   assert.equal(limiter.failures('a'), 4)
-  // The bucket was asked each time, though another one decided.
+  // The bucket was called each time, though another limiter decided.
   assert.equal(bucket.when('b'), 3000)
   limiter.forget('a')
   assert.equal(limiter.failures('a'), 0)
 })
 
-test('a longest wait cuts what the limiter says, and leaves its counting alone', () => {
+test('withMaxWait limits the delay and keeps the failure count', () => {
   const limiter = withMaxWait(exponentialLimiter<string>(), 12)
   assert.deepEqual(times(4, () => limiter.when('a')), [5, 10, 12, 12])
   assert.equal(limiter.failures('a'), 4)
@@ -84,7 +84,7 @@ test('a longest wait cuts what the limiter says, and leaves its counting alone',
   assert.equal(limiter.when('a'), 5)
 })
 
-test('what no limiter can work with is refused when it is made', () => {
+test('invalid options of limiters are refused', () => {
   const clock = new FakeClock()
   for (
     const [make, message] of [
@@ -102,7 +102,7 @@ test('what no limiter can work with is refused when it is made', () => {
       ],
       [
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
-        'Cannot make a rate limiter: fastTries is 1.5, and must be a whole number, 0 or more',
+        'Cannot make a rate limiter: fastTries is 1.5, and must be an integer, 0 or more',
       ],
       [
         () => exponentialLimiter({ maxMs: -1 }),
@@ -118,7 +118,7 @@ test('what no limiter can work with is refused when it is made', () => {
       ],
       [
         () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: -1 }),
-        'Cannot make a rate limiter: fastTries is -1, and must be a whole number, 0 or more',
+        'Cannot make a rate limiter: fastTries is -1, and must be an integer, 0 or more',
       ],
       [
         () => tokenBucketLimiter({ qps: Infinity, clock }),
@@ -126,14 +126,14 @@ test('what no limiter can work with is refused when it is made', () => {
       ],
       [
         () => tokenBucketLimiter({ burst: 1.5, clock }),
-        'Cannot make a rate limiter: burst is 1.5, and must be a whole number from 1 on',
+        'Cannot make a rate limiter: burst is 1.5, and must be an integer, 1 or more',
       ],
       [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
       [
         () => tokenBucketLimiter({ burst: 0, clock }),
-        'Cannot make a rate limiter: burst is 0, and must be a whole number from 1 on',
+        'Cannot make a rate limiter: burst is 0, and must be an integer, 1 or more',
       ],
-      [() => maxOf(), 'Cannot make a rate limiter: the largest of no limiters is asked for'],
+      [() => maxOf(), 'Cannot make a rate limiter: maxOf needs at least one limiter'],
       [
         () => withMaxWait(exponentialLimiter(), -5),
         'Cannot make a rate limiter: maxMs is -5, and must be a finite number, 0 or more',

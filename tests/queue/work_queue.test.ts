@@ -11,19 +11,19 @@ import { countedSignal } from '../async/counted_signal.ts'
 
 const never = new AbortController().signal
 
-test('keys leave in the order they came, once', async () => {
+test('keys leave once, first in, first out', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key)
   assert.equal(queue.length, 3)
   assert.deepEqual([await queue.get(never), await queue.get(never), await queue.get(never)], ['a', 'b', 'c'])
 })
 
-test('workers that wait are served in the order they came', async () => {
+test('waiting workers are served first come, first served', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const order: string[] = []
   const workers = ['first', 'second'].map((name) => queue.get(never).then((key) => order.push(`${name} ${key}`)))
   queue.add('a')
-  // Late, and must not overtake those that wait while the hand-out is on its way.
+  // A late worker must not overtake the waiting ones while a hand-out is scheduled.
   workers.push(queue.get(never).then((key) => order.push(`third ${key}`)))
   queue.add('b')
   queue.add('c')
@@ -31,7 +31,7 @@ test('workers that wait are served in the order they came', async () => {
   assert.deepEqual(order, ['first a', 'second b', 'third c'])
 })
 
-test('several adds in one turn are one key, also when a worker waits', async () => {
+test('several adds in one event-loop turn are one run, also when a worker waits', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const got = queue.get(never)
   queue.add('a')
@@ -41,7 +41,7 @@ test('several adds in one turn are one key, also when a worker waits', async () 
   assert.equal(queue.length, 0)
 })
 
-test('a key in work is not handed out; N adds meanwhile are one more time', async () => {
+test('a key in work is not handed out; N adds meanwhile make one more run', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   queue.add('a')
   await queue.get(never)
@@ -56,7 +56,7 @@ test('a key in work is not handed out; N adds meanwhile are one more time', asyn
   assert.equal(queue.idle, true)
 })
 
-test('an aborted get leaves the key to others and no listener behind', async () => {
+test('an aborted get leaves the key to other workers, and no listener', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const { controller, listeners } = countedSignal()
   const gone = [queue.get(controller.signal), queue.get(controller.signal)]
@@ -75,7 +75,7 @@ test('an aborted get leaves the key to others and no listener behind', async () 
   }
 })
 
-test('a worker that aborts while the hand-out is on its way loses no key', async () => {
+test('a worker that aborts while a hand-out is scheduled loses no key', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const controller = new AbortController()
   const gone = queue.get(controller.signal)
@@ -85,7 +85,7 @@ test('a worker that aborts while the hand-out is on its way loses no key', async
   assert.equal(await queue.get(never), 'a')
 })
 
-test('a delayed key comes at its time; two delays keep the earlier; one timer serves all', async () => {
+test('a delayed key leaves at its time; of two delays the earlier counts; there is one timer', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   queue.add('late', { afterMs: 300 })
@@ -105,7 +105,7 @@ test('a delayed key comes at its time; two delays keep the earlier; one timer se
   assert.equal(clock.pending, 0)
 })
 
-test('a timer that fires early promotes nothing early, and is set again', async () => {
+test('a timer that fires too early adds no key and is set again', async () => {
   const timers: { fire: () => void; ms: number }[] = []
   let now = 0
   const clock: Clock = {
@@ -123,7 +123,7 @@ test('a timer that fires early promotes nothing early, and is set again', async 
   assert.deepEqual([queue.length, queue.delayed, timers.length], [1, 0, 0])
 })
 
-test('retry waits as the limiter says, and forget begins anew', async () => {
+test('retry uses the delay of the limiter, and forget resets it', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   assert.deepEqual([queue.retry('a'), queue.retry('a'), queue.failures('a')], [5, 10, 2])
@@ -133,7 +133,7 @@ test('retry waits as the limiter says, and forget begins anew', async () => {
   assert.equal(queue.length, 1)
 })
 
-test('shutting down hands out what waits, drops what is delayed, takes nothing more, and frees the workers', async () => {
+test('the shutdown hands out waiting keys, drops delayed ones, accepts no more, and releases the workers', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   queue.add('a')
@@ -149,7 +149,7 @@ test('shutting down hands out what waits, drops what is delayed, takes nothing m
   assert.deepEqual(await Promise.all(workers), [undefined, undefined])
 })
 
-test('draining waits for what is in work and for what it brings back; every drain is told', async () => {
+test('draining waits for keys in work and for those added again meanwhile; every drain resolves', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   queue.add('a')
   await queue.get(never)
@@ -168,7 +168,7 @@ test('draining waits for what is in work and for what it brings back; every drai
   await queue.shutDown({ drain: true })
 })
 
-test('a plain shut down ends a drain', async () => {
+test('a shutdown without drain ends a drain', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   queue.add('stuck')
   await queue.get(never)
@@ -177,17 +177,17 @@ test('a plain shut down ends a drain', async () => {
   await drain
 })
 
-test('onTake hears of a key as it is handed out, before anything can be added to the next time', async () => {
-  const heard: string[] = []
-  const queue = new WorkQueue<string>({ clock: new FakeClock(), onTake: (key) => heard.push(key) })
+test('onTake is called with each key that is handed out, before a later add can belong to the next turn', async () => {
+  const received: string[] = []
+  const queue = new WorkQueue<string>({ clock: new FakeClock(), onTake: (key) => received.push(key) })
   const got = queue.get(never)
   queue.add('a')
-  assert.deepEqual(heard, [])
+  assert.deepEqual(received, [])
   await got
-  assert.deepEqual(heard, ['a'])
+  assert.deepEqual(received, ['a'])
 })
 
-test('higher priorities are handed out first, also one whose time came while others waited', async () => {
+test('higher priorities are handed out first, also a key that became due while others waited', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   queue.add('initial', { priority: -100 })
@@ -200,7 +200,7 @@ test('higher priorities are handed out first, also one whose time came while oth
   assert.deepEqual([await queue.get(never), await queue.get(never), await queue.get(never)], ['due', 'b', 'initial'])
 })
 
-test('a worker that waits gets a delayed key as soon as it is due, several in the order of their times', async () => {
+test('a waiting worker gets a delayed key as soon as it is due, several in the order of their times', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   const got: [string | undefined, number][] = []
@@ -213,7 +213,7 @@ test('a worker that waits gets a delayed key as soon as it is due, several in th
   assert.deepEqual(got, [['a', 10], ['b', 20], ['c', 30]])
 })
 
-test('the priority of a key in work is known, and a retry keeps it unless told otherwise', async () => {
+test('priorityOf returns the priority of a key in work, and retry keeps it by default', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   queue.add('a', { priority: -100 })
@@ -233,7 +233,7 @@ test('the priority of a key in work is known, and a retry keeps it unless told o
   }
 })
 
-test('a rate-limited add waits as the limiter says or as long as was asked for, whichever is shorter, and always counts', async () => {
+test('a rate-limited add uses the delay of the limiter or its own, whichever is shorter, and always counts a failure', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ baseMs: 100 }) })
   queue.add('a', { rateLimited: true })
@@ -249,7 +249,7 @@ test('a rate-limited add waits as the limiter says or as long as was asked for, 
   assert.deepEqual([queue.length, queue.delayed], [4, 0])
 })
 
-test('a batch of rate-limited keys: none affects another', async () => {
+test('rate-limited keys do not affect each other', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   for (let i = 0; i < 50; i++) assert.equal(queue.retry(`key-${i}`), 5)
@@ -259,17 +259,17 @@ test('a batch of rate-limited keys: none affects another', async () => {
   assert.deepEqual([queue.length, queue.delayed], [50, 0])
 })
 
-test('a limiter that says at once adds at once', () => {
+test('a delay of 0 from the limiter adds the key at once', () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock(), limiter: exponentialLimiter({ baseMs: 0, maxMs: 0 }) })
   queue.add('a', { rateLimited: true })
   assert.deepEqual([queue.retry('b'), queue.length, queue.delayed], [0, 2, 0])
 })
 
-test('forgetting takes a retry back, so that it does not come before a later time that was asked for', async () => {
+test('forget cancels a retry, so that it does not run before a later delay', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   for (let i = 0; i < 10; i++) queue.retry('a')
-  // An event made it run meanwhile, with success; it wants to come back in a minute.
+  // Meanwhile an event made it run successfully; it is requeued after a minute.
   queue.add('a')
   await queue.get(never)
   queue.forget('a')
@@ -281,23 +281,23 @@ test('forgetting takes a retry back, so that it does not come before a later tim
   assert.equal(queue.length, 1)
 })
 
-test('forgetting leaves what was asked for, what waits, and no timer for what it took back', async () => {
+test('forget keeps plain delays and waiting keys, and leaves no timer for the cancelled retry', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
-  queue.add('asked', { afterMs: 100 })
-  queue.retry('asked')
+  queue.add('plain', { afterMs: 100 })
+  queue.retry('plain')
   queue.add('waits')
   queue.retry('retried')
-  for (const key of ['asked', 'waits', 'retried']) queue.forget(key)
+  for (const key of ['plain', 'waits', 'retried']) queue.forget(key)
   assert.deepEqual([queue.length, queue.delayed, clock.pending], [1, 1, 1])
   await clock.advance(100)
-  assert.deepEqual([await queue.get(never), await queue.get(never), clock.pending], ['waits', 'asked', 0])
+  assert.deepEqual([await queue.get(never), await queue.get(never), clock.pending], ['waits', 'plain', 0])
   queue.retry('alone')
   queue.forget('alone')
   assert.deepEqual([queue.delayed, clock.pending], [0, 0])
 })
 
-test('forgetting leaves what was added while the key is in work, delayed or rate limited, and what was added before', async () => {
+test('forget keeps delayed and rate-limited adds from before and during the work', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   const run = async (during: () => void): Promise<void> => {
@@ -317,7 +317,7 @@ test('forgetting leaves what was added while the key is in work, delayed or rate
   await run(() => queue.add('a', { rateLimited: true, afterMs: 1 }))
   await clock.advance(1)
   assert.equal(queue.length, 1)
-  // A failure that the limiter has counted before, and another part's add: the retry goes, the add stays.
+  // After an earlier failure and an add by another source, forget cancels the retry and keeps the add.
   await run(() => {})
   queue.retry('a')
   queue.retry('a')
@@ -329,7 +329,7 @@ test('forgetting leaves what was added while the key is in work, delayed or rate
   assert.deepEqual([queue.length, queue.delayed, clock.pending], [1, 0, 0])
 })
 
-test('a limiter that throws or returns nonsense costs no key its retry: the default back-off counts instead, and the log says so', async () => {
+test('if a limiter throws or returns an invalid number, the default back-off is used and an error is logged', async () => {
   const wrong: readonly (() => number)[] = [
     () => {
       throw new Error('mine')
@@ -359,12 +359,12 @@ test('a limiter that throws or returns nonsense costs no key its retry: the defa
     assert.deepEqual([queue.length, queue.delayed], [2, 0])
     queue.forget('a')
     assert.deepEqual([queue.failures('a'), queue.retry('a')], [0, 5])
-    assert.match(lines[0]!, /^A rate limiter failed, and the default back-off is used instead: .* \(failure 1\)$/)
+    assert.match(lines[0]!, /^A rate limiter failed; the default back-off is used instead: .* \(failure 1\)$/)
     assert.ok(lines.length <= 4, lines.join('\n'))
   }
 })
 
-test('a limiter that fails now and then still counts by itself when it works', () => {
+test('a limiter that fails sometimes is used whenever it works', () => {
   let isBroken = false
   const own = exponentialLimiter<string>({ baseMs: 100 })
   const queue = new WorkQueue<string>({
@@ -381,7 +381,7 @@ test('a limiter that fails now and then still counts by itself when it works', (
   assert.deepEqual([queue.failures('a'), queue.retry('a')], [0, 5])
 })
 
-test('onTake and metrics that throw cost no key, and are logged', async () => {
+test('errors of onTake and of metrics lose no key, and are logged', async () => {
   const lines: string[] = []
   const log = { ...silentLog, error: (line: string) => void lines.push(line) }
   const broken = (): never => {
@@ -411,7 +411,7 @@ test('onTake and metrics that throw cost no key, and are logged', async () => {
   }
 })
 
-test('what was added while a worker waited is no older than its add, also when another worker was served before', async () => {
+test('the age of a key that is added while a worker waits starts at its add, also after another worker was served', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   const [busy, waits] = [queue.get(never), queue.get(never)]
@@ -425,7 +425,7 @@ test('what was added while a worker waited is no older than its add, also when a
   assert.deepEqual(order, [...Array.from({ length: 20 }, (_, i) => `live-${i}`), 'low'])
 })
 
-test('the order by priority is strict for a second; then the key that waits longest has every eighth hand-out', async () => {
+test('the order by priority is strict for a second; then the oldest key gets every eighth hand-out', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
   queue.add('starved', { priority: -100 })
@@ -446,15 +446,15 @@ test('the order by priority is strict for a second; then the key that waits long
   await clock.advance(1000)
   queue.add('starved', { priority: -100 })
   await clock.advance(1000)
-  // Two low keys, the one we look for behind the other: (1 + 1) * 8.
+  // Two low keys, the second one is expected: (1 + 1) * 8.
   assert.equal(await handOutsToStarved(100), 16)
-  // What was added long before makes no later key older than it is.
+  // Earlier adds must not make a later key older.
   queue.add('starved', { priority: -100 })
   await clock.advance(999)
   assert.equal(await handOutsToStarved(100), undefined)
 })
 
-test('what cannot be added is refused, and nothing is queued or counted', () => {
+test('invalid adds are refused, and no key is queued or counted', () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const refused = (add: () => void, message: string): void => assert.throws(add, { name: 'RangeError', message })
   for (const priority of [NaN, Infinity]) {
@@ -471,7 +471,7 @@ test('what cannot be added is refused, and nothing is queued or counted', () => 
   assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 0, 0])
 })
 
-test('shutting down again, or while a key is being handed out, ends nothing twice and loses no key', async () => {
+test('a second shutdown, or one during a hand-out, loses no key', async () => {
   const queue: WorkQueue<string> = new WorkQueue({ clock: new FakeClock(), onTake: () => void queue.shutDown() })
   const workers = [1, 2, 3].map(() => queue.get(never))
   queue.add('a')
@@ -482,7 +482,7 @@ test('shutting down again, or while a key is being handed out, ends nothing twic
   assert.equal(await queue.get(never), undefined)
 })
 
-test('with any number of workers and any adds, no key is in two hands and none is lost', async () => {
+test('with any number of workers and any adds, no key is handed out twice at once and none is lost', async () => {
   const add = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
     priority: fc.constantFrom(0, 0, -100, 5),
@@ -529,7 +529,7 @@ test('with any number of workers and any adds, no key is in two hands and none i
   )
 })
 
-test('many keys that come due at the same time are added in several turns of the event loop, all of them, in their order', async () => {
+test('many keys that are due at the same time are added over several turns of the event loop, completely and in order', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<number>({ clock })
   const keys = Array.from({ length: 1000 }, (_, i) => i)

@@ -103,7 +103,7 @@ test('a cache runs by itself, is ready when it has synced, and is read as a clie
   const byData = defineIndex(ConfigMap, (map) => map.data?.['of'])
   const refused = {
     message:
-      'Cannot read configmaps from the cache: it is not declared or not synced, or fields are selected; use a client',
+      'Cannot read configmaps from the cache: it is not declared, not synced, or read with a field selector; use a client',
   }
   await assert.rejects(cache.get(ConfigMap, { namespace: 'default', name: 'a' }), refused)
   cache.declare(ConfigMap)

@@ -8,7 +8,7 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
-/** A reflector of pods against a server that streams, and what it did. */
+/** A reflector of pods against a streaming server, with a record of its calls. */
 function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
   const { did, ...reflecting } = startReflecting(server, (did) => ({
     prepare: ({ metadata }) => void did.push(`prepare ${metadata.name}`),
@@ -23,7 +23,7 @@ function streaming(server: ScriptedServer, more: Partial<ReflectorOptions> = {})
   }))
   return {
     ...reflecting,
-    took: () => did.splice(0).filter((what) => !what.startsWith('prepare')),
+    recorded: () => did.splice(0).filter((what) => !what.startsWith('prepare')),
     prepared: () => did.filter((what) => what.startsWith('prepare')),
   }
 }
@@ -34,7 +34,7 @@ function serverWith(...streams: Stream[]): ScriptedServer {
   return server
 }
 
-test('everything there is comes at the head of a watch, is taken at once at its mark, and the same connection goes on', async () => {
+test('the initial objects are collected until the end bookmark and then replace the store; the same connection goes on', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const r = streaming(server)
@@ -42,14 +42,14 @@ test('everything there is comes at the head of a watch, is taken at once at its 
   stream.send('ADDED', pod('a', '3'))
   stream.send('ADDED', pod('b', '4'))
   await r.settle()
-  assert.deepEqual(r.took(), [])
+  assert.deepEqual(r.recorded(), [])
   stream.mark('7')
   await r.settle()
-  assert.deepEqual(r.took(), ['whole a:3,b:4 at 7'])
+  assert.deepEqual(r.recorded(), ['whole a:3,b:4 at 7'])
   stream.send('MODIFIED', pod('a', '8'))
   stream.bookmark('9')
   await r.settle()
-  assert.deepEqual([server.took(), r.took()], [['stream'], ['applied a', 'bookmark 9']])
+  assert.deepEqual([server.recorded(), r.recorded()], [['stream'], ['applied a', 'bookmark 9']])
   const query = server.requests[0]!.path.split('?')[1]
   assert.equal(
     query,
@@ -57,11 +57,11 @@ test('everything there is comes at the head of a watch, is taken at once at its 
   )
   stream.end()
   await r.settle()
-  assert.deepEqual(server.took(), ['watch 9'])
+  assert.deepEqual(server.recorded(), ['watch 9'])
   await r.stop()
 })
 
-test('changes before the mark count: what was deleted is not in the whole, what was changed is there once', async () => {
+test('changes before the end bookmark count: deleted objects are left out, changed ones are included once', async () => {
   const stream = new Stream()
   const r = streaming(serverWith(stream))
   for (const name of ['a', 'b']) stream.send('ADDED', pod(name, '3'))
@@ -69,24 +69,24 @@ test('changes before the mark count: what was deleted is not in the whole, what 
   stream.send('DELETED', pod('a', '6'))
   stream.mark('7')
   await r.settle()
-  assert.deepEqual(r.took(), ['whole b:5 at 7'])
+  assert.deepEqual(r.recorded(), ['whole b:5 at 7'])
   await r.stop()
 })
 
-test('a plain bookmark is no mark', async () => {
+test('a plain bookmark does not end the initial objects', async () => {
   const stream = new Stream()
   const r = streaming(serverWith(stream))
   stream.send('ADDED', pod('a', '3'))
   stream.bookmark('6')
   await r.settle()
-  assert.deepEqual(r.took(), [])
+  assert.deepEqual(r.recorded(), [])
   stream.mark('7')
   await r.settle()
-  assert.deepEqual(r.took(), ['whole a:3 at 7'])
+  assert.deepEqual(r.recorded(), ['whole a:3 at 7'])
   await r.stop()
 })
 
-test('every object is prepared once, when it comes', async () => {
+test('every object is prepared once, when it is received', async () => {
   const stream = new Stream()
   const r = streaming(serverWith(stream))
   stream.send('ADDED', pod('a', '3'))
@@ -99,7 +99,7 @@ test('every object is prepared once, when it comes', async () => {
   await r.stop()
 })
 
-test('a stream that ends before its mark begins anew with nothing; at the second time it is a list', async () => {
+test('a stream that ends before its end bookmark is restarted; the second time a list follows', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   server.lists.push(list('9', [pod('c', '8')]))
@@ -110,16 +110,16 @@ test('a stream that ends before its mark begins anew with nothing; at the second
   streams[1].send('ADDED', pod('gone', '3'))
   streams[1].fail(new NetworkError('cut', { phase: 'body' }))
   await r.clock.advance(1600)
-  assert.deepEqual(server.took(), ['stream', 'stream', 'list', 'watch 9'])
-  assert.deepEqual(r.took(), [
-    'Cannot watch pods: the server closed the watch before its time; 800',
+  assert.deepEqual(server.recorded(), ['stream', 'stream', 'list', 'watch 9'])
+  assert.deepEqual(r.recorded(), [
+    'Cannot watch pods: the server closed the watch too early; 800',
     'cut; 1600',
     'whole c:8 at 9',
   ])
   await r.stop()
 })
 
-test('30 s of silence before the mark lead to a list; bookmarks and changes do not break a silence, new objects and parts of them do', async () => {
+test('30 s of silence before the end bookmark lead to a list; only new objects and parts of them end the silence', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   server.lists.push(list('9'))
@@ -133,40 +133,40 @@ test('30 s of silence before the mark lead to a list; bookmarks and changes do n
   await r.clock.advance(29_000)
   stream.bookmark('6')
   stream.send('MODIFIED', pod('b', '7'))
-  assert.deepEqual(r.took(), [])
+  assert.deepEqual(r.recorded(), [])
   await r.clock.advance(1000)
-  assert.deepEqual(server.took(), ['stream', 'list', 'watch 9'])
-  assert.match(r.took().join(), /^Cannot watch pods: nothing was heard for 30 s.*; a list,whole {2}at 9$/)
+  assert.deepEqual(server.recorded(), ['stream', 'list', 'watch 9'])
+  assert.match(r.recorded().join(), /^Cannot watch pods: the server sent nothing for 30 s.*; a list,whole {2}at 9$/)
   await r.stop()
 })
 
-test('after the mark a stream may be as silent as any watch', async () => {
+test('after the end bookmark a stream has the silence limit of a watch', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const r = streaming(server)
   stream.mark('7')
   await r.clock.advance(149_000)
-  assert.deepEqual(server.took(), ['stream'])
+  assert.deepEqual(server.recorded(), ['stream'])
   await r.clock.advance(1000 + 800)
-  assert.deepEqual(server.took(), ['watch 7'])
+  assert.deepEqual(server.recorded(), ['watch 7'])
   await r.stop()
 })
 
-test('a server that refuses to stream is listed at once, and never asked again', async () => {
+test('a server that refuses to stream is listed at once, and no stream is requested again', async () => {
   const server = serverWith()
   server.lists.push(list('5'), list('9'))
   server.watches.push(refusal(410, 'Expired'))
-  const asked: string[] = []
+  const requested: string[] = []
   const { transport } = server
   const r = streaming(server, {
     api: new Api({
       transport: (
         request,
-      ) => (asked.push(request.path.includes('sendInitialEvents') ? 'stream' : 'other'), transport(request)),
+      ) => (requested.push(request.path.includes('sendInitialEvents') ? 'stream' : 'other'), transport(request)),
     }),
   })
   await r.clock.advance(800)
-  assert.deepEqual([asked, server.took()], [['stream', 'other', 'other', 'other', 'other'], [
+  assert.deepEqual([requested, server.recorded()], [['stream', 'other', 'other', 'other', 'other'], [
     'list',
     'watch 5',
     'list',
@@ -175,7 +175,7 @@ test('a server that refuses to stream is listed at once, and never asked again',
   await r.stop()
 })
 
-test('429, connections refused and a busy server are waited out without a list', async () => {
+test('429, refused connections and a busy server lead to a back-off without a list', async () => {
   const stream = new Stream()
   const server = new ScriptedServer()
   const refused = new NetworkError('refused', { phase: 'connect' })
@@ -188,12 +188,12 @@ test('429, connections refused and a busy server are waited out without a list',
   stream.mark('7')
   const r = streaming(server)
   await r.clock.advance(800 + 7000 + 3200)
-  assert.deepEqual(server.took(), ['stream', 'stream', 'stream', 'stream'])
-  assert.equal(r.took().at(-1), 'whole  at 7')
+  assert.deepEqual(server.recorded(), ['stream', 'stream', 'stream', 'stream'])
+  assert.equal(r.recorded().at(-1), 'whole  at 7')
   await r.stop()
 })
 
-test('an error in the stream, or one that a list may not have, is a list at once; what follows a 410 is streamed again', async () => {
+test('an error in the stream, or a refusal that a list may not get, leads to a list at once; after a 410 it is streamed again', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   server.lists.push(list('5'))
@@ -202,8 +202,8 @@ test('an error in the stream, or one that a list may not have, is a list at once
   streams[0].error(500, 'InternalError')
   streams[1].mark('9')
   await r.clock.advance(800)
-  assert.deepEqual(server.took(), ['stream', 'list', 'watch 5', 'stream'])
-  assert.deepEqual(r.took(), [
+  assert.deepEqual(server.recorded(), ['stream', 'list', 'watch 5', 'stream'])
+  assert.deepEqual(r.recorded(), [
     'Cannot watch pods: scripted InternalError; a list',
     'whole  at 5',
     'Cannot watch pods: scripted Expired; 800',
@@ -212,62 +212,62 @@ test('an error in the stream, or one that a list may not have, is a list at once
   await r.stop()
 })
 
-test('a watch that brings nothing at all twice, not even bookmarks, is begun anew: the server may have been set back', async () => {
+test('two watches without any data lead to a full read: the server may have been restored from a backup', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   const r = streaming(server)
   streams[0].mark('1000')
   streams[1].mark('500')
   await r.clock.advance(150_000 + 800 + 150_000 + 800)
-  assert.deepEqual(server.took(), ['stream', 'watch 1000', 'stream'])
-  assert.deepEqual(r.took().filter((what) => what.startsWith('whole')), ['whole  at 1000', 'whole  at 500'])
+  assert.deepEqual(server.recorded(), ['stream', 'watch 1000', 'stream'])
+  assert.deepEqual(r.recorded().filter((what) => what.startsWith('whole')), ['whole  at 1000', 'whole  at 500'])
   await r.stop()
 })
 
-test('a server that streams and sends no bookmarks but the mark is asked for the whole once more, and never again', async () => {
+test('a streaming server without other bookmarks gets one more full read, and no further one', async () => {
   const streams = [new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   const r = streaming(server)
   streams[0].mark('7')
   streams[1].mark('9')
   await r.clock.advance(3 * 3_600_000)
-  const asked = server.took()
-  assert.deepEqual(asked.slice(0, 4), ['stream', 'watch 7', 'stream', 'watch 9'])
-  assert.ok(asked.slice(4).every((what) => what === 'watch 9') && asked.length < 40, asked.join())
+  const requested = server.recorded()
+  assert.deepEqual(requested.slice(0, 4), ['stream', 'watch 7', 'stream', 'watch 9'])
+  assert.ok(requested.slice(4).every((what) => what === 'watch 9') && requested.length < 40, requested.join())
   await r.stop()
 })
 
-test('a stream after that, for a version that expired, may be as silent as its watches', async () => {
+test('a later stream, after an expired version, has the silence limit of its watches', async () => {
   const streams = [new Stream(), new Stream(), new Stream()] as const
   const server = serverWith(...streams)
   const r = streaming(server)
   streams[0].mark('7')
   streams[1].mark('9')
   await r.clock.advance(302_000 + 151_000)
-  assert.deepEqual(server.took(), ['stream', 'watch 7', 'stream', 'watch 9'])
+  assert.deepEqual(server.recorded(), ['stream', 'watch 7', 'stream', 'watch 9'])
   server.watches.push(refusal(410, 'Expired'))
   streams[2].mark('12')
   await r.clock.advance(331_000)
-  assert.deepEqual(server.took(), ['watch 9', 'stream'])
+  assert.deepEqual(server.recorded(), ['watch 9', 'stream'])
   await r.clock.advance(329_000)
-  assert.deepEqual(server.took(), [])
+  assert.deepEqual(server.recorded(), [])
   await r.clock.advance(2_000)
-  assert.deepEqual(server.took(), ['watch 12'])
+  assert.deepEqual(server.recorded(), ['watch 12'])
   await r.stop()
 })
 
-test('an abort in the middle of a stream takes nothing', async () => {
+test('an abort during a stream delivers nothing', async () => {
   const stream = new Stream()
   const r = streaming(serverWith(stream))
   await r.settle()
   stream.send('ADDED', pod('a', '3'))
   stream.mark('7')
   await r.stop()
-  assert.deepEqual(r.took(), [])
+  assert.deepEqual(r.recorded(), [])
   assert.equal(stream.cancelled, true)
 })
 
-test('what takes us long is no silence of the server, and the lines of a chunk give way to the event loop', async () => {
+test('slow local work does not count as silence, and long chunks yield to the event loop', async () => {
   const stream = new Stream()
   const server = serverWith(stream)
   const clock = new SlowClock(0)
@@ -279,19 +279,19 @@ test('what takes us long is no silence of the server, and the lines of a chunk g
   await s.settle()
   assert.ok(s.prepared().length > 0 && s.prepared().length < 6, `${s.prepared().length} in one turn`)
   clock.lookMs = 0
-  // Not all is read yet, and then it is taken for long.
+  // Not everything is read yet, and then replace takes long.
   for (let turn = 0; turn < 20; turn++) await nextTurn()
   assert.equal(s.prepared().length, 6)
   await clock.fake.advance(400_000)
-  assert.deepEqual(s.took(), [])
+  assert.deepEqual(s.recorded(), [])
   stream.send('ADDED', pod('g', '8'))
   release()
   await clock.fake.advance(0)
-  assert.deepEqual(s.took(), ['applied g'])
-  // From then on it counts again.
+  assert.deepEqual(s.recorded(), ['applied g'])
+  // From then on silence counts again.
   await clock.fake.advance(149_000)
-  assert.deepEqual(server.took(), ['stream'])
+  assert.deepEqual(server.recorded(), ['stream'])
   await clock.fake.advance(2000)
-  assert.match(s.took().join(), /nothing was heard for 150 s/)
+  assert.match(s.recorded().join(), /the server sent nothing for 150 s/)
   await s.stop()
 })

@@ -41,7 +41,7 @@ async function read(answers: readonly HttpResponse[], options: PageOptions = {})
   }
 }
 
-test('pages whose version has expired continue at a later version, and repeat nothing', async () => {
+test('pages of an expired version go on at a newer one, without repetitions', async () => {
   const { names, pages, failure, queries } = await read([
     page(['a', 'b'], '7', 't1'),
     expired('t2'),
@@ -54,7 +54,7 @@ test('pages whose version has expired continue at a later version, and repeat no
   assert.deepEqual(queries, ['limit=2', 'limit=2&continue=t1', 'limit=2&continue=t2', 'limit=2&continue=t3'])
 })
 
-test('pages continue after each expiry, if at least one page came in between', async () => {
+test('pages go on after each expiry if a page came in between', async () => {
   const { names, failure, queries } = await read([
     page(['a'], '7', 't1'),
     expired('t2'),
@@ -68,7 +68,7 @@ test('pages continue after each expiry, if at least one page came in between', a
   assert.deepEqual(queries.slice(1).map((query) => query?.split('continue=')[1]), ['t1', 't2', 't3', 't4', 't5', 't6'])
 })
 
-test('the iteration throws Expired if the server cannot continue, or expires twice in a row', async () => {
+test('where the server cannot go on, the iteration says so; so it does when nothing comes of going on', async () => {
   const cut = await read([page(['a'], '7', 't1'), expired()])
   assert.deepEqual([cut.names, (cut.failure as { reason: string }).reason], [['a'], 'Expired'])
   const again = await read([page(['a'], '7', 't1'), expired('t2'), expired('t3')])
@@ -81,7 +81,7 @@ test('the iteration throws Expired if the server cannot continue, or expires twi
   assert.deepEqual([atOnce.names, (atOnce.failure as { reason: string }).reason], [[], 'Expired'])
 })
 
-test('an aborted page and an empty list end the iteration', async () => {
+test('a page that was given up and a list that is empty end the iteration', async () => {
   const { names } = await read([page([], '7')])
   assert.deepEqual(names, [''])
   const stop = new AbortController()
@@ -89,4 +89,26 @@ test('an aborted page and an empty list end the iteration', async () => {
   const first = client.pages(CONFIG_MAP, { signal: stop.signal })[Symbol.asyncIterator]().next()
   stop.abort(new Error('enough'))
   await assert.rejects(first, /^Error: enough$/)
+})
+
+test('a list that was restarted and still comes in pages has all of them, and none of the pages before', async () => {
+  const answers = [
+    page(['a'], '7', 't1'),
+    expired(),
+    page(['b'], '9', 't2'),
+    expired(),
+    page(['c'], '10', 't3'),
+    page(['d'], '10'),
+  ]
+  const { transport, requests } = recorder(() => Promise.resolve(answers.shift()!))
+  const { items, metadata } = await new Api({ transport }).list({ resource: CONFIG_MAP })
+  assert.deepEqual([items.map(({ metadata }) => metadata.name), metadata.resourceVersion], [['c', 'd'], '10'])
+  assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), [
+    'limit=500',
+    'limit=500&continue=t1',
+    undefined,
+    'limit=500&continue=t2',
+    undefined,
+    'limit=500&continue=t3',
+  ])
 })
