@@ -1,4 +1,4 @@
-/** The columns of `kubectl get`: each a JSON path, whose type follows from the schema. */
+/** Builds the columns of `kubectl get` from JSON paths. Their types follow from the schema. */
 import type { CustomResourceVersion, JsonSchema } from '../core/resource.ts'
 
 type Column = NonNullable<CustomResourceVersion['additionalPrinterColumns']>[number]
@@ -6,8 +6,8 @@ type Column = NonNullable<CustomResourceVersion['additionalPrinterColumns']>[num
 const CREATED = '.metadata.creationTimestamp'
 
 /**
- * The columns of a definition, by their headings. The age comes last unless it is among them: a CRD that states columns
- * loses the one that it has by default.
+ * Returns the columns of a definition, by heading. Appends the age if it is missing: a CRD with columns of its own has
+ * no default age column.
  */
 export function printerColumns(
   columns: Readonly<Record<string, string>>,
@@ -21,18 +21,18 @@ export function printerColumns(
   return [...stated, { name: 'Age', type: 'date', jsonPath: CREATED }]
 }
 
-function typeAt(path: string, root: JsonSchema, refused: string): string {
+function typeAt(path: string, root: JsonSchema, prefix: string): string {
   const steps = path.match(STEP)
   if (!steps || steps.join('') !== path) {
-    throw new TypeError(`${refused} needs a JSON path such as ".spec.replicas", not "${path}"`)
+    throw new TypeError(`${prefix} needs a JSON path such as ".spec.replicas", not "${path}"`)
   }
-  // What every object has, and no CRD may describe.
+  // Every object has metadata, and a CRD may not describe its fields.
   if (steps[0] === '.metadata' && steps.length > 1) return METADATA_TYPES[steps[1]!] ?? 'string'
   let schema: JsonSchema | undefined = root
   for (const [i, step] of steps.entries()) {
     schema = schemaBelow(schema!, step)
     if (schema) continue
-    throw new TypeError(`${refused} shows "${path}", but the schema has no "${steps.slice(0, i + 1).join('')}"`)
+    throw new TypeError(`${prefix} shows "${path}", but the schema has no "${steps.slice(0, i + 1).join('')}"`)
   }
   return columnType(schema!)
 }
@@ -46,7 +46,7 @@ const METADATA_TYPES: Readonly<Record<string, string>> = {
 /** `.name`, `['name']`, `[0]`, `[*]`, a slice or a filter. Dots within a name are escaped. */
 const STEP = /\.(?:[^.[\]\\]|\\.)+|\[(?:'[^']*'|"[^"]*"|[-\d:]+|\*|\?\([^]*?\))\]/g
 
-/** What is there by the schema. Below what it leaves open, anything may be. */
+/** Returns the schema of a step, or undefined if there is none. An open schema allows any step. */
 function schemaBelow(schema: JsonSchema, step: string): JsonSchema | undefined {
   const name = /^\.([^]*)$|^\['([^]*)'\]$|^\["([^]*)"\]$/.exec(step)
   if (!name) return (schema['items'] ?? (isOpen(schema) ? {} : undefined)) as JsonSchema | undefined

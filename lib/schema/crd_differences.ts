@@ -1,12 +1,14 @@
 /**
- * Compares the CRD in a cluster with ours: all that ours says must hold there. What only the other has (versions, optional fields,
- * columns, short names) and words (descriptions, titles) may differ, so that a replica can start beside a newer one.
+ * Compares the CRD in a cluster with the expected one.
+ *
+ * Additions (versions, optional fields, columns, short names) and texts (descriptions, titles) may differ, so that a
+ * replica can start beside a newer one.
  */
 import { jsonEqual } from '../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../core/resource.ts'
 import { changeText, type SchemaChange, schemaChanges } from './schema_changes.ts'
 
-/** A CRD as a cluster has it: ours or somebody else's. */
+/** A CRD read from a cluster. */
 export interface ForeignCrd {
   readonly spec?: {
     readonly scope?: string
@@ -22,43 +24,43 @@ type ForeignVersion = Partial<Omit<CustomResourceVersion, 'schema'>> & {
   readonly schema?: { readonly openAPIV3Schema?: JsonSchema }
 }
 
-/** Where the cluster's CRD is not what ours says, each in words; empty when it is. */
-export function crdDifferences(ours: CustomResourceDefinition, theirs: ForeignCrd): readonly string[] {
+/** Returns the differences as texts. Empty if the actual CRD is sufficient. */
+export function crdDifferences(expected: CustomResourceDefinition, actual: ForeignCrd): readonly string[] {
   const found: string[] = []
-  const { scope, names = {} } = theirs.spec ?? {}
-  if (scope !== ours.spec.scope) found.push(`its scope is ${String(scope)}, not ${ours.spec.scope}`)
-  for (const [key, name] of Object.entries(ours.spec.names)) {
+  const { scope, names = {} } = actual.spec ?? {}
+  if (scope !== expected.spec.scope) found.push(`its scope is ${String(scope)}, not ${expected.spec.scope}`)
+  for (const [key, name] of Object.entries(expected.spec.names)) {
     const lacks = typeof name === 'string' ? names[key] !== name : without(name, names[key]).length > 0
     if (lacks) found.push(`its ${key} is ${String(names[key] ?? 'absent')}, not ${String(name)}`)
   }
-  for (const condition of theirs.status?.conditions ?? []) {
+  for (const condition of actual.status?.conditions ?? []) {
     if ((condition.type === 'Established' || condition.type === 'NamesAccepted') && condition.status === 'False') {
       found.push(`it is not served: ${condition.message || condition.type}`)
     }
   }
-  for (const version of ours.spec.versions) found.push(...versionDifferences(version, theirs))
+  for (const version of expected.spec.versions) found.push(...versionDifferences(version, actual))
   return found
 }
 
-function versionDifferences(ours: CustomResourceVersion, { spec }: ForeignCrd): readonly string[] {
-  const theirs = spec?.versions?.find(({ name }) => name === ours.name)
-  if (!theirs) return [`version ${ours.name} is missing`]
+function versionDifferences(expected: CustomResourceVersion, { spec }: ForeignCrd): readonly string[] {
+  const actual = spec?.versions?.find(({ name }) => name === expected.name)
+  if (!actual) return [`version ${expected.name} is missing`]
   const found: string[] = []
-  if (!theirs.served) found.push(`version ${ours.name} is not served`)
-  if (ours.subresources?.status && !theirs.subresources?.status) {
-    found.push(`version ${ours.name} has no status subresource`)
+  if (!actual.served) found.push(`version ${expected.name} is not served`)
+  if (expected.subresources?.status && !actual.subresources?.status) {
+    found.push(`version ${expected.name} has no status subresource`)
   }
   const differences: string[] = []
   let retyped: string | undefined
-  for (const change of schemaChanges(ours.schema.openAPIV3Schema, theirs.schema?.openAPIV3Schema ?? {})) {
+  for (const change of schemaChanges(expected.schema.openAPIV3Schema, actual.schema?.openAPIV3Schema ?? {})) {
     const { path, keyword } = change
-    // Every object has these, named or not; and where the type differs, the rest follows from that.
+    // Every object has these fields, even if undeclared. Where the type differs, further differences are consequences.
     if (/^(apiVersion|kind|metadata)$/.test(path) || (retyped !== undefined && isWithin(path, retyped))) continue
     if (keyword === 'type') retyped = path
     differences.push(...textsOf(change))
   }
-  for (const { name, type, jsonPath } of ours.additionalPrinterColumns ?? []) {
-    const column = theirs.additionalPrinterColumns?.find((each) => each.name === name)
+  for (const { name, type, jsonPath } of expected.additionalPrinterColumns ?? []) {
+    const column = actual.additionalPrinterColumns?.find((each) => each.name === name)
     if (column?.type === type && column.jsonPath === jsonPath) continue
     differences.push(
       `column "${name}" ${
@@ -66,14 +68,14 @@ function versionDifferences(ours: CustomResourceVersion, { spec }: ForeignCrd): 
       }`,
     )
   }
-  return [...found, ...differences.map((difference) => `${ours.name}: ${difference}`)]
+  return [...found, ...differences.map((difference) => `${expected.name}: ${difference}`)]
 }
 
 function isWithin(path: string, outer: string): boolean {
   return outer === '' || (path.startsWith(outer) && /^$|^[.[{]/.test(path.slice(outer.length)))
 }
 
-/** A change from our schema to theirs, in words. Empty for a field that only theirs has, and for another order. */
+/** Formats a change from the expected schema. Empty for an additional field, and for a different order. */
 function textsOf(change: SchemaChange): readonly string[] {
   const { path, keyword, from, to } = change
   if (keyword === 'properties' && !from) return []

@@ -1,11 +1,14 @@
-/** The CustomResourceDefinitions of several kinds: versions of one kind share one, and one of them is stored. */
+/** Builds CustomResourceDefinitions: one for all versions of a kind, of which one is stored. */
 import { compareVersions } from './names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
 import type { AnyResource, CustomResourceDefinition, CustomResourceVersion } from '../core/resource.ts'
 
 /**
- * One CRD for each group and kind, in the order of first mention. Kinds without a definition have none. Stored is the
- * version among `hubs` (what conversions lead to), and otherwise the one of the highest priority by Kubernetes' order.
+ * Returns one CRD for each group and kind, in the order of first mention. Kinds without a definition are skipped. The
+ * stored version is the one in `hubs` (the targets of conversions), or else the one of the highest priority in
+ * Kubernetes' order.
+ *
+ * @throws TypeError if a version is defined twice, two versions are hubs, or versions differ in kind or scope.
  */
 export function crdOf(
   resources: Iterable<AnyResource>,
@@ -40,12 +43,12 @@ function combined(
   for (const resource of ordered) {
     for (const key of ['kind', 'scope'] as const) {
       if (resource[key] !== stored[key]) {
-        const said = [resource, stored].map((one) => `"${one.version}" says "${one[key]}"`).join(' and ')
-        throw new TypeError(`Cannot make one CRD of "${name}": of its ${key}, ${said}`)
+        const values = [resource, stored].map((one) => `"${one.version}" has "${one[key]}"`).join(' and ')
+        throw new TypeError(`Cannot make one CRD of "${name}": versions differ in ${key}: ${values}`)
       }
     }
   }
-  // Names that only some versions state, such as short names, are the stored version's.
+  // Names are those of the stored version, such as short names that other versions lack.
   const base = stored.definition!.crd
   const versions = ordered.map((resource): CustomResourceVersion => ({
     ...resource.definition!.crd.spec.versions[0]!,

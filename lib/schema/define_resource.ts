@@ -1,6 +1,5 @@
 /**
- * A kind from its zod schemas: one definition gives the types of its objects, its CustomResourceDefinition and its
- * validation.
+ * Defines a kind from zod schemas: the types of its objects, its CustomResourceDefinition and its validation.
  */
 import { refuse } from './refusal.ts'
 import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
@@ -12,12 +11,12 @@ import type { $ZodType } from 'zod/v4/core'
 import type { CustomObject, DesiredObject } from '../core/objects.ts'
 import type { CustomResourceDefinition, DefinedResource, Definition, JsonSchema } from '../core/resource.ts'
 
-/** A schema of zod 4 or zod/mini, in the words that types need. Zod's own would have to be found where these declarations are. */
+/** A schema of zod 4 or zod/mini. Declared here, so that these declarations do not import zod. */
 export interface ZodSchema<Output = unknown, Input = unknown> {
   readonly _zod: { readonly output: Output; readonly input: Input }
 }
 
-/** What a kind is. Schemas may be made with zod or zod/mini. */
+/** The definition of a kind. Schemas can be made with zod or zod/mini. */
 export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSchema, Cluster extends boolean> {
   /** A domain, such as `example.com`. */
   group: string
@@ -27,20 +26,22 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
   plural?: string
   shortNames?: string[]
   categories?: string[]
-  /** Columns of `kubectl get`: headings and JSON paths, `{ Ready: '.status.ready' }`. Their types follow from the schema. */
+  /**
+   * Columns of `kubectl get`, as headings with JSON paths: `{ Ready: '.status.ready' }`. Types follow from the schema.
+   */
   columns?: Record<string, string>
-  /** Whether objects live outside of namespaces. Default: false. */
+  /** Whether the kind is cluster-scoped. Default: false. */
   cluster?: Cluster
   spec: Spec
-  /** Without one, the kind has no status subresource. */
+  /** Default: no status subresource. */
   status?: Status
 }
 
 /**
  * Defines a kind.
  *
- * @throws TypeError for a name that the API server does not accept, and for what a CRD schema cannot express: transforms,
- * coercions, refinements without CEL. Its stack begins with the caller.
+ * @throws TypeError if the API server would refuse a name, or if a CRD schema cannot express a part of a zod schema:
+ * transforms, coercions, refinements without CEL. Its stack begins with the caller.
  *
  * @example
  * ```ts
@@ -97,7 +98,7 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   return { group, version, kind, plural, scope, definition: described }
 }
 
-/** The schema of whole objects. */
+/** Returns the schema of an object, from its root. */
 function rootSchema(kind: string, spec: $ZodType, status: $ZodType | undefined): JsonSchema {
   return {
     type: 'object',
@@ -137,7 +138,7 @@ function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
   const printed = printerColumns(columns, root, kind)
   const metadata = {
     name: `${plural}.${group}`,
-    // The server demands this of the groups that are the Kubernetes project's own.
+    // The server requires this annotation for groups of the Kubernetes project.
     ...(isProtectedGroup(group) && { annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' } }),
   }
   return {

@@ -1,22 +1,26 @@
-/** A kind known only at run time. */
+/** Describes a kind that is known only at run time. */
 import { kindProblem } from '../core/names.ts'
 import { pluralOf } from './names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 
-/** The names of a kind. What is left out is taken to be as usual: an English plural, and objects that live in namespaces. */
+/** The names of a kind. */
 export interface DynamicKind {
   /** Empty for the core group. */
   readonly group: string
   readonly version: string
   readonly kind: string
+  /** Default: the kind in lower case with an English plural ending. */
   readonly plural?: string | undefined
+  /** Default: `Namespaced`. */
   readonly scope?: 'Namespaced' | 'Cluster' | undefined
 }
 
 /**
- * A Resource for a kind without a schema; its objects are read as they come. Throws a TypeError for names that no API server has.
- * `client.kindOf` asks the server for the plural and the scope instead.
+ * Returns a Resource for a kind without a schema. Its objects are not validated. `client.kindOf` asks the server for
+ * the plural and the scope instead.
+ *
+ * @throws TypeError if a name is missing or invalid.
  *
  * @example
  * ```ts

@@ -1,7 +1,9 @@
 /**
- * Alternatives and intersections in a structural schema. Its structure (types, properties, defaults) must be said once,
- * outside of `oneOf`, `anyOf` and `allOf`; inside may only be conditions on the values. So each alternative is split into
- * its structure and its conditions, and the structures must agree.
+ * Merges the schemas of a union or an intersection into one structural schema.
+ *
+ * The structure (types, properties, defaults) must be stated once, outside of `oneOf`, `anyOf` and `allOf`, which may
+ * contain only conditions on values. So each alternative is split into its structure and its conditions, and the
+ * structures must agree.
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
@@ -10,36 +12,36 @@ import { jsonEqual } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
-/** How the schemas relate: at least one holds, or all do. (`oneOf` would refuse null, which every alternative lets pass.) */
+/** How schemas combine: at least one holds, or all do. (`oneOf` would refuse null, which every alternative accepts.) */
 export type Junctor = 'anyOf' | 'allOf'
 
-/** One schema for several. Throws where their structures differ. */
+/** Returns one schema for several. Throws if their structures differ. */
 export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: Place): JsonSchema {
   const [only] = schemas
   if (only && schemas.every((schema) => jsonEqual(schema, only))) return only
-  const { whole, apart } = split(schemas, junctor, place)
-  const said = apart.filter((condition) => !isEmpty(condition))
-  // An alternative without a condition of its own always holds, so that the junction says nothing.
-  if (said.length === 0 || (junctor === 'anyOf' && said.length < apart.length)) return whole
-  if (!(junctor in whole)) return { ...whole, [junctor]: said }
-  const more = junctor === 'allOf' ? said : [{ [junctor]: said }]
-  return { ...whole, allOf: [...(whole['allOf'] ?? []) as readonly JsonSchema[], ...more] }
+  const { shared, separate } = split(schemas, junctor, place)
+  const conditions = separate.filter((condition) => !isEmpty(condition))
+  // An alternative without a condition of its own always holds, so `anyOf` would have no effect.
+  if (conditions.length === 0 || (junctor === 'anyOf' && conditions.length < separate.length)) return shared
+  if (!(junctor in shared)) return { ...shared, [junctor]: conditions }
+  const more = junctor === 'allOf' ? conditions : [{ [junctor]: conditions }]
+  return { ...shared, allOf: [...(shared['allOf'] ?? []) as readonly JsonSchema[], ...more] }
 }
 
-/** What schemas have in common, and the conditions that each has beside it. Throws where their structures differ. */
+/** Returns what the schemas have in common, and the remaining conditions of each. Throws if their structures differ. */
 export function split(
   schemas: readonly JsonSchema[],
   junctor: Junctor,
   place: Place,
-): { readonly whole: JsonSchema; readonly apart: readonly JsonSchema[] } {
+): { readonly shared: JsonSchema; readonly separate: readonly JsonSchema[] } {
   const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
   const conditions = schemas.map(conditionsOf)
   const common = commonConditions(conditions)
   const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
-  return { whole: overlay(known, common), apart: conditions.map((condition) => without(condition, common)) }
+  return { shared: overlay(known, common), separate: conditions.map((condition) => without(condition, common)) }
 }
 
-/** A structure with conditions laid over it, each where it applies. */
+/** Returns the structure with each condition added at its field. */
 function overlay(structure: JsonSchema, conditions: JsonSchema): JsonSchema {
   const result: Record<string, unknown> = { ...structure, ...conditions }
   const [items, overItems] = [structure, conditions].map((schema) => schema['items'] as JsonSchema | undefined)
@@ -50,7 +52,7 @@ function overlay(structure: JsonSchema, conditions: JsonSchema): JsonSchema {
   return { ...result, properties: { ...fields, ...Object.fromEntries(laid) } }
 }
 
-/** The values of fields that are an enum in every alternative, said once more: `kubectl explain` and errors then list them. */
+/** Adds the values of fields that are an enum in every alternative: `kubectl explain` and errors then list them. */
 function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): JsonSchema {
   if (!structure['properties']) return structure
   const properties = Object.entries(structure['properties'] as Fields).map(([name, field]) => {
@@ -60,7 +62,7 @@ function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): J
   return { ...structure, properties: Object.fromEntries(properties) }
 }
 
-/** Keywords that belong to the structure and may not stand inside a junctor. */
+/** Keywords of the structure, which are not allowed inside a junctor. */
 const STRUCTURAL: ReadonlySet<string> = new Set([
   'type',
   'default',
@@ -108,7 +110,7 @@ function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: 
   const result: Record<string, unknown> = { ...a }
   for (const keyword of new Set([...Object.keys(a), ...Object.keys(b)])) {
     if (keyword === 'description' || keyword === 'title') {
-      // What is said of one alternative only is not said of the whole.
+      // A text of only one alternative does not describe the union.
       if (a[keyword] !== b[keyword]) delete result[keyword]
     } else if (keyword === 'properties') {
       result[keyword] = mergeFields((a[keyword] ?? {}) as Fields, (b[keyword] ?? {}) as Fields, junctor, place)
@@ -118,7 +120,7 @@ function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: 
       const what = junctor === 'allOf' ? 'an intersection' : 'a union'
       refuse(
         place,
-        `${what} of ${say(a, keyword)} and ${say(b, keyword)}`,
+        `${what} of ${describe(a, keyword)} and ${describe(b, keyword)}`,
         keyword === 'type'
           ? 'a field has one type, or is an integer or a string'
           : 'let the alternatives agree on it, or name the fields differently',
@@ -142,7 +144,7 @@ function mergeFields(a: Fields, b: Fields, junctor: Junctor, place: Place): Fiel
   return result
 }
 
-/** Throws for a default in a field that not all alternatives have. */
+/** Throws if the field, which some alternatives lack, has a default. */
 export function refuseLoneDefault(field: JsonSchema, place: Place): void {
   if ('default' in field) {
     refuse(
@@ -153,7 +155,7 @@ export function refuseLoneDefault(field: JsonSchema, place: Place): void {
   }
 }
 
-/** The conditions that every alternative states alike. */
+/** Returns the conditions that all alternatives share. */
 function commonConditions(conditions: readonly JsonSchema[]): JsonSchema {
   const [first = {}, ...others] = conditions
   const common: Record<string, unknown> = {}
@@ -182,7 +184,7 @@ function without(condition: JsonSchema, common: JsonSchema): JsonSchema {
   return rest
 }
 
-function say(schema: JsonSchema, keyword: string): string {
+function describe(schema: JsonSchema, keyword: string): string {
   if (keyword === 'type') return schema['type'] ? `${String(schema['type'])}s` : 'anything'
   return schema[keyword] === undefined
     ? `one without ${keyword}`

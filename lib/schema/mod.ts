@@ -1,5 +1,5 @@
 /**
- * `kubeloop/schema`: zod schemas of what many kinds have.
+ * `kubeloop/schema`: zod schemas of fields that many kinds have.
  *
  * @module
  */
@@ -28,8 +28,8 @@ export type { Condition } from '../core/conditions.ts'
 export type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 
 /**
- * The schema of `status.conditions`: a list with one condition of each type, which may be absent. Types, reasons and lengths are those
- * of meta/v1 Condition.
+ * The schema of `status.conditions`: an optional list with one condition of each type. Types, reasons and lengths
+ * follow meta/v1 Condition.
  *
  * @example
  * ```ts
@@ -93,7 +93,7 @@ function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
   return new $ZodOptional({ type: 'optional', innerType }) as $ZodOptional<T>
 }
 
-/** With the type as the key, server-side apply merges conditions of several writers. */
+/** The type is the key of the list, so that server-side apply merges conditions of several writers. */
 function listSchema(): $ZodType<readonly Condition[], readonly Condition[]> {
   const list = _array($ZodArray, conditionSchema())
   globalRegistry.add(list, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })

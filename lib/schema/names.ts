@@ -1,7 +1,7 @@
-/** The names of a kind: what the API server takes, and the plural that follows from a kind. */
+/** Checks the names of a kind by the API server's rules, derives plurals and orders versions. */
 import { isDomainName, isLabel, kindProblem, notCamelCase } from '../core/names.ts'
 
-/** The names that a definition states. */
+/** The names in a definition. */
 export interface Names {
   readonly group: string
   readonly version: string
@@ -11,7 +11,7 @@ export interface Names {
   readonly categories: readonly string[]
 }
 
-/** What is wrong with these names, in words; undefined when the API server would take them. */
+/** Returns why the API server would refuse these names, or undefined. */
 export function nameProblem({ group, version, kind, plural, shortNames, categories }: Names): string | undefined {
   if (!isDomainName(group) || !group.includes('.')) {
     return `group "${group}" must be a domain with at least one dot, such as "example.com"`
@@ -33,20 +33,21 @@ export function nameProblem({ group, version, kind, plural, shortNames, categori
   return undefined
 }
 
-/** The usual plural of a kind, in lower case: Foo → foos, Proxy → proxies, Ingress → ingresses. */
+/** Returns the usual plural of a kind, in lower case: Foo → foos, Proxy → proxies, Ingress → ingresses. */
 export function pluralOf(kind: string): string {
   const singular = kind.toLowerCase()
   if (/(?:s|x|z|ch|sh)$/.test(singular)) return `${singular}es`
   return /[^aeiou]y$/.test(singular) ? `${singular.slice(0, -1)}ies` : `${singular}s`
 }
 
-/** Whether the API server demands an approval annotation of CRDs in this group. */
+/** Tests whether the API server requires an approval annotation on CRDs of this group. */
 export function isProtectedGroup(group: string): boolean {
   return /(?:^|\.)(?:k8s|kubernetes)\.io$/.test(group)
 }
 
 /**
- * Orders versions as Kubernetes does, the best first: v2, v1, v2beta1, v1beta1, v1alpha1, then other names by alphabet.
+ * Orders versions as Kubernetes does, highest priority first: v2, v1, v2beta1, v1beta1, v1alpha1, then others by
+ * alphabet.
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
  */
@@ -56,7 +57,7 @@ export function compareVersions(a: string, b: string): number {
   return right[0] - left[0] || right[1] - left[1] || right[2] - left[2]
 }
 
-/** Stability, major and minor; larger is better. */
+/** Returns stability, major and minor. Larger has priority. */
 function rank(version: string): readonly [number, number, number] | undefined {
   const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
   if (!match) return undefined

@@ -1,13 +1,14 @@
 /**
- * Numbers: their type, format and limits, in the words of OpenAPI 3.0, where exclusive limits are flags. In `multipleOf`,
- * zod forgives a remainder too small to see; the server does not.
+ * Translates numbers: type, format and limits.
+ *
+ * In OpenAPI 3.0 exclusive limits are flags. For `multipleOf`, zod ignores a tiny remainder; the server does not.
  */
 import { refuse } from './refusal.ts'
 import type { Check } from './zod_tree.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
-/** The schema of a number with these checks. Checks that other types share are the caller's. */
+/** Returns the schema of a number with these checks. Checks that all types share are left to the caller. */
 export function numberSchema(checks: readonly Check[], place: Place): JsonSchema {
   const formats = checks.filter(({ check }) => check === 'number_format').map(({ format }) => format ?? '')
   const integer = formats.some((format) => format.includes('int'))
@@ -19,9 +20,9 @@ export function numberSchema(checks: readonly Check[], place: Place): JsonSchema
   return {
     type: integer ? 'integer' : 'number',
     ...(format && { format }),
-    // The format says its own limits; only int32's and the floats' are known to the server, though.
-    ...(low && !(low.implied && format !== 'int64') && said(low)),
-    ...(high && !(high.implied && format !== 'int64') && said(high)),
+    // A format implies its limits, but the server enforces only those of int32, float and double.
+    ...(low && !(low.implied && format !== 'int64') && limitSchema(low)),
+    ...(high && !(high.implied && format !== 'int64') && limitSchema(high)),
     ...(divisor !== undefined && { multipleOf: divisor }),
     ...(divisors.length > 0 && { allOf: divisors.map((multipleOf) => ({ multipleOf })) }),
   }
@@ -31,13 +32,13 @@ interface Limit {
   readonly side: 'minimum' | 'maximum'
   readonly value: number
   readonly exclusive: boolean
-  /** It comes from the format. */
+  /** Whether the format implies it. */
   readonly implied: boolean
 }
 
 const FLOAT_FORMATS: Readonly<Record<string, string>> = { float32: 'float', float64: 'double' }
 
-/** A "safe" integer is what JavaScript can read back exactly, which is less than the server's int64. */
+/** A "safe" integer is one that JavaScript reads exactly: a smaller range than the server's int64. */
 const FORMAT_LIMITS: Readonly<Record<string, readonly Limit[]>> = {
   safeint: range(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
   int32: range(-(2 ** 31), 2 ** 31 - 1),
@@ -65,8 +66,8 @@ function narrower(a: Limit | undefined, b: Limit): Limit {
   return (b.side === 'minimum') === (b.value > a.value) ? b : a
 }
 
-function said({ side, value, exclusive }: Limit): JsonSchema {
-  // No JSON number is infinite, and neither keyword could say it.
+function limitSchema({ side, value, exclusive }: Limit): JsonSchema {
+  // An infinite limit excludes no JSON number, and the keyword could not express it.
   if (!Number.isFinite(value)) return {}
   return exclusive
     ? { [side]: value, [side === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum']: true }

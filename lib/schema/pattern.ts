@@ -1,16 +1,18 @@
 /**
- * JavaScript's regular expressions in RE2's words: the API server compiles a CRD's `pattern` with Go's regexp package,
- * which knows no lookaround and no backreference, and spells some escapes otherwise. Beyond ASCII the two differ in
- * what `.`, `\s` and case folding match; within it, in that `.` takes \r and `\s` does not take \v. What the server refuses
- * by itself, and says so, is left to it: counts above 1000, and scripts and categories that it does not know.
+ * Translates JavaScript's regular expressions to RE2.
+ *
+ * The API server compiles a CRD's `pattern` with Go's regexp package, which has no lookaround and no backreferences,
+ * and writes some escapes differently. Differences remain: beyond ASCII in what `.`, `\s` and case folding match;
+ * within ASCII, `.` matches \r and `\s` does not match \v. The server itself refuses counts above 1000 and unknown
+ * scripts and categories.
  *
  * @see https://github.com/google/re2/wiki/Syntax
  */
 
-/** The pattern in RE2's words, or why there is none. */
+/** The pattern for RE2, or the reason why there is none. */
 export type Translation = { readonly pattern: string } | { readonly refused: string }
 
-/** Letters that mean the same after a backslash in both. */
+/** Letters that mean the same after a backslash in both syntaxes. */
 const SHARED_ESCAPES = 'dDwWsSbBtnvfr'
 
 const HALF_PAIR = { refused: 'a regular expression with half a surrogate pair (use the u flag)' }
@@ -36,7 +38,7 @@ export function toRe2(regex: RegExp): Translation {
     } else if (char === '(' && source[at + 1] === '?') {
       const group = /^\(\?(?::|<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)/.exec(source.slice(at))
       const looks = /^\(\?<?[=!]/.test(source.slice(at))
-      if (!group) return { refused: `a regular expression ${looks ? 'that looks around' : 'with an unknown group'}` }
+      if (!group) return { refused: `a regular expression ${looks ? 'with lookaround' : 'with an unknown group'}` }
       out += group[1] ? `(?P<${group[1]}>` : group[0]
       at += group[0].length
     } else {
@@ -49,7 +51,7 @@ export function toRe2(regex: RegExp): Translation {
 
 type Part = { readonly text: string; readonly length: number } | { readonly refused: string }
 
-/** A class, from its [ to its ]. */
+/** Translates a character class, from its [ to its ]. */
 function translateClass(source: string, start: number, unicode: boolean): Part {
   const [open] = /^\[\^?/.exec(source.slice(start))!
   const first = start + open.length
@@ -63,7 +65,7 @@ function translateClass(source: string, start: number, unicode: boolean): Part {
   const atom = (): Part => {
     const [char] = /[^]/u.exec(source.slice(at, at + 2))!
     if (char === '\\') return translateEscape(source, at, unicode, true)
-    // A bare [ may begin a POSIX class in RE2, and a bare dash a range that JavaScript does not see.
+    // In RE2 a bare [ may begin a POSIX class, and a bare dash a range that JavaScript does not have.
     const isBare = char !== '[' && (char !== '-' || at === first || source[at + 1] === ']')
     return { text: isBare ? char : `\\${char}`, length: char.length }
   }
@@ -78,14 +80,14 @@ function translateClass(source: string, start: number, unicode: boolean): Part {
     if (SET.test(source.slice(at, at + 2))) return { refused: 'a regular expression with a range that ends in a class' }
     const high = atom()
     if ('refused' in high) return high
-    // After a class, a dash is a dash.
+    // After a set such as \d, a dash is literal.
     text += `${isSet ? '\\-' : '-'}${high.text}`
     at += high.length
   }
   return { text: `${text}]`, length: at + 1 - start }
 }
 
-/** Escapes that stand for more than one character. (Where \p is one, JavaScript itself refuses it in a range.) */
+/** Escapes that match more than one character. (\p too, but JavaScript itself refuses \p in a range.) */
 const SET = /^\\[dDwWsS]/
 
 function translateEscape(source: string, at: number, unicode: boolean, inClass = false): Part {
@@ -108,7 +110,7 @@ function translateEscape(source: string, at: number, unicode: boolean, inClass =
   if (next === 'c' && !control) return { refused: 'a regular expression with an unfinished \\c' }
   if (control) return { text: hex(control[1]!.charCodeAt(0) % 32), length: control[0].length }
   const property = /^\\([pP])\{([^}]*)\}/.exec(rest)
-  // RE2 has scripts and categories by their value alone.
+  // RE2 writes scripts and categories without the property's name.
   if (property && unicode) {
     return { text: property[0].replace(/(?:Script|sc|General_Category|gc)=/, ''), length: property[0].length }
   }
@@ -118,7 +120,7 @@ function translateEscape(source: string, at: number, unicode: boolean, inClass =
   }
   if (next === 'b' && inClass) return { text: '\\x08', length: 2 }
   if (SHARED_ESCAPES.includes(next) && !(inClass && next === 'B')) return { text: `\\${next}`, length: 2 }
-  // Any other letter stands for itself, where RE2 would take \a, \A, \z, \Q for something else; punctuation stays escaped.
+  // Another escaped letter matches itself, but RE2 has \a, \A, \z, \Q: unescape it. Punctuation stays escaped.
   if (/[A-Za-z_]/.test(next)) return { text: next, length: 2 }
   if (next === '/') return { text: '/', length: 2 }
   return { text: next.charCodeAt(0) < 0x80 ? `\\${next}` : next, length: 2 }

@@ -1,19 +1,19 @@
-/** Compares two structural schemas keyword by keyword, and tells which changes stored objects may not survive. */
+/** Compares two structural schemas by keyword, and finds changes that may invalidate stored objects. */
 import { jsonEqual } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
 
-/** One keyword that two schemas say differently. `undefined` is what a schema does not say. */
+/** One keyword in which two schemas differ. `undefined` stands for an absent keyword. */
 export interface SchemaChange {
-  /** Fields from the object's root: `spec.hosts[].name`, `spec.labels{}`. */
+  /** The path from the object's root: `spec.hosts[].name`, `spec.labels{}`. */
   readonly path: string
   /**
-   * `properties` is a field, at its own path, that only one of the schemas has; `additionalProperties` is whether other fields are
-   * kept; `type` may be `int-or-string`, or `anything`.
+   * `properties`: a field, at its own path, that only one of the schemas has. `additionalProperties`: whether other
+   * fields are kept. `type`: may be `int-or-string` or `anything`.
    */
   readonly keyword: string
   readonly from: unknown
   readonly to: unknown
-  /** The schema that says `from`. */
+  /** The schema that contains `from`. */
   readonly schema: JsonSchema
 }
 
@@ -21,8 +21,8 @@ type Fields = Readonly<Record<string, JsonSchema | undefined>>
 
 const PRESERVES = 'x-kubernetes-preserve-unknown-fields'
 
-/** What is compared in other ways, and what nothing depends on. */
-const SILENT: ReadonlySet<string> = new Set([
+/** Keywords that are compared separately, or have no effect. */
+const NOT_COMPARED: ReadonlySet<string> = new Set([
   'type',
   'x-kubernetes-int-or-string',
   PRESERVES,
@@ -32,10 +32,10 @@ const SILENT: ReadonlySet<string> = new Set([
   'title',
 ])
 
-/** The changes on the way from one schema to another. Where the type changes, nothing else counts. */
+/** Returns the changes from one schema to another. Where the type changes, other changes are left out. */
 export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): readonly SchemaChange[] {
   const found: SchemaChange[] = []
-  /** Schemas are compared at `below`, where both have one. */
+  /** Compares two schemas at `below` if both are there. */
   const compare = (keyword: string, a: unknown, b: unknown, at = path, below?: string): void => {
     if (jsonEqual(a, b)) return
     if (below && a && b) found.push(...schemaChanges(a as JsonSchema, b as JsonSchema, below))
@@ -48,21 +48,21 @@ export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): read
   for (const name of Object.keys({ ...mine, ...others })) {
     const at = path ? `${path}.${name}` : name
     const [a, b] = [
-      Object.hasOwn(mine, name) ? mine[name] : othersOf(from),
-      Object.hasOwn(others, name) ? others[name] : othersOf(to),
+      Object.hasOwn(mine, name) ? mine[name] : additionalSchemaOf(from),
+      Object.hasOwn(others, name) ? others[name] : additionalSchemaOf(to),
     ]
     compare('properties', a, b, at, at)
   }
   for (const keyword of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    // To what may be anything, null is nothing special.
-    if (SILENT.has(keyword) || (keyword === 'nullable' && type === 'anything')) continue
-    // The server drops a flag that is false.
+    // `nullable` is ignored where any type is allowed.
+    if (NOT_COMPARED.has(keyword) || (keyword === 'nullable' && type === 'anything')) continue
+    // The server drops flags that are false.
     const [a, b] = [from, to].map((
       schema,
     ) => (schema[keyword] === false && keyword !== 'default' ? undefined : schema[keyword]))
     compare(keyword, a, b, path, keyword === 'items' ? `${path}[]` : undefined)
   }
-  compare('additionalProperties', othersOf(from), othersOf(to), path, `${path}{}`)
+  compare('additionalProperties', additionalSchemaOf(from), additionalSchemaOf(to), path, `${path}{}`)
   return found
 }
 
@@ -70,16 +70,16 @@ function typeOf(schema: JsonSchema): unknown {
   return schema['x-kubernetes-int-or-string'] ? 'int-or-string' : schema['type'] ?? 'anything'
 }
 
-/** What a schema says of the fields that it does not name. Undefined where it prunes them. */
-function othersOf(schema: JsonSchema): JsonSchema | undefined {
+/** Returns the schema of the fields that a schema does not name. Undefined if they are pruned. */
+function additionalSchemaOf(schema: JsonSchema): JsonSchema | undefined {
   const others = schema['additionalProperties']
   if (others && others !== true) return others as JsonSchema
   return others || schema[PRESERVES] || typeOf(schema) === 'anything' ? {} : undefined
 }
 
 /**
- * Whether a value that was valid before a change may not be valid, or may lose fields, after it. Demands that cannot be compared,
- * such as two patterns, may be narrower.
+ * Tests whether a change may invalidate a valid value or drop fields of it. Conditions that cannot be compared, such as
+ * two patterns, count as narrowing.
  */
 export function isNarrowing({ keyword, from, to }: SchemaChange): boolean {
   if (keyword === 'default') return false
@@ -92,27 +92,31 @@ export function isNarrowing({ keyword, from, to }: SchemaChange): boolean {
   return true
 }
 
-/** The values of one list that another lacks. */
+/** Returns the values of one list that the other lacks. */
 function lacking(values: unknown, of: unknown): readonly unknown[] {
   return (values as readonly unknown[]).filter((value) => !(of as readonly unknown[]).includes(value))
 }
 
-/** A change in words, as what is so after it. */
+/** Formats a change as the state after it. */
 export function changeText({ path, keyword, from, to }: SchemaChange): string {
   if (keyword === 'properties') return `${path} is ${to ? 'new' : 'missing'}`
   const [was, is] = [from, to].map((value) => JSON.stringify(value) ?? 'absent')
   return `${keyword} of ${path || 'the object'} is ${is}, not ${was}`
 }
 
-/** The first field of a value that a server with this schema would drop, by its path. */
+/** Returns the path of the first field that a server with this schema would drop from a value. */
 export function prunedField(value: unknown, schema: JsonSchema, path = ''): string | undefined {
-  // Below what may be anything, everything is kept.
+  // A schema without a type keeps everything.
   if (typeof value !== 'object' || value === null || typeOf(schema) === 'anything') return undefined
   const fields = (schema['properties'] ?? {}) as Fields
   for (const [name, inner] of Object.entries(value)) {
     const isItem = Array.isArray(value)
     const at = isItem ? `${path}[${name}]` : path ? `${path}.${name}` : name
-    const below = isItem ? schema['items'] as JsonSchema : Object.hasOwn(fields, name) ? fields[name] : othersOf(schema)
+    const below = isItem
+      ? schema['items'] as JsonSchema
+      : Object.hasOwn(fields, name)
+      ? fields[name]
+      : additionalSchemaOf(schema)
     const found = below ? prunedField(inner, below, at) : at
     if (found) return found
   }

@@ -1,6 +1,8 @@
 /**
- * Strings: length, pattern and format. The server knows few formats and takes some of them more loosely than zod,
- * so what decides is the pattern wherever zod has one.
+ * Translates strings: length, pattern and format.
+ *
+ * The server knows few formats, and some of its checks are looser than zod's, so zod's pattern is used where it has
+ * one.
  */
 import { refuse } from './refusal.ts'
 import { toRe2 } from './pattern.ts'
@@ -8,7 +10,7 @@ import type { Check } from './zod_tree.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
-/** The schema of a string with these checks. Checks that other types share are the caller's. */
+/** Returns the schema of a string with these checks. Checks that all types share are left to the caller. */
 export function stringSchema(checks: readonly Check[], place: Place): JsonSchema {
   const parts: JsonSchema[] = []
   for (const check of checks) {
@@ -21,7 +23,7 @@ export function stringSchema(checks: readonly Check[], place: Place): JsonSchema
   return conjunction({ type: 'string' }, parts)
 }
 
-/** A limit of a length. The server takes integers only; one that is infinite says nothing. */
+/** Returns the limit of a length. The server accepts integers only; an infinite limit is left out. */
 export function limit(keyword: string, value: number | undefined, place: Place): readonly JsonSchema[] {
   if (value === undefined || value === (keyword.startsWith('max') ? Infinity : -Infinity)) return []
   return Number.isSafeInteger(value)
@@ -29,9 +31,9 @@ export function limit(keyword: string, value: number | undefined, place: Place):
     : refuse(place, `limited to a length of ${value}`, 'lengths are integers')
 }
 
-/** The value validation that says what this expression says. */
+/** Returns the conditions that match what this expression matches. */
 export function patternSchema(regex: RegExp, place: Place): JsonSchema {
-  // The two lookaheads that zod's own formats begin with only limit the length.
+  // Some of zod's formats begin with a lookahead that only limits the length, with or without a final dot.
   const bounded = /^\^\(\?=\.\{(\d+),(\d+)\}(\\\.\?)?\$\)/.exec(regex.source)
   const translated = toRe2(bounded ? new RegExp(`^${regex.source.slice(bounded[0].length)}`, regex.flags) : regex)
   if ('refused' in translated) {
@@ -50,7 +52,10 @@ export function patternSchema(regex: RegExp, place: Place): JsonSchema {
     : { pattern, ...limits }
 }
 
-/** All of these at once: keywords that come twice go to `allOf`, numeric limits to the narrower one. */
+/**
+ * Returns a schema with all of these conditions. Of two numeric limits the narrower stays; other repeated keywords go
+ * to `allOf`.
+ */
 export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): JsonSchema {
   const result: Record<string, unknown> = { ...base }
   const rest: JsonSchema[] = []
@@ -73,22 +78,22 @@ export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): Jso
 function formatSchema(check: Check, place: Place): JsonSchema {
   const format = check.format ?? ''
   if (REFUSED_FORMATS.has(format)) {
-    return refuse(place, `a string of format "${format}"`, 'say what you need with .regex()')
+    return refuse(place, `a string of format "${format}"`, 'use .regex() instead')
   }
   if (format === 'url') return urlSchema(check as UrlCheck, place)
   const own = OWN_FORMATS[format]
   if (own) return own
   if (!check.pattern) {
-    return refuse(place, `a string of format "${format}" checked by a function`, 'say what you need with .regex()')
+    return refuse(place, `a string of format "${format}" checked by a function`, 'use .regex() instead')
   }
   const pattern = patternSchema(check.pattern, place)
   const known = SERVER_FORMATS[format]
-  // The server's date-time has seconds and an offset.
+  // The server's date-time requires seconds and an offset.
   const { local, precision } = check as { local?: boolean; precision?: number | null }
   return known && !local && precision !== -1 ? { ...pattern, format: known } : pattern
 }
 
-/** Formats that the server checks too; it takes everything that zod's pattern takes. */
+/** Formats that the server checks too. It accepts everything that zod's pattern accepts. */
 const SERVER_FORMATS: Readonly<Record<string, string>> = {
   datetime: 'date-time',
   date: 'date',
@@ -96,7 +101,7 @@ const SERVER_FORMATS: Readonly<Record<string, string>> = {
   ipv4: 'ipv4',
 }
 
-/** Formats that zod checks with more than its pattern, or with a pattern that RE2 can't say. */
+/** Formats that zod checks with more than its pattern, or with a pattern that RE2 does not support. */
 const OWN_FORMATS: Readonly<Record<string, JsonSchema>> = {
   ipv6: { format: 'ipv6' },
   cidrv6: { format: 'cidr', pattern: ':' },
@@ -105,7 +110,7 @@ const OWN_FORMATS: Readonly<Record<string, JsonSchema>> = {
   duration: { pattern: isoDuration() },
 }
 
-/** Formats that end in a checksum, a parse or a table. */
+/** Formats that need a checksum, a parser or a table. */
 const REFUSED_FORMATS: ReadonlySet<string> = new Set(['credit_card', 'iban', 'jwt', 'json_string', 'emoji'])
 
 interface UrlCheck extends Check {
@@ -124,7 +129,7 @@ function urlSchema({ protocol, hostname, normalize }: UrlCheck, place: Place): J
   }
 }
 
-/** An expression that matches a whole text, without its anchors, to be a part of another. */
+/** Returns the pattern of an anchored expression without its anchors, for use inside another pattern. */
 function inner(regex: RegExp, place: Place): string {
   const { pattern } = patternSchema(regex, place) as { readonly pattern: string }
   const whole = /^\^([^]*)\$$/.exec(pattern)
@@ -138,7 +143,10 @@ function inner(regex: RegExp, place: Place): string {
   return whole[1]!
 }
 
-/** An ISO 8601 duration has at least one part, and one after its T: said by alternatives instead of lookaheads. */
+/**
+ * Returns the pattern of an ISO 8601 duration. It has at least one part, and one after T: alternatives replace
+ * lookaheads.
+ */
 function isoDuration(): string {
   const seconds = '\\d+(?:[.,]\\d+)?S'
   const time = `(?:\\d+H(?:\\d+M)?(?:${seconds})?|\\d+M(?:${seconds})?|${seconds})`

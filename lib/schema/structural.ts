@@ -1,7 +1,8 @@
 /**
- * A zod schema in the words of a CRD: a structural OpenAPI v3 schema that accepts what zod accepts. What it has no words
- * for (transforms, coercions, refinements without CEL) is refused with its path. Two differences are Kubernetes' own:
- * unknown fields are pruned, never refused, and lengths count code points.
+ * Translates a zod schema to a structural OpenAPI v3 schema that accepts the same values.
+ *
+ * What a CRD cannot express (transforms, coercions, refinements without CEL) is refused with its path. Two differences
+ * come from Kubernetes: unknown fields are pruned, never refused, and lengths count code points.
  */
 import { jsonEqual } from '../core/equal.ts'
 import { checksOf, definitionOf, issuesOf, metaOf } from './zod_tree.ts'
@@ -17,30 +18,30 @@ import type { JsonSchema } from '../core/resource.ts'
 import type { Check, Definition } from './zod_tree.ts'
 import type { Place } from './refusal.ts'
 
-/** The structural schema of a zod schema. Throws a TypeError that names what cannot be said, and where. */
+/** Returns the structural schema of a zod schema. Throws a TypeError with the path of what a CRD cannot express. */
 export function structuralSchema(schema: $ZodType, place: Place): JsonSchema {
   return translate(schema, { place, open: [], ruled: false, count: 1, budget: { left: MAX_RULES_COST } })
 }
 
 interface Step extends RuleScope {
   readonly place: Place
-  /** The schemas that we are inside of: meeting one again is recursion. */
+  /** The enclosing schemas, to detect recursion. */
   readonly open: readonly $ZodType[]
-  /** A wrapper around this schema brought CEL rules, which stand for its refinements too. */
+  /** Whether a wrapper around this schema has CEL rules, which replace its refinements too. */
   readonly ruled: boolean
 }
 
-/** For a spec or a status: of the 100 million that a server allows a definition, a part is left to the rules of users. */
+/** The budget of a spec or a status. A server allows 100 million for a definition; the rest is left to users' rules. */
 const MAX_RULES_COST = 30_000_000
 
-/** Deeper than any schema that a server would take; a getter that makes new schemas forever ends here. */
-const DEEPEST = 64
+/** Deeper than any schema that a server accepts. Ends a getter that makes new schemas forever. */
+const MAX_DEPTH = 64
 
 const RULES = 'x-kubernetes-validations'
 
 function translate(schema: $ZodType, step: Step): JsonSchema {
   const { place, open } = step
-  if (open.includes(schema) || open.length > DEEPEST) {
+  if (open.includes(schema) || open.length > MAX_DEPTH) {
     return refuse(place, 'recursive', 'limit its depth, or use z.unknown() for what may be nested')
   }
   const meta = metaOf(schema)
@@ -49,13 +50,13 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
   }
   const ruled = step.ruled || Array.isArray(meta[RULES])
   const def = definitionOf(schema)
-  // z.custom() is its own check, and refused as a type.
+  // z.custom() is its own check, and is refused below as a type.
   refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, place)
-  return annotate(bare(schema, def, { ...step, open: [...open, schema], ruled }, meta), meta, place)
+  return annotate(translateType(schema, def, { ...step, open: [...open, schema], ruled }, meta), meta, place)
 }
 
-/** The schema without what `.describe()` and `.meta()` said. */
-function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMeta): JsonSchema {
+/** Returns the schema without the annotations of `.describe()` and `.meta()`. */
+function translateType(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMeta): JsonSchema {
   const { place } = step
   if ('coerce' in def && def.coerce) {
     return refuse(place, 'coerced', 'the server stores what it was given; take the type as it is sent')
@@ -97,7 +98,7 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
     case 'lazy':
       return translate(def.getter(), step)
     case 'custom':
-      // z.custom<T>() says nothing of its values; whoever adds this extension says that nothing need be said.
+      // z.custom<T>() does not describe its values; with this extension they need no description.
       return meta['x-kubernetes-preserve-unknown-fields'] === true ? ANYTHING : refuse(
         place,
         'checked by a function',
@@ -121,7 +122,7 @@ function bare(schema: $ZodType, def: Definition, step: Step, meta: JSONSchemaMet
   }
 }
 
-/** Without `nullable`, the server would drop a null. */
+/** Without `nullable`, the server would drop null. */
 const ANYTHING: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true }
 
 function inside(step: Step, name: string): Step {
@@ -132,11 +133,11 @@ function outside(step: Step): Step {
   return { ...step, ruled: false }
 }
 
-/** Checks that only a function knows are refused, unless CEL rules stand for them. */
+/** Throws for checks by a function, unless CEL rules replace them. */
 function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): void {
   for (const { check } of checks) {
     if (check === 'custom' && !ruled) {
-      refuse(place, 'a refinement', `say it in CEL as well: .meta({ '${RULES}': [{ rule, message }] })`)
+      refuse(place, 'a refinement', `add a CEL rule for it: .meta({ '${RULES}': [{ rule, message }] })`)
     }
     if (check === 'overwrite') {
       refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')
@@ -145,7 +146,7 @@ function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): v
       refuse(place, 'checked for a property', 'state the property in z.object()')
     }
     if (check.startsWith('size_') || check.endsWith('_size')) {
-      refuse(place, 'limited in size', 'say it in CEL, with size(self)')
+      refuse(place, 'limited in size', 'limit it in CEL with size(self)')
     }
   }
 }
@@ -189,7 +190,7 @@ function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step):
   }
 }
 
-/** Whether an object must have this field. */
+/** Tests whether an object must have this field. */
 export function isRequired(field: $ZodType): boolean {
   return field._zod.optin === undefined
 }
@@ -233,7 +234,7 @@ function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): J
   return types.includes('null') || schemas.some((schema) => schema['nullable']) ? nullable(merged) : merged
 }
 
-/** The alternatives of a discriminated union that is an alternative itself, if nothing else is said of it. */
+/** Returns the alternatives of a discriminated union that is an alternative itself, if it has no metadata. */
 function alternativesOf(option: $ZodType): readonly $ZodType[] {
   const def = definitionOf(option)
   return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option) ?? {}).length === 0
@@ -241,7 +242,7 @@ function alternativesOf(option: $ZodType): readonly $ZodType[] {
     : [option]
 }
 
-/** Where a schema becomes one of several conditions, which no rule can be. */
+/** The step for a schema that becomes one of several conditions, where rules are not allowed. */
 function unruled(step: Step): Step {
   return { ...outside(step), budget: undefined }
 }
@@ -270,12 +271,12 @@ function intersectionSchema(sides: readonly $ZodType[], step: Step): JsonSchema 
   return { ...left, ...right, properties: { ...a, ...b }, ...Object.fromEntries(lists) }
 }
 
-/** Objects that say no more than this, of different fields, simply become one. */
+/** Objects with only these keywords, and with different fields, are merged by field. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required', RULES])
 
-/** The schema with a default that the server takes and keeps. */
+/** Returns the schema with a default that the server accepts and keeps. */
 function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSchema {
-  // In Go, a JSON null in this place is the same as no default, and the server drops it.
+  // Go reads JSON null here as no default, so the server drops it.
   if (value === null) refuse(place, 'given the default null', 'use .nullish(), and read undefined as null')
   const unknown = prunedField(value, schema, place.path)
   if (unknown) {
@@ -284,7 +285,10 @@ function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSche
   return { ...schema, default: value }
 }
 
-/** The value that the server fills in. It is asked for twice, since the server will know one value only. */
+/**
+ * Returns the value that the server fills in. Reads it twice, to refuse a default that varies: the server stores one
+ * value.
+ */
 function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, place: Place): unknown {
   const value: unknown = def.defaultValue
   const text = JSON.stringify(value) as string | undefined
@@ -301,16 +305,16 @@ function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, p
 }
 
 function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonSchema {
-  const said: Record<string, unknown> = {}
+  const annotations: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(meta)) {
-    if (key === 'description' || key === 'title') said[key] = value
+    if (key === 'description' || key === 'title') annotations[key] = value
     else if (key === RULES) {
-      said[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
-    } else if (EXTENSION.test(key)) said[key] = value
-    // The server would drop it without a word, and a rule with a misspelled name would never be enforced.
+      annotations[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
+    } else if (EXTENSION.test(key)) annotations[key] = value
+    // The server would drop it silently, so a misspelled extension would never take effect.
     else if (key.startsWith('x-kubernetes-')) refuse(place, `given "${key}"`, 'there is no such extension')
   }
-  return { ...schema, ...said }
+  return { ...schema, ...annotations }
 }
 
 /** @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */

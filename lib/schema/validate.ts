@@ -1,11 +1,11 @@
-/** What is wrong with an object by its zod schemas, field by field, in the way the API server names fields. */
+/** Validates objects with zod schemas, and names fields as the API server does. */
 import type { $ZodIssue, $ZodType } from 'zod/v4/core'
 import type { Problem } from '../core/errors.ts'
 import { issuesOf } from './zod_tree.ts'
 
 /**
- * The problems of a spec and a status. Fields that the schema doesn't know are none: the server prunes them, or kept
- * them from an earlier version. A status may be absent.
+ * Returns the problems of a spec and a status. Unknown fields are not problems: the server prunes them, or kept them
+ * from an earlier version. A status may be absent.
  */
 export function problemsOf(object: unknown, spec: $ZodType, status: $ZodType | undefined): readonly Problem[] {
   const parts = (typeof object === 'object' && object !== null ? object : {}) as {
@@ -29,10 +29,13 @@ function problemsIn(issue: $ZodIssue, base: string): readonly Problem[] {
   return [{ field, message: issue.message }]
 }
 
-/** The alternative that came closest speaks for all: the one whose first problem lies deepest, and of those the one with fewest. */
+/**
+ * Returns the problems of the closest alternative: the one whose first problem is deepest, then the one with the
+ * fewest.
+ */
 function unionProblems(alternatives: readonly (readonly $ZodIssue[])[], field: string): readonly Problem[] {
   const known = alternatives.map((issues) => issues.filter(({ code }) => code !== 'unrecognized_keys'))
-  // An alternative that only minds unknown fields fits.
+  // An alternative that refuses only unknown fields matches.
   if (known.some((issues) => issues.length === 0)) return []
   const depth = (issues: readonly $ZodIssue[]): number => Math.min(...issues.map(({ path }) => path.length))
   const [best, next] = known.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)
@@ -40,7 +43,7 @@ function unionProblems(alternatives: readonly (readonly $ZodIssue[])[], field: s
   return best!.flatMap((issue) => problemsIn(issue, field))
 }
 
-/** `spec.hosts[0].name`, with quotes where a name has a dot or a bracket. */
+/** Formats a path, such as `spec.hosts[0].name`. A name with other characters is in brackets: `spec.labels[a.b/c]`. */
 function fieldAt(base: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((field, step) => {
     if (typeof step === 'number') return `${field}[${step}]`

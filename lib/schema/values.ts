@@ -1,10 +1,10 @@
-/** Fixed sets of values: enums and literals, also where null is allowed, and the integer-or-string of Kubernetes. */
+/** Translates enums, literals, nullable schemas and Kubernetes' int-or-string. */
 import { refuse } from './refusal.ts'
 import { conjunction } from './strings.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
-/** The schema that accepts these values and no others. */
+/** Returns the schema that accepts only these values. */
 export function valuesSchema(values: Iterable<unknown>, place: Place): JsonSchema {
   const all = [...values]
   const present = all.filter((value) => value !== null)
@@ -19,18 +19,18 @@ export function valuesSchema(values: Iterable<unknown>, place: Place): JsonSchem
 }
 
 /**
- * The same schema, and null. The server compares null with the members of an enum and finds it equal to none, not even to
- * null, so an enum is said in keywords that don't apply to null.
+ * Returns the schema with null allowed. For the server null equals no member of an enum, not even null, so an enum
+ * becomes keywords that do not apply to null.
  */
 export function nullable(schema: JsonSchema): JsonSchema {
-  return { ...pastNull(schema), nullable: true }
+  return { ...allowNull(schema), nullable: true }
 }
 
-function pastNull(schema: JsonSchema): JsonSchema {
+function allowNull(schema: JsonSchema): JsonSchema {
   const { enum: values, ...rest } = schema as { readonly enum?: readonly unknown[] }
   const result: Record<string, unknown> = { ...rest }
   for (const junctor of ['anyOf', 'allOf']) {
-    if (Array.isArray(result[junctor])) result[junctor] = (result[junctor] as readonly JsonSchema[]).map(pastNull)
+    if (Array.isArray(result[junctor])) result[junctor] = (result[junctor] as readonly JsonSchema[]).map(allowNull)
   }
   return values ? conjunction(result, [conditionOf(values)]) : result
 }
@@ -47,7 +47,9 @@ function escape(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }
 
-/** An integer or a string, if that is what these are: the one union of types that a CRD knows. */
+/**
+ * Returns int-or-string if these are an integer and a string: the only union of types in a CRD. Otherwise undefined.
+ */
 export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonSchema | undefined {
   const types = schemas.map((schema) => schema['type'])
   if (schemas.length !== 2 || !types.includes('integer') || !types.includes('string')) return undefined
@@ -56,9 +58,9 @@ export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonS
     const { type, format, ...conditions } of schemas as readonly { readonly type: string; readonly format?: string }[]
   ) {
     for (const [keyword, value] of Object.entries(conditions)) {
-      // A limit applies to numbers and a length or pattern to strings, whoever else is there; the rest would apply to both.
+      // Limits apply only to numbers, lengths and patterns only to strings; other keywords would apply to both.
       if (!ONE_SIDED.has(keyword)) {
-        return refuse(place, `an integer or a string with ${keyword}`, 'say it with x-kubernetes-validations')
+        return refuse(place, `an integer or a string with ${keyword}`, 'use x-kubernetes-validations')
       }
       result[keyword] = value
     }

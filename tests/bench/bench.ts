@@ -1,15 +1,19 @@
 /**
- * What kubeloop needs for an operator's work, beside the bare work without a library and, where Go is, beside controller-runtime:
+ * Benchmarks of kubeloop, compared with the bare work without a library and, if Go is installed, with
+ * controller-runtime.
  *
- *   npm run bench -- [work …] [--n 10000] [--rounds R] [--runtimes node,bun,deno] [--beside DIR] [--subjects kubeloop,floor]
+ *   npm run bench -- [work …] [--n 10000] [--rounds R] [--runtimes node,bun,deno] [--beside DIR]
+ *     [--subjects kubeloop,floor]
  *
- * The works are in works.ts; a figure's name stands for its work. --n is the objects of sync, reconcile-… and stall (50 controllers
- * reconcile each of them: 10,000 take half a minute, 200,000 some ten), --rounds replaces every work's own. --beside DIR also runs
- * the works of another checkout, with its lib, as the subject `beside`: the way to see what a change costs. --subjects leaves all
- * others out. On the real control plane where KUBEBUILDER_ASSETS is set. Every figure is from a process of its own; the
- * subjects alternate, so that what the machine does meanwhile hits all. Without names, on three runtimes, it takes about 35
- * minutes on two cores that have nothing else to do; reconcile-10-status is a third of that.
- * Prints a table of medians; BENCH_OUT names a file to which one JSON line a figure is added.
+ * The works are in works.ts; the name of a figure selects its work. --n: the number of objects of sync, reconcile-… and
+ * stall (each of 50 controllers reconciles all of them: 10,000 take half a minute, 200,000 about ten minutes). --rounds
+ * replaces the rounds of every work. --beside DIR also runs the works of another checkout, with its lib, as the subject
+ * `beside`, to measure a change. --subjects excludes all others. Runs on the real control plane if KUBEBUILDER_ASSETS
+ * is set.
+ *
+ * Every figure comes from a separate process; the subjects alternate, so that other load on the machine affects all of
+ * them. Without names, on three runtimes, it takes about 35 minutes on two idle cores, a third of that for
+ * reconcile-10-status. Prints a table of medians. Appends one JSON line a figure to the file in BENCH_OUT, if set.
  */
 import { appendFileSync, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -35,26 +39,26 @@ const rounds = options.rounds === undefined ? undefined : count('--rounds', opti
 const runtimes = options.runtimes.split(',')
 const missing = runtimes.filter((name) => !RUNTIMES[name])
 if (missing.length > 0) {
-  throw new Error(`Cannot run on "${missing.join(', ')}": there are ${Object.keys(RUNTIMES).join(', ')}`)
+  throw new Error(`Cannot run on "${missing.join(', ')}": use ${Object.keys(RUNTIMES).join(', ')}`)
 }
 
 const wanted = options.subjects?.split(',')
 if (wanted && !wanted.includes('kubeloop')) {
-  throw new Error(`Cannot take --subjects ${options.subjects}: "kubeloop" is what all are compared with`)
+  throw new Error(`Cannot use --subjects ${options.subjects}: it needs "kubeloop", which the others are compared with`)
 }
 if (options.beside !== undefined && !existsSync(join(options.beside, 'tests/bench/works'))) {
   throw new Error(
-    `Cannot take --beside ${options.beside}: it has no tests/bench/works, so it is no checkout of kubeloop`,
+    `Cannot use --beside ${options.beside}: it is not a checkout of kubeloop, as it has no tests/bench/works`,
   )
 }
 const lab = openLab(runtimes, options.beside === undefined ? undefined : resolve(options.beside))
 const report = new Report()
 try {
   for (const work of works) {
-    // What has been measured is not lost with it.
+    // Keeps the figures measured so far.
     await run(work, lab).catch((error: unknown) => {
       process.exitCode = 1
-      console.error(`Cannot measure ${work.name} any further:`, error)
+      console.error(`Cannot continue measuring ${work.name}:`, error)
     })
   }
 } finally {
@@ -77,7 +81,7 @@ async function run(work: Work, lab: Lab): Promise<void> {
   const all = rounds ?? work.rounds
   for (let round = 0; round < all; round++) {
     const printed = work.atOnce ? await Promise.all(subjects.map(({ measure }) => measure())) : undefined
-    // There and back: nobody always comes after the same.
+    // Reverse every second round, so that no subject always follows the same one.
     const order = [...subjects.entries()]
     for (const [at, { name, runtime, measure }] of round % 2 === 0 ? order : order.reverse()) {
       const figures = printed?.[at] ?? await measure()
@@ -90,7 +94,7 @@ async function run(work: Work, lab: Lab): Promise<void> {
   }
 }
 
-/** The works that are named, by themselves or by one of their figures. */
+/** Returns the works selected by name or by the name of one of their figures. */
 function chosen(works: readonly Work[], names: readonly string[]): readonly Work[] {
   const namesOf = ({ name, figures }: Work): string[] => [name, ...figures.map((figure) => figure.name)]
   const needed = names.flatMap((name) => {
@@ -99,7 +103,7 @@ function chosen(works: readonly Work[], names: readonly string[]): readonly Work
     for (const figure of figures) {
       if (works.some((work) => namesOf(work).includes(figure))) continue
       const known = [...works.flatMap(namesOf), ...DERIVED.map((each) => each.name)]
-      throw new Error(`Cannot run "${name}": there are ${[...new Set(known)].join(', ')}`)
+      throw new Error(`Cannot run "${name}": use one of ${[...new Set(known)].join(', ')}`)
     }
     return figures
   })
@@ -109,5 +113,5 @@ function chosen(works: readonly Work[], names: readonly string[]): readonly Work
 
 function count(option: string, text: string): number {
   if (/^[1-9]\d*$/.test(text)) return Number(text)
-  throw new Error(`Cannot take ${option} ${text}: it must be a whole number above 0`)
+  throw new Error(`Cannot use ${option} ${text}: it must be a whole number above 0`)
 }

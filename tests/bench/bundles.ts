@@ -1,4 +1,4 @@
-/** What users ship: the built package, and an operator as one minified file, beside a program that does the least. */
+/** Builds the package, and an operator and a minimal program as minified bundles. */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,16 +9,16 @@ import { build } from '../tools/build.ts'
 import { ROOT } from '../tools/tree.ts'
 
 export interface Bundles {
-  /** The operator's file, and the one of its floor. */
+  /** The bundle of the operator, and of its floor. */
   readonly operator: string
   readonly floor: string
-  /** The folder that both take for the one of their service account. */
+  /** The folder that both use as their service account. */
   readonly serviceAccount: string
   /** Minified and gzipped, in KB. */
   readonly kb: { readonly mod: number; readonly operator: number; readonly floor: number }
 }
 
-/** Builds the package into the folder, from lib as it is now, and bundles with it. */
+/** Builds the package from lib into the folder, and bundles with it. */
 export async function makeBundles(folder: string): Promise<Bundles> {
   const dist = join(folder, 'dist')
   const serviceAccount = join(folder, 'serviceaccount')
@@ -36,7 +36,7 @@ export async function makeBundles(folder: string): Promise<Bundles> {
       '--external:prom-client',
     ])
     const path = join(folder, file)
-    // A pod has it at a fixed place, which this machine need not have.
+    // The path in a pod is fixed, and may not exist here.
     writeFileSync(path, text.replaceAll(SERVICE_ACCOUNT, serviceAccount))
     return path
   }
@@ -46,7 +46,7 @@ export async function makeBundles(folder: string): Promise<Bundles> {
   return { operator, floor, serviceAccount, kb }
 }
 
-/** zod is found from here, also by a package that is built elsewhere. */
+/** Runs esbuild in this folder, so that a package built elsewhere finds zod too. */
 async function esbuild(args: readonly string[]): Promise<string> {
   const env = { ...process.env, NODE_PATH: join(ROOT, 'node_modules') }
   const { stdout } = await promisify(execFile)(join(ROOT, 'node_modules/.bin/esbuild'), args, {

@@ -1,10 +1,10 @@
 /**
- * A server that sends prepared watch lines as fast as the socket takes them, so that the reader is what is measured:
+ * Sends prepared watch lines as fast as the socket accepts them, so that only the reader is measured.
  *
- * - a watch of `…/v1/foos` begins with all objects, and `POST /feed/N` sends N changes on the last such watch, of one object
- *   after the other. Each change is of the next generation, counted over all objects from {@link FIRST_GENERATION}, and its
- *   resourceVersion is the same number;
- * - a watch of anything else begins with nothing, and has a bookmark once a minute, as kube-apiserver's have; those of several
+ * - A watch of `…/v1/foos` begins with all objects, and `POST /feed/N` sends N changes on the last such watch, one
+ *   object after the other. Each change has the next generation, counted over all objects from
+ *   {@link FIRST_GENERATION}, and the same number as resourceVersion.
+ * - A watch of any other kind begins empty, and has a bookmark once a minute, as kube-apiserver does; those of several
  *   watches are spread over the minute.
  */
 import type { ServerResponse } from 'node:http'
@@ -18,10 +18,10 @@ export interface Feed {
   close(): Promise<void>
 }
 
-/** So many lines are written at once: about a quarter of a megabyte. */
+/** The number of lines in one write: about a quarter of a megabyte. */
 const LINES_AT_ONCE = 128
 const BOOKMARK_EVERY_MS = 60_000
-/** The watches of one minute: each begins its bookmarks a hundredth of it after the one before. */
+/** Spreads the bookmarks of watches over a minute, in hundredths. */
 const STAGGER = 100
 
 export async function openFeed(objects: number): Promise<Feed> {
@@ -80,7 +80,7 @@ export async function openFeed(objects: number): Promise<Feed> {
   }
 }
 
-/** The lines of all objects, one after the other, and where in each the numbers are that change. */
+/** The lines of all objects, and the positions of the changing numbers in each. */
 interface Block {
   readonly bytes: Buffer
   readonly starts: readonly number[]
@@ -105,7 +105,7 @@ function block(type: string, objects: number): Block {
   return { bytes: Buffer.concat(lines), starts, numbers }
 }
 
-/** The changes from one number to the next, each line with its number. */
+/** Sends the changes from one number to another, each line with its number. */
 async function send(
   response: ServerResponse,
   { bytes, starts, numbers }: Block,
@@ -126,7 +126,7 @@ async function send(
   }
 }
 
-/** Until more can be written, or nobody reads it any more. */
+/** Resolves when more can be written, or the reader has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,2 +1,2 @@
-/** Of the first object that the feed sends; all that it sends are counted on from there. Nine digits, however many there are. */
+/** The generation of the feed's first object, from which all are counted: always nine digits. */
 export const FIRST_GENERATION = 100_000_000

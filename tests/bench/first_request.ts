@@ -1,16 +1,19 @@
-/** How long a program in a pod takes to its first request, and what it has taken of the memory by then. */
+/** Measures the time from a program's start to its first request, and its memory by then. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { serveTls } from './tls_server.ts'
 
 export interface FirstRequests {
-  /** Starts a program and ends it when its first request has come. */
+  /** Starts a program, and ends it after its first request. */
   measure(command: readonly string[]): Promise<{ readonly ms: number; readonly mib: number }>
   close(): Promise<void>
 }
 
-/** `serviceAccount`: the folder that the programs take for theirs; it is made. Memory is looked up in /proc, which Linux has. */
+/**
+ * `serviceAccount`: the folder that the programs use as their service account; it is created. Memory is read from /proc
+ * (Linux).
+ */
 export async function openFirstRequests(serviceAccount: string): Promise<FirstRequests> {
   let came = (): void => {}
   const { port, ca, close } = await serveTls(() => came())

@@ -1,10 +1,10 @@
-/** What a process that only waits takes of the processor. */
+/** Measures the CPU time of an idle process. */
 import { cpuUsage } from 'node:process'
 
-/** What the start left behind, such as collections and compilations, has ended by then. */
+/** Time for work left over from the start, such as garbage collection and compilation. */
 const SETTLE_MS = 3000
 
-/** Milliseconds of user and system time a minute, measured over so many seconds. */
+/** Prints the milliseconds of user and system time per minute, measured over `seconds`. */
 export async function printIdleCost(seconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
   const before = cpuUsage()

@@ -1,4 +1,4 @@
-/** What the works are done with: each thing made when the first work asks for it, and closed at the end. */
+/** The resources of the works: each is created on first use and closed at the end. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,25 +8,25 @@ import { openFeed } from './feed.ts'
 import { type FirstRequests, openFirstRequests } from './first_request.ts'
 import { openStage, type Stage } from './stage.ts'
 
-/** What is compared with, where this checkout has it beside it. */
+/** The programs to compare with, if they exist beside this checkout. */
 export const SHARED: string = join(import.meta.dirname, '../../../shared')
 
-/** How many objects the feed has. */
-export const FED = 10_000
+/** The number of objects in the feed. */
+export const FEED_OBJECTS = 10_000
 
 export interface Lab {
-  /** The runtimes that are measured. */
+  /** The measured runtimes. */
   readonly runtimes: readonly string[]
-  /** Another checkout, whose works are run as well. */
+  /** Another checkout, whose works run too. */
   readonly beside: string | undefined
   stage(): Promise<Stage>
   /** A file with `{ server, token, ca }` of the feed. */
   feedFile(): Promise<string>
   bundles(): Promise<Bundles>
   firstRequests(): Promise<FirstRequests>
-  /** Controller-runtime's program; undefined where there is no Go, or no program to build. */
+  /** Returns the path of controller-runtime's program. Undefined without Go or the program's source. */
   peer(): string | undefined
-  /** The Go queues under mixed priorities, likewise. */
+  /** Returns the path of the program for the Go queues under mixed priorities. Undefined without Go. */
   goQueues(): string | undefined
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     bundles,
     stage: once(() => made(openStage())),
     feedFile: once(async () => {
-      const { server, ca } = await made(openFeed(FED))
+      const { server, ca } = await made(openFeed(FEED_OBJECTS))
       const path = join(folder, 'feed.json')
       writeFileSync(path, JSON.stringify({ server, ca, token: 'bench' }))
       return path
@@ -54,11 +54,11 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     firstRequests: once(async () => made(openFirstRequests((await bundles()).serviceAccount))),
     peer: once(() => {
       const script = join(SHARED, 'peerbench/build.sh')
-      if (!existsSync(script) || !hasGo()) return without('controller-runtime is')
+      if (!existsSync(script) || !hasGo()) return skipped('controller-runtime')
       return execFileSync('bash', [script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
     }),
     goQueues: once(() => {
-      if (!hasGo()) return without('the Go queues are')
+      if (!hasGo()) return skipped('the Go queues')
       const program = join(folder, 'queue_go')
       execFileSync('go', ['build', '-o', program, '.'], {
         cwd: join(import.meta.dirname, 'queue_go'),
@@ -82,6 +82,6 @@ function hasGo(): boolean {
   return spawnSync('go', ['version']).error === undefined
 }
 
-function without(what: string): undefined {
-  console.log(`Go or the program to compare with is not here: ${what} left out`)
+function skipped(what: string): undefined {
+  console.log(`Skipping ${what}: Go or the program to compare with is missing`)
 }

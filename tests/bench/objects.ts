@@ -1,6 +1,6 @@
-/** The objects of the benchmarks: about 1.9 KB on the wire, as an operator's are. */
+/** The objects of the benchmarks: about 1.9 KB on the wire, as typical of operators. */
 
-/** What is written: a pod's template and the usual labels. */
+/** Returns the written object: a pod template and the usual labels. */
 export function fooOf(name: string) {
   const labels = {
     'app.kubernetes.io/name': name,
@@ -36,7 +36,7 @@ export function nameOf(i: number): string {
   return `foo-${String(i).padStart(6, '0')}`
 }
 
-/** As a server sends it. */
+/** Returns the object as a server sends it. */
 export function servedFoo(i: number, resourceVersion: string, generation: number): object {
   const { metadata, spec } = fooOf(nameOf(i))
   const fieldsV1 = {

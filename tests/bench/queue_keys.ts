@@ -1,19 +1,19 @@
-/** The keys of the queue's benchmarks, for those on a queue and those on a Map. */
+/** The keys of the queue's benchmarks, for a queue or a Map. */
 
-/** Joined, not added up: the text is whole before the clock runs, as Go's is. */
+/** Builds flat strings by join() before the measurement, as Go's are. */
 export function keysOf(count: number): string[] {
   return Array.from({ length: count }, (_, i) => ['default', `object-${i}`].join('/'))
 }
 
-/** How many keys the steady workload has. */
-export const CROWD = 10_000
+/** Number of keys of the steady workload. */
+export const STEADY_KEYS = 10_000
 
-/** Of a list at low priority, every tenth is news. */
+/** Returns the priority of a key: low, but 0 for every tenth. */
 export function priorityOf(i: number): number {
   return i % 10 === 0 ? 0 : -100
 }
 
-/** Runs a workload several times, and prints how many turns it takes a second. */
+/** Runs a workload several times, and prints its turns per second. */
 export async function printTurns(n: number, times: number, workload: () => number | Promise<number>): Promise<void> {
   if (!(n > 0 && times > 0)) throw new Error(`Cannot run ${n} turns ${times} times`)
   let ms = 0

@@ -1,6 +1,8 @@
 /**
- * What reading own writes costs: reads of a cache with nothing written, with some writes that the watch has not brought yet,
- * and of the bare store, in one run:
+ * Measures the cost of reading own writes.
+ *
+ * Reads of a cache without own writes, with some that the watch has not delivered yet, and of the bare store, in one
+ * run:
  *
  *   node tests/bench/reads.ts [--n 10000] [--rounds 5]
  *
@@ -41,7 +43,7 @@ function stores(pending: number): { readonly bare: StoreReader; readonly own: Ow
   return { bare: store, own }
 }
 
-/** A reader as operators have it, whose informer reads from here. */
+/** Returns a reader as in operators, with a fake informer. */
 function readerOf(store: () => StoreReader): CachedReader {
   const informer = {
     namespace: undefined,

@@ -1,4 +1,4 @@
-/** Figures of many rounds, as a table and as JSON lines. */
+/** Collects the figures of many rounds, and formats them as a table and as JSON lines. */
 import type { Derived } from './works.ts'
 
 export interface Series {
@@ -6,13 +6,13 @@ export interface Series {
   readonly subject: string
   readonly runtime: string
   readonly unit: string
-  /** How many objects or keys. */
+  /** Number of objects or keys. */
   readonly n: number
 }
 
 interface Rounds {
   readonly of: Series
-  /** One a round, in their order. */
+  /** One value per round, in order. */
   readonly values: number[]
 }
 
@@ -29,7 +29,7 @@ export class Report {
     series.values.push(value)
   }
 
-  /** Adds a figure of two others, for each runtime and round that has both. */
+  /** Adds a figure computed from two others, for each runtime and round that has both. */
   derive({ name, subject, unit, from: [first, second], combine }: Derived): void {
     for (const { of, values } of [...this.#series.values()]) {
       if (of.work !== first.figure || of.subject !== first.subject) continue
@@ -41,7 +41,7 @@ export class Report {
     }
   }
 
-  /** Markdown. `own`: whose ratio to each of the others is shown, on the first runtime. */
+  /** Returns a Markdown table. `own`: the subject whose ratios to the others are shown, on the first runtime. */
   table(own: string): string {
     const rows = [...this.#series.values()].map(({ of, values }) => {
       const [median, min, max] = spread(values)
@@ -54,7 +54,7 @@ export class Report {
     return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
   }
 
-  /** One line a series. */
+  /** Returns one JSON line per series. */
   lines(): string {
     return [...this.#series.values()].map(({ of: { work, runtime, subject, n, unit }, values }) => {
       const [median, min, max] = spread(values)

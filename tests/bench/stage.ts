@@ -1,4 +1,4 @@
-/** The API server that the benchmarks run on, and the objects on it. */
+/** The API server of the benchmarks, and its objects. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,20 +11,20 @@ import { fooOf, nameOf } from './objects.ts'
 import { Foo, namespaceOf } from './works/surroundings.ts'
 
 export interface Stage {
-  /** What it is, for the report. */
+  /** The name for the report. */
   readonly name: string
   /** A file with `{ server, token, ca }`. */
   readonly clusterFile: string
-  /** A file as kubectl has it. */
+  /** A kubeconfig. */
   readonly kubeconfig: string
-  /** Makes sure that there are exactly so many objects. */
+  /** Creates or deletes objects until there are exactly `n`. */
   fill(n: number): Promise<void>
-  /** Makes sure that there are so many namespaces with ten ConfigMaps each. */
+  /** Creates namespaces until there are as many, with ten ConfigMaps each. */
   spread(namespaces: number): Promise<void>
   close(): Promise<void>
 }
 
-/** The real control plane where KUBEBUILDER_ASSETS is set, else the embedded API. */
+/** Starts the real control plane if KUBEBUILDER_ASSETS is set, else the embedded API. */
 export async function openStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const { name, config, kubeconfig, close } = process.env['KUBEBUILDER_ASSETS'] ? await real() : await embedded()
@@ -98,16 +98,16 @@ async function embedded() {
   return { name: 'embedded API', config, kubeconfig, close: () => api.close() }
 }
 
-/** A new definition is served a moment after it was taken. */
+/** Resolves when the server serves the definition, which takes a moment after its creation. */
 async function served(cluster: Cluster): Promise<void> {
   while (!(await cluster.kinds.find({ apiVersion: 'bench.example.com/v1', kind: 'Foo' }))) {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
-async function inParallel<T>(items: readonly T[], most: number, work: (item: T) => Promise<unknown>): Promise<void> {
+async function inParallel<T>(items: readonly T[], max: number, work: (item: T) => Promise<unknown>): Promise<void> {
   let next = 0
-  await Promise.all(Array.from({ length: most }, async () => {
+  await Promise.all(Array.from({ length: max }, async () => {
     while (next < items.length) await work(items[next++]!)
   }))
 }

@@ -1,4 +1,4 @@
-/** Those that are compared: each round of each is a process of its own, which prints its figures as one line of JSON. */
+/** The compared programs: each round of each is a separate process, which prints its figures as one line of JSON. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,33 +16,33 @@ export interface Subject {
 const HERE = import.meta.dirname
 const BIN = join(HERE, '../../node_modules/.bin')
 
-/** How a file is run, and what it takes beside that to collect garbage when it wants to. */
+/** How a runtime runs a file, and the options that expose garbage collection. */
 export const RUNTIMES: Readonly<Record<string, { readonly run: readonly string[]; readonly gc: readonly string[] }>> = {
   node: { run: ['node'], gc: ['--expose-gc'] },
   bun: { run: ['bun', 'run'], gc: [] },
   deno: { run: ['deno', 'run', '-A', '--no-check'], gc: ['--v8-flags=--expose-gc'] },
 }
 
-/** The command before the file that it runs. */
+/** Returns the command without the file to run. */
 export function commandOf(runtime: string): string[] {
   const [name = '', ...args] = RUNTIMES[runtime]!.run
   return [join(BIN, name), ...args]
 }
 
-/** A program of works/ on each runtime, and that of the other checkout, if there is one. */
+/** Returns a program of works/ on each runtime, and that of the other checkout, if there is one. */
 export function ours(lab: Lab, file: string, args: readonly (string | number)[]): Subject[] {
   const own = onRuntimes(lab, 'kubeloop', join(HERE, 'works', file), args)
   const other = lab.beside === undefined ? undefined : join(lab.beside, 'tests/bench/works', file)
-  // A work that is new has nothing beside it.
+  // The other checkout does not have a new work.
   return other !== undefined && existsSync(other) ? [...own, ...onRuntimes(lab, 'beside', other, args)] : own
 }
 
-/** A program of floors/ on each runtime: the bare work. */
+/** Returns a program of floors/ on each runtime: the bare work. */
 export function floors(lab: Lab, file: string, args: readonly (string | number)[]): Subject[] {
   return onRuntimes(lab, 'floor', join(HERE, 'floors', file), args)
 }
 
-/** The bare work of a sync, where it is: a watch list over node:https into a Map. */
+/** Returns the bare work of a sync, if it exists: a watch list over node:https into a Map. */
 export function syncFloors(lab: Lab, clusterFile: string): Subject[] {
   const file = join(SHARED, 'floor/floor.mjs')
   return existsSync(file) ? onRuntimes(lab, 'floor', file, [clusterFile]) : []
@@ -56,7 +56,7 @@ function onRuntimes({ runtimes }: Lab, name: string, file: string, args: readonl
   }))
 }
 
-/** A manager of controller-runtime, with typed objects and with unstructured ones. */
+/** Returns a manager of controller-runtime, with typed and with unstructured objects. */
 export function managers(lab: Lab, kubeconfig: string, args: readonly (string | number)[]): Subject[] {
   const peer = lab.peer()
   if (peer === undefined) return []
@@ -64,7 +64,7 @@ export function managers(lab: Lab, kubeconfig: string, args: readonly (string | 
   return [goSubject('cr-typed', [...command, '-typed']), goSubject('cr-unstructured', command)]
 }
 
-/** Client-go's queue and controller-runtime's with priorities, under a workload of works/queue.ts. */
+/** Returns client-go's queue and controller-runtime's priority queue, with a workload of works/queue.ts. */
 export function goQueues(lab: Lab, workload: string, n: number): Subject[] {
   if (workload === 'twice') {
     const peer = lab.peer()
@@ -83,7 +83,7 @@ function goSubject(name: string, command: readonly string[]): Subject {
   return { name, runtime: 'go', measure: child(command) }
 }
 
-/** Not synchronously: connections of this process that the server closes meanwhile must be heard of, and the feed feeds. */
+/** Asynchronous: this process must notice connections that the server closes, and serve the feed. */
 function child([file = '', ...args]: readonly string[]): () => Promise<Printed> {
   return async () => {
     const { stdout } = await promisify(execFile)(file, args, { maxBuffer: 2 ** 26 })

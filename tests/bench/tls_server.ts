@@ -1,4 +1,4 @@
-/** An https server on loopback with a certificate of its own, for what is not measured against an API server. */
+/** An https server on loopback with its own certificate, for benchmarks without an API server. */
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 export interface TlsServer {
   readonly port: number
   readonly ca: string
-  /** Ends at once, open answers too. */
+  /** Closes at once, including open responses. */
   close(): Promise<void>
 }
 

@@ -1,15 +1,15 @@
-/** The works: what is compared, how often, and which figures it gives. */
-import { FED, type Lab } from './lab.ts'
+/** The works: the compared subjects, the rounds and the figures. */
+import { FEED_OBJECTS, type Lab } from './lab.ts'
 import { commandOf, floors, goQueues, managers, ours, type Printed, type Subject, syncFloors } from './subjects.ts'
 
 export interface Work {
   readonly name: string
   readonly rounds: number
-  /** How many objects or keys. */
+  /** Number of objects or keys. */
   readonly n: number
-  /** Whether the subjects of a round are measured at once, because they mostly wait. Default: one after the other. */
+  /** Whether the subjects of a round run concurrently, because they mostly wait. Default: in sequence. */
   readonly atOnce?: boolean
-  /** Whether it is run only when it is named. Default: no. */
+  /** Whether it runs only if it is named. Default: false. */
   readonly extra?: boolean
   readonly subjects: (lab: Lab) => Promise<Subject[]>
   readonly figures: readonly Figure[]
@@ -18,17 +18,17 @@ export interface Work {
 interface Figure {
   readonly name: string
   readonly unit: string
-  /** From what a subject printed; undefined where that subject does not have it. */
+  /** Returns the figure from a subject's output. Undefined if that subject does not have it. */
   readonly value: (printed: Printed) => number | undefined
 }
 
-/** A figure from two others of the same round and runtime. */
+/** A figure computed from two others of the same round and runtime. */
 export interface Derived {
   readonly name: string
   readonly subject: string
   readonly unit: string
   readonly from: readonly [Term, Term]
-  /** `n` and `otherN`: how many objects or keys each of the two is of. */
+  /** `n` and `otherN`: the number of objects or keys of the two figures. */
   readonly combine: (first: number, second: number, n: number, otherN: number) => number
 }
 
@@ -47,11 +47,11 @@ const WATCHES = 100
 const IDLE_SECONDS = 20
 const EVENTS = 200_000
 const APPLIED = 50_000
-/** Controllers that begin with the lease. */
+/** Number of controllers that start with the lease. */
 const LEADERS = 50
 const CHURN = { first: 100_000, all: 1_000_000 }
 
-/** `n`: the objects of those that sync, reconcile and stall. */
+/** `n`: the number of objects of sync, reconcile and stall. */
 export function worksFor(n: number): readonly Work[] {
   return [
     sync('', n, 9),
@@ -84,7 +84,7 @@ export function worksFor(n: number): readonly Work[] {
       figures: [perSecond('reconcile-10-status', 'objects/s')],
     },
     latency('latency', LATENCIES),
-    // A thousand end before the runtimes have compiled all that a request and an event pass through; an operator runs on.
+    // A thousand are too few for the runtimes to compile the whole path; an operator runs longer.
     { ...latency('latency-warm', WARM_LATENCIES), extra: true },
     {
       name: 'informers-200',
@@ -116,7 +116,7 @@ export function worksFor(n: number): readonly Work[] {
       rounds: 5,
       n: EVENTS,
       subjects: async (lab) => {
-        const args = [await lab.feedFile(), FED, EVENTS]
+        const args = [await lab.feedFile(), FEED_OBJECTS, EVENTS]
         return [...ours(lab, 'watch_events.ts', args), ...floors(lab, 'watch_events.ts', args)]
       },
       figures: [perSecond('watch-events', 'events/s')],
@@ -125,7 +125,7 @@ export function worksFor(n: number): readonly Work[] {
       name: 'churn',
       rounds: 5,
       n: CHURN.all,
-      subjects: async (lab) => ours(lab, 'churn.ts', [await lab.feedFile(), FED, CHURN.first, CHURN.all]),
+      subjects: async (lab) => ours(lab, 'churn.ts', [await lab.feedFile(), FEED_OBJECTS, CHURN.first, CHURN.all]),
       figures: [
         { name: 'churn-first', unit: 'MiB', value: ({ firstMib }) => firstMib },
         { name: 'churn-last', unit: 'MiB', value: ({ lastMib }) => lastMib },
@@ -145,7 +145,7 @@ export function worksFor(n: number): readonly Work[] {
     },
     queue('queue', 'twice', KEYS),
     {
-      // As many turns in all, so that both are compiled alike.
+      // As many turns in total as `queue`, so that both are equally compiled.
       name: 'queue-10k',
       rounds: 5,
       n: FEW_KEYS,
@@ -199,7 +199,7 @@ export function worksFor(n: number): readonly Work[] {
       subjects: async (lab) => ours(lab, 'stall.ts', [(await filled(lab, n)).clusterFile, n, LEADERS]),
       figures: [
         { name: 'stall', unit: 'ms', value: ({ stallMs }) => stallMs },
-        // Without the collections of the runtime and the time that other processes had; Node alone can tell.
+        // Without garbage collection and the time of other processes; only on Node.
         { name: 'stall-ours', unit: 'ms', value: ({ oursMs }) => oursMs },
         { name: 'stall-gc', unit: 'ms', value: ({ gcMs }) => gcMs },
         { name: 'stall-renewal', unit: 'ms', value: ({ renewalMs }) => renewalMs },
@@ -207,7 +207,7 @@ export function worksFor(n: number): readonly Work[] {
         { name: 'stall-all', unit: 'ms', value: ({ ms }) => ms },
       ],
     },
-    // Last, because to make so many objects takes minutes, and to delete them again would as well.
+    // Last, because creating and deleting so many objects takes minutes.
     { ...sync('-100k', MANY_OBJECTS, 5), extra: true },
   ]
 }
@@ -216,7 +216,7 @@ export const DERIVED: readonly Derived[] = [
   overFloor('startup-over-ms', 'startup-ms', 'ms'),
   overFloor('startup-over-mib', 'startup-mib', 'MiB'),
   ...['kubeloop', 'floor', 'cr-typed', 'cr-unstructured'].map((subject): Derived => ({
-    // How many times as long one of many objects takes as one of few.
+    // The ratio of the time per object with many objects to that with few.
     name: 'sync-growth',
     subject,
     unit: '×',
@@ -224,7 +224,7 @@ export const DERIVED: readonly Derived[] = [
     combine: (few, many, fewN, manyN) => (many / manyN) / (few / fewN),
   })),
   ...['kubeloop', 'floor'].map((subject): Derived => ({
-    // How many times as long one of a million keys takes as one of ten thousand.
+    // The ratio of the time per key with a million keys to that with ten thousand.
     name: 'queue-growth',
     subject,
     unit: '×',

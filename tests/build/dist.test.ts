@@ -23,10 +23,10 @@ import { ROOT } from '../tools/tree.ts'
 
 before(ensureDist)
 
-/** How strict users check. Without skipLibCheck: declarations are checked as well. */
+/** The options of strict users. Without skipLibCheck: declarations are checked as well. */
 const COMPILER = {
   noEmit: true,
-  // What a library of one's own exports has to be nameable.
+  // The types that a user's library exports must be nameable.
   declaration: true,
   strict: true,
   module: 'nodenext',
@@ -61,7 +61,7 @@ app.controllerFor(Foo).owns(Deployment).reconcile(async (foo, { client }) => {
 
 function render(foo: Foo): Desired<typeof Deployment> {
   const labels = { app: foo.metadata.name }
-  // @ts-expect-error A spec's fields are typed: this is a string.
+  // @ts-expect-error The fields of a spec are typed: this one is a string.
   const wrong: number = foo.spec.deploymentName
   return {
     metadata: { name: foo.spec.deploymentName },
@@ -80,7 +80,7 @@ export default app
 export const others: readonly object[] = [apiserver, testing]
 `
 
-test('every entry loads from its built file and exports what its source does', async () => {
+test('every entry loads from its built file and has the exports of its source', async () => {
   for (const [name, source] of Object.entries(ENTRIES)) {
     const built = await load(name)
     const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
@@ -92,7 +92,7 @@ test('every entry loads from its built file and exports what its source does', a
   }
 })
 
-test('a class exists once: what mod.js exports is made in no other file', async () => {
+test('a class exists once: no other file has a copy of what mod.js exports', async () => {
   const classes = Object.entries(await load('mod')).filter(([, value]) =>
     typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
   )
@@ -107,13 +107,13 @@ test('a class exists once: what mod.js exports is made in no other file', async 
       assert.doesNotMatch(
         text,
         new RegExp(`(\\bclass ${name}\\b|\\b(var|let|const) ${name} = class\\b)`),
-        `${file} has a ${name} of its own`,
+        `${file} has a copy of ${name}`,
       )
     }
   }
 })
 
-test('an error that comes out of one entry is an instance of the class in another', async () => {
+test('an error thrown in one entry is an instance of the class in another', async () => {
   const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
   const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
   const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
@@ -126,7 +126,7 @@ test('an error that comes out of one entry is an instance of the class in anothe
   await w.stop()
 })
 
-test('mod.js imports no package, and the files beside it only for what few need', () => {
+test('mod.js imports no package, and files beside it only dynamically', () => {
   const inBundles = Object.keys(LOADED_LATER).filter((name) => name !== 'client-node')
   const { imports } = factsOf('mod.js')
   const outside = imports.filter(({ specifier }) => specifier !== undefined && !specifier.startsWith('node:'))
@@ -140,7 +140,7 @@ test('mod.js imports no package, and the files beside it only for what few need'
   for (const name of ['yaml', 'client-node']) {
     assert.equal(kubeconfig.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
   }
-  // A bundler takes the others along. If one imported mod.js, all of mod.js would be kept.
+  // A bundler includes the others. If one imported mod.js, all of mod.js would be kept.
   const importsOf = (file: string): string[] =>
     factsOf(file).imports.map(({ how, specifier }) => `${how} ${specifier ?? '(computed)'}`).filter((each) =>
       !each.includes(' node:')
@@ -154,11 +154,11 @@ test('mod.js imports no package, and the files beside it only for what few need'
 const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
   metrics: ['dynamic prom-client'],
   'client-node': ['dynamic (computed)'],
-  // Both by their URL, which no bundler follows.
+  // Both by URL, which no bundler follows.
   kubeconfig: ['dynamic (computed)', 'dynamic (computed)'],
 }
 
-test('what an operator is bundled into does not carry the parser of unusual kubeconfigs along', async () => {
+test('the bundle of an operator does not contain the parser for unusual kubeconfigs', async () => {
   const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
     join(DIST, 'mod.js'),
     '--bundle',
@@ -171,12 +171,12 @@ test('what an operator is bundled into does not carry the parser of unusual kube
   assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
 })
 
-test('mod.js, standalone.js and kinds.js have all of their declarations in one file each, which their first lines name', () => {
+test('mod.js, standalone.js and kinds.js have their declarations in one file each, which their first lines name', () => {
   for (const name of [...Object.keys(ENTRIES), 'standalone']) {
     assert.equal(readFileSync(join(DIST, `${name}.js`), 'utf8').split('\n')[0], `// @ts-self-types="./${name}.d.ts"`)
   }
   for (const name of ['mod', 'standalone', 'kinds']) assert.deepEqual(factsOf(`${name}.d.ts`).imports, [], name)
-  // What is missing would be `any`, and with skipLibCheck no compiler says so.
+  // A missing type would be `any`, which the compiler does not report with skipLibCheck.
   for (const name of Object.keys(ENTRIES)) {
     const beside = factsOf(`${name}.d.ts`).imports.flatMap((
       { specifier },
@@ -191,7 +191,7 @@ test('mod.js, standalone.js and kinds.js have all of their declarations in one f
   assert.doesNotMatch(readFileSync(join(DIST, 'kinds.d.ts'), 'utf8'), /^(?:export |declare )*(?:abstract )?class /m)
 })
 
-/** A folder with copies of standalone.js and kinds.js, with their declarations and the files given, where zod is found. */
+/** Calls `body` with a folder that has standalone.js and kinds.js, their declarations, these files, and zod. */
 async function withCopies(
   files: Readonly<Record<string, string>>,
   body: (folder: string) => Promise<void>,
@@ -215,7 +215,7 @@ async function withCopies(
   }
 }
 
-/** An operator of what can be copied. */
+/** An operator that imports only files that can be copied. */
 const COPIED = CONSUMER.replace(/^.*\b(?:apiserver|testing|kubeloop\/schema)\b.*\n/gm, '')
   .replace(', conditions: conditionList', '').replace(/^\/\/ @ts-expect-error The list.*\n.*\n/m, '')
 const MAPPED = `${COPIED}console.log('read', Foo.plural, Deployment.plural)\n`
@@ -261,7 +261,7 @@ test(
   },
 )
 
-/** Runs a script beside a mod.js that was copied there, with the files and the packages given. Returns what it prints. */
+/** Runs a script beside a copy of mod.js, with these files and packages. Returns its output. */
 async function beside(
   files: Readonly<Record<string, string>>,
   script: string,
@@ -320,13 +320,13 @@ const UNUSUAL = ORDINARY.replace('name: a', 'name: &name a').replace('cluster: a
 
 const standalone = (): Record<string, string> => ({ 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') })
 
-test('a standalone.js that was copied alone reads every kubeconfig', async () => {
+test('a copy of standalone.js alone reads every kubeconfig', async () => {
   for (const config of [ORDINARY, FLOW, UNUSUAL]) {
     assert.equal(await beside({ ...standalone(), config }, READ_KUBECONFIG), 'https://a:6443')
   }
 })
 
-test('a mod.js that was copied alone says which files a kubeconfig needs', async () => {
+test('a copy of mod.js alone reports which files a kubeconfig needs', async () => {
   const copied = (...names: readonly string[]): Record<string, string> =>
     Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
   assert.match(
@@ -345,7 +345,7 @@ test('a mod.js that was copied alone says which files a kubeconfig needs', async
   )
 })
 
-test('a binary that Bun compiled reads a kubeconfig in flow style, and names the line of one that it cannot read', async () => {
+test('a binary compiled by Bun reads a kubeconfig in flow style, and names the line of one that it cannot read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-compiled-'))
   try {
     const files = { 'run.mjs': READ_KUBECONFIG.replace('./mod.js', join(DIST, 'mod.js')), config: FLOW }
@@ -364,7 +364,7 @@ test('a binary that Bun compiled reads a kubeconfig in flow style, and names the
   }
 })
 
-/** Prints why an operator that measures does not run: it is without a cluster, and asks for one after all that it loads. */
+/** Prints why an operator with metrics does not run: without a cluster it fails after loading everything else. */
 const MEASURE = `
 import { operator } from './mod.js'
 process.on('exit', () => (process.exitCode = 0))
@@ -373,7 +373,7 @@ const log = { debug() {}, info() {}, warn() {}, error: console.log }
 await operator({ name: 'a', metrics: 8080, log }).add('b', async () => {}).run().catch(() => {})
 `
 
-test('an operator whose metrics are on needs metrics.js and prom-client, and says so where one is missing', async () => {
+test('an operator with metrics needs metrics.js and prom-client, and reports a missing one', async () => {
   const metrics = readFileSync(join(DIST, 'metrics.js'), 'utf8')
   assert.match(
     await beside({}, MEASURE),
@@ -386,7 +386,7 @@ test('an operator whose metrics are on needs metrics.js and prom-client, and say
   assert.match(await beside({ 'metrics.js': metrics }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
-test('an operator that is bundled into one file has what measures in it', async () => {
+test('an operator bundled into one file contains the metrics', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
   try {
     writeFileSync(join(folder, 'operator.mjs'), MEASURE.replace('./mod.js', join(DIST, 'mod.js')))
@@ -427,16 +427,16 @@ const PLUGIN = JSON.stringify({
 })
 const READ_TOKEN = READ_KUBECONFIG.replace('loaded.cluster.server', '(await loaded.cluster.credentials()).token')
 
-test('a standalone.js that was copied alone runs a credential plugin', async () => {
+test('a copy of standalone.js alone runs a credential plugin', async () => {
   assert.equal(await beside({ ...standalone(), config: PLUGIN }, READ_TOKEN), 'secret')
 })
 
-test('a standalone.js that was copied alone measures, with prom-client', async () => {
+test('a copy of standalone.js alone has metrics, with prom-client', async () => {
   assert.match(await beside(standalone(), MEASURE), /^Cannot serve metrics: prom-client cannot be loaded/)
   assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
-test('other entries import nothing but kubeloop, zod and node modules', () => {
+test('other entries import only kubeloop, zod and node modules', () => {
   for (
     const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js' && each !== 'cli.js')
   ) {
@@ -448,36 +448,35 @@ test('other entries import nothing but kubeloop, zod and node modules', () => {
 })
 
 /**
- * mod.js minified and gzipped, as it travels into a bundle or over a network; 48 is what it shall come down to. What it has now is
- * code that operators run, spread evenly: the largest folders (controller, schema, config, client, runtime, cache) are a ninth
- * each, and what errors and logs say is a tenth of the whole.
+ * The maximum size of mod.js, minified and gzipped; the goal is 48. The code is spread evenly: the largest folders
+ * (controller, schema, config, client, runtime, cache) are a ninth each, and texts of errors and logs a tenth of all.
  */
-const LARGEST_KB = 87
+const MAX_KB = 87
 
-test(`mod.js is at most ${LARGEST_KB} KB, minified and gzipped`, async () => {
+test(`mod.js is at most ${MAX_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])
-  // By Node: Deno's gzip makes it half a KB larger.
+  // By Node: Deno's gzip result is half a KB larger.
   const bytes = await mustRun(join(ROOT, 'node_modules/.bin/node'), [
     '-p',
     'zlib.gzipSync(fs.readFileSync(0), { level: 9 }).length',
   ], { input: minified })
   const kb = Number(bytes) / 1024
   console.log(`mod.js: ${kb.toFixed(1)} KB minified and gzipped`)
-  assert.ok(kb <= LARGEST_KB, `${kb.toFixed(1)} KB`)
+  assert.ok(kb <= MAX_KB, `${kb.toFixed(1)} KB`)
 })
 
 test('the launcher is a script with a shebang that an old Node can parse', () => {
   const text = readFileSync(join(DIST, 'cli.js'), 'utf8')
   assert.match(text, /^#!\/usr\/bin\/env node\n/)
   assert.match(text, /\.\/cli_main\.js/)
-  // Static imports would be resolved, and fail, before the launcher could say what is wrong.
+  // Static imports would be resolved, and fail, before the launcher can report the problem.
   assert.deepEqual(
     factsOf('cli.js').imports.filter(({ how, specifier }) => how === 'static' && !specifier?.startsWith('node:')),
     [],
   )
 })
 
-/** A Node from before 22.19, if this machine has one besides the project's. */
+/** A Node older than 22.19, if this machine has one. */
 const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules')).map((
   folder,
 ) => join(folder, 'node'))
@@ -489,12 +488,16 @@ const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folde
     return major < 22 || (major === 22 && minor < 19)
   })
 
-test('an old Node is told what is needed', { skip: oldNode ? false : 'no Node before 22.19 in PATH' }, async () => {
-  const { code, stderr, stdout } = await runCommand(oldNode ?? '', [join(DIST, 'cli.js'), '--help'])
-  assert.notEqual(code, 0)
-  assert.match(stderr + stdout, /22\.19/)
-  assert.doesNotMatch(stderr + stdout, /SyntaxError|ERR_/)
-})
+test(
+  'an old Node prints the required version',
+  { skip: oldNode ? false : 'no Node before 22.19 in PATH' },
+  async () => {
+    const { code, stderr, stdout } = await runCommand(oldNode ?? '', [join(DIST, 'cli.js'), '--help'])
+    assert.notEqual(code, 0)
+    assert.match(stderr + stdout, /22\.19/)
+    assert.doesNotMatch(stderr + stdout, /SyntaxError|ERR_/)
+  },
+)
 
 test(
   'the package installs from its tarball, loads, runs its command and type-checks',
@@ -525,7 +528,7 @@ test(
         '--no-audit',
         '--no-fund',
       ], { cwd: project })
-      // Peers and types come from here: no registry is asked.
+      // Peers and types come from here, without a registry.
       mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
       for (const name of ['zod', '@types/node', 'undici-types']) {
         symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))

@@ -1,4 +1,4 @@
-/** client-node's generated APIs over our transport: on Bun its own requests ignore a private CA. */
+/** Tests client-node's generated APIs over our transport: on Bun its own requests ignore a private CA. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer, serve } from '../../lib/apiserver/mod.ts'
@@ -12,8 +12,8 @@ import { recorder } from '../client/transports.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
-/** The verbs of a generated API, and what it makes of a refusal. */
-async function speaks(config: ClusterConfig): Promise<void> {
+/** Tests the verbs of a generated API, and its error on a refusal. */
+async function testVerbs(config: ClusterConfig): Promise<void> {
   const { AppsV1Api, CoreV1Api, PatchStrategy, setHeaderOptions } = await import('@kubernetes/client-node')
   const connection = httpTransport(config, { clock: systemClock, log: silentLog })
   try {
@@ -56,25 +56,25 @@ async function speaks(config: ClusterConfig): Promise<void> {
   }
 }
 
-test('a generated API speaks to the embedded API over TLS, with a private CA', async () => {
+test('a generated API works with the embedded API over TLS, with a private CA', async () => {
   const served = await serve(new ApiServer())
   try {
-    await speaks({ server: served.url, ca: served.ca, token: served.token })
+    await testVerbs({ server: served.url, ca: served.ca, token: served.token })
   } finally {
     await served.close()
   }
 })
 
-test('a generated API speaks to a real API server with a client certificate', { skip, timeout: 100_000 }, async () => {
+test('a generated API works with a real API server and a client certificate', { skip, timeout: 100_000 }, async () => {
   const envtest = await startEnvtest()
   try {
-    await speaks(envtest.config)
+    await testVerbs(envtest.config)
   } finally {
     await envtest.stop()
   }
 })
 
-test('a server that cannot be reached is a NetworkError that says host and phase, and shows no token', async () => {
+test('an unreachable server throws a NetworkError with host and phase, without the token', async () => {
   const { CoreV1Api } = await import('@kubernetes/client-node')
   const served = await serve(new ApiServer())
   await served.close()

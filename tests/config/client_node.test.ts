@@ -8,7 +8,7 @@ import { fakeEnvironment } from './fake_environment.ts'
 const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
 const KEY = '-----BEGIN PRIVATE KEY-----\nS0VZ\n-----END PRIVATE KEY-----\n'
 
-/** A KubeConfig of client-node with one context; loaded late, for it takes half a second. */
+/** Returns a KubeConfig of client-node with one context. Imported late, as that takes half a second. */
 async function kubeConfig(cluster: object, user: object): Promise<KubeConfigLike> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
@@ -21,7 +21,7 @@ async function kubeConfig(cluster: object, user: object): Promise<KubeConfigLike
   return config
 }
 
-test('a KubeConfig with certificates', async () => {
+test('a KubeConfig with certificates is converted', async () => {
   const cluster = fromKubeConfig(
     await kubeConfig({ caData: btoa(CA), tlsServerName: 'inner' }, {
       certData: btoa(CA),
@@ -39,7 +39,7 @@ test('a KubeConfig with certificates', async () => {
   assert.deepEqual([cert, key, token], [CA, KEY, undefined])
 })
 
-test('a KubeConfig with a token, with a password, without verification', async () => {
+test('a KubeConfig with a token, a password or without verification is converted', async () => {
   const token = fromKubeConfig(await kubeConfig({ skipTLSVerify: true }, { token: 'secret' }))
   assert.equal((await token.credentials!()).headers!['authorization'], 'Bearer secret')
   assert.equal(token.insecure, true)
@@ -50,7 +50,7 @@ test('a KubeConfig with a token, with a password, without verification', async (
   )
 })
 
-test('credentials are asked for again after a while, and after a 401', async () => {
+test('credentials are fetched again after their lifetime, and after a 401', async () => {
   const environment = fakeEnvironment()
   let count = 0
   const cluster = fromKubeConfig({
@@ -72,7 +72,7 @@ test('credentials are asked for again after a while, and after a 401', async () 
   assert.equal(await authorization(), 'Bearer t3')
 })
 
-test('a KubeConfig that was not loaded is refused', async () => {
+test('an empty KubeConfig is refused', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node')
   assert.throws(
     () => fromKubeConfig(new KubeConfig()),
@@ -81,7 +81,7 @@ test('a KubeConfig that was not loaded is refused', async () => {
 })
 
 test('an auth-provider signs in through client-node', async () => {
-  // An id token that has not expired is used as it is.
+  // An id token that has not expired is used unchanged.
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const idToken = `${part({ alg: 'none' })}.${part({ exp: Math.floor(Date.now() / 1000) + 3600 })}.x`
   const config = {

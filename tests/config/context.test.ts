@@ -23,18 +23,18 @@ async function load(
   return (await loadConfig({ kubeconfig: '/etc/kube/config', environment })).cluster
 }
 
-function ask(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
+function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
   return typeof value === 'function' ? value() : Promise.resolve(value)
 }
 
-test('a cluster field by field', async () => {
+test('every field of a cluster is read', async () => {
   const cluster = await load({
     'tls-server-name': 'inner',
     'proxy-url': 'http://proxy:3128',
     'disable-compression': true,
     'certificate-authority-data': btoa(CA),
   })
-  assert.deepEqual({ ...cluster, ca: await ask(cluster.ca) }, {
+  assert.deepEqual({ ...cluster, ca: await valueOf(cluster.ca) }, {
     server: 'https://api:6443',
     ca: CA,
     insecure: undefined,
@@ -54,7 +54,7 @@ test('a cluster field by field', async () => {
   assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
 })
 
-test('a server without a scheme is https where TLS is spoken of, as in client-go', async () => {
+test('a server without a scheme is https if TLS fields are set, as in client-go', async () => {
   assert.equal((await load({ server: 'localhost:8080' })).server, 'http://localhost:8080')
   assert.equal(
     (await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server,
@@ -69,11 +69,11 @@ test('a server without a scheme is https where TLS is spoken of, as in client-go
     'https://api:6443',
   )
   assert.equal((await load({ server: 'api:6443' }, { token: 'secret' })).server, 'http://api:6443')
-  // What is stated stays.
+  // A stated scheme stays.
   assert.equal((await load({ server: 'http://api:6443' }, data)).server, 'http://api:6443')
 })
 
-test('a user with a certificate: data goes before a file, and relative files are seen from the kubeconfig', async () => {
+test('a user with a certificate: data overrides a file, and relative paths start at the kubeconfig', async () => {
   const environment = fakeEnvironment({
     files: { '/etc/kube/pki/ca.crt': CA, '/abs/me.crt': CERT, '/etc/kube/me.key': KEY },
   })
@@ -86,7 +86,7 @@ test('a user with a certificate: data goes before a file, and relative files are
     },
     environment,
   )
-  assert.equal(await ask(cluster.ca), CA)
+  assert.equal(await valueOf(cluster.ca), CA)
   assert.deepEqual(await cluster.credentials!(), {
     token: undefined,
     headers: undefined,
@@ -114,10 +114,10 @@ test('certificate, key, CA and token files are read again when they rotate', asy
     cert: CERT + CERT,
     key: KEY + KEY,
   })
-  assert.equal(await ask(cluster.ca), CA + CA)
+  assert.equal(await valueOf(cluster.ca), CA + CA)
 })
 
-test('only credentials that can change are worth another try after a 401', async () => {
+test('only credentials that can change are fetched again after a 401', async () => {
   assert.equal((await load({}, { token: 'fixed' })).invalidate, undefined)
   const environment = fakeEnvironment({ files: { '/token': 'one' } })
   const cluster = await load({}, { tokenFile: '/token' }, environment)
@@ -133,7 +133,7 @@ test('user and password become basic authentication, in UTF-8', async () => {
   assert.equal(Buffer.from(headers!['authorization']!.replace('Basic ', ''), 'base64').toString(), 'jörg:pä:ss')
 })
 
-test('whom to act as', async () => {
+test('impersonation is read', async () => {
   const user = { token: 't', as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
   assert.deepEqual((await load({}, user)).impersonate, {
     user: 'jane',
@@ -144,7 +144,7 @@ test('whom to act as', async () => {
   await assert.rejects(load({}, { token: 't', 'as-groups': ['a'] }), /users\["u"\]\.user\.as is missing/)
 })
 
-test('the proxy of the environment is taken where the cluster has none, unless it is exempt', async () => {
+test('the proxy of the environment is used if the cluster has none and is not exempt', async () => {
   const variables = { HTTPS_PROXY: 'http://corp:3128' }
   assert.equal((await load({}, undefined, fakeEnvironment({ variables }))).proxy, 'http://corp:3128')
   assert.equal(
@@ -185,7 +185,7 @@ users:
 })
 
 const BROKEN: readonly [name: string, cluster: object, user: object | undefined, message: RegExp][] = [
-  ['a server that is no URL', { server: 'https://' }, undefined, /clusters\["c"\]\.cluster\.server is not a URL/],
+  ['a server that is not a URL', { server: 'https://' }, undefined, /clusters\["c"\]\.cluster\.server is not a URL/],
   ['no server', { server: '' }, undefined, /clusters\["c"\]\.cluster\.server is missing/],
   [
     'CA and insecure',
@@ -206,13 +206,13 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     /users\["u"\]\.user\.token must be text, but is a number; put it in quotes/,
   ],
   [
-    'base64 that is none',
+    'invalid base64',
     {},
     { 'client-certificate-data': 'secret!', 'client-key-data': btoa(KEY) },
     /client-certificate-data is not base64/,
   ],
   [
-    'a key that is no PEM',
+    'a key that is not PEM',
     {},
     { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa('secret') },
     /client-key-data is not a PEM private key/,
@@ -224,14 +224,14 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     /encrypted with a passphrase/,
   ],
   [
-    'a CA that is no PEM',
+    'a CA that is not PEM',
     { 'certificate-authority-data': btoa('secret') },
     undefined,
     /certificate-authority-data is not a PEM certificate/,
   ],
   ['a certificate without its key', {}, { 'client-certificate-data': btoa(CERT) }, /client-key-data is missing/],
   [
-    'a file that is not there',
+    'a missing file',
     {},
     { tokenFile: 'gone' },
     /Cannot read users\["u"\]\.user\.tokenFile of \/etc\/kube\/config: \/etc\/kube\/gone: there is no such file/,
@@ -269,7 +269,7 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
 ]
 
 for (const [name, cluster, user, message] of BROKEN) {
-  test(`${name} is an error of one line that names file and field, and quotes nothing`, async () => {
+  test(`${name} is an error of one line with file and field, without the value`, async () => {
     await assert.rejects(load(cluster, user), (error) => {
       assert.ok(error instanceof ConfigError, String(error))
       assert.match(error.message, message)
@@ -280,7 +280,7 @@ for (const [name, cluster, user, message] of BROKEN) {
   })
 }
 
-test('documents that are broken as a whole', async () => {
+test('errors about broken documents do not quote them', async () => {
   const context = (entry: object, more: object = {}): string =>
     JSON.stringify({ 'current-context': 'dev', contexts: [{ name: 'dev', context: entry }], ...more })
   const cases: [text: string, message: RegExp, context?: string][] = [
@@ -316,7 +316,7 @@ test('documents that are broken as a whole', async () => {
   }
 })
 
-test('an unreadable file', async () => {
+test('an unreadable file is an error with the reason', async () => {
   const environment = {
     ...fakeEnvironment(),
     readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })),
@@ -327,7 +327,7 @@ test('an unreadable file', async () => {
   )
 })
 
-test('a cluster says whose credentials it has, and which of its fields are files', async () => {
+test('the origin of a cluster has the user, and the fields that are files', async () => {
   assert.deepEqual((await load({}, { token: 'secret' })).origin, {
     identity: 'user "u" of context "dev" in /etc/kube/config',
     address: 'context "dev" in /etc/kube/config',
@@ -344,7 +344,7 @@ test('a cluster says whose credentials it has, and which of its fields are files
     'client-certificate-data': 'client-certificate',
     'client-key-data': 'client-key',
   })
-  // Data goes before a file.
+  // Data overrides a file.
   const both = await load({ 'certificate-authority': '/ca', 'certificate-authority-data': btoa(CA) }, {
     token: 'secret',
   }, environment)

@@ -34,16 +34,16 @@ async function load(
   return (await loadConfig({ kubeconfig: '/k/config', environment, log })).cluster
 }
 
-test('a plugin is told what the protocol says, and is not run before a request needs it', async () => {
-  let told: { args: readonly string[]; options: ExecOptions } | undefined
+test('a plugin gets the input of the protocol, and is not run before a request needs it', async () => {
+  let call: { args: readonly string[]; options: ExecOptions } | undefined
   const environment = fakeEnvironment({
-    programs: { login: (args, options) => ((told = { args, options }), answer({ token: 't' })) },
+    programs: { login: (args, options) => ((call = { args, options }), answer({ token: 't' })) },
   })
   const cluster = await load(environment, { args: ['get', 'token'], env: [{ name: 'PROFILE', value: 'dev' }] })
   assert.deepEqual(environment.runs, [])
   assert.equal((await cluster.credentials!()).token, 't')
-  assert.deepEqual(told!.args, ['get', 'token'])
-  const { KUBERNETES_EXEC_INFO, ...variables } = told!.options.env!
+  assert.deepEqual(call!.args, ['get', 'token'])
+  const { KUBERNETES_EXEC_INFO, ...variables } = call!.options.env!
   assert.deepEqual(variables, { PROFILE: 'dev' })
   assert.deepEqual(JSON.parse(KUBERNETES_EXEC_INFO!), {
     kind: 'ExecCredential',
@@ -52,7 +52,7 @@ test('a plugin is told what the protocol says, and is not run before a request n
   })
 })
 
-test('a plugin that asks for it is told of its cluster', async () => {
+test('a plugin with provideClusterInfo gets its cluster', async () => {
   let info = ''
   const environment = fakeEnvironment({
     programs: { login: (_, { env }) => ((info = env!['KUBERNETES_EXEC_INFO']!), answer({ token: 't' })) },
@@ -74,7 +74,7 @@ test('a plugin that asks for it is told of its cluster', async () => {
   })
 })
 
-test('a CA bundle of any size is told to a plugin', async () => {
+test('a plugin gets a CA bundle of any size', async () => {
   let info = ''
   const environment = fakeEnvironment({
     programs: { login: (_, { env }) => ((info = env!['KUBERNETES_EXEC_INFO']!), answer({ token: 't' })) },
@@ -85,14 +85,14 @@ test('a CA bundle of any size is told to a plugin', async () => {
   assert.equal(JSON.parse(info).spec.cluster['certificate-authority-data'], btoa(bundle))
 })
 
-test('v1beta1 works, and may leave interactiveMode out', async () => {
+test('v1beta1 works, with or without interactiveMode', async () => {
   const version = 'client.authentication.k8s.io/v1beta1'
   const environment = fakeEnvironment({ programs: { login: () => answer({ token: 't' }, version) } })
   const cluster = await load(environment, { apiVersion: version, interactiveMode: undefined })
   assert.equal((await cluster.credentials!()).token, 't')
 })
 
-test('a client certificate from a plugin', async () => {
+test('a plugin can return a client certificate', async () => {
   const environment = fakeEnvironment({
     programs: { login: () => answer({ clientCertificateData: CERT, clientKeyData: KEY }) },
   })
@@ -104,7 +104,7 @@ test('a client certificate from a plugin', async () => {
   })
 })
 
-test('many who wait share one run', async () => {
+test('concurrent requests share one run', async () => {
   const run = Promise.withResolvers<void>()
   const environment = fakeEnvironment({ programs: { login: async () => (await run.promise, answer({ token: 't' })) } })
   const cluster = await load(environment)
@@ -115,7 +115,7 @@ test('many who wait share one run', async () => {
   assert.equal(environment.runs.length, 1)
 })
 
-test('credentials are fetched anew a minute before they expire', async () => {
+test('credentials are refreshed a minute before they expire', async () => {
   let count = 0
   const environment: FakeEnvironment = fakeEnvironment({
     programs: {
@@ -134,7 +134,7 @@ test('credentials are fetched anew a minute before they expire', async () => {
   assert.equal((await cluster.credentials!()).token, 't2')
 })
 
-test('credentials that live for a minute only are still kept for most of it', async () => {
+test('credentials that are valid for a minute are cached for most of it', async () => {
   const environment: FakeEnvironment = fakeEnvironment({
     programs: {
       login: () =>
@@ -151,7 +151,7 @@ test('credentials that live for a minute only are still kept for most of it', as
   assert.equal(environment.runs.length, 2)
 })
 
-test('after a 401 the plugin is run again; a failure is kept for a second', async () => {
+test('after a 401 the plugin is run again; a failure is cached for a second', async () => {
   const answers = [answer({ token: 'one' }), { code: 1, stdout: '', stderr: 'down' }, answer({ token: 'two' })]
   const environment = fakeEnvironment({ programs: { login: () => answers.shift()! } })
   const cluster = await load(environment)
@@ -162,7 +162,7 @@ test('after a 401 the plugin is run again; a failure is kept for a second', asyn
   assert.equal((await cluster.credentials!()).token, 'two')
 })
 
-/** A plugin of a cloud: tokens that live for 15 minutes, and a clock to move. */
+/** A cloud's plugin with tokens that are valid for 15 minutes. */
 function cloud(): {
   clock: FakeClock
   environment: FakeEnvironment
@@ -182,7 +182,7 @@ function cloud(): {
   return { clock, plugin, environment: Object.assign(fakeEnvironment({ programs: { login } }), { clock }) }
 }
 
-test('a plugin that fails before the end of a token: it is used to its end, and the plugin asked at growing distances', async () => {
+test('if refreshing fails, the token is used until it expires, and the plugin is retried with back-off', async () => {
   const { clock, environment, plugin } = cloud()
   const warnings: string[] = []
   const log = {
@@ -208,11 +208,11 @@ test('a plugin that fails before the end of a token: it is used to its end, and 
     warnings[0]!,
     /^Cannot renew credentials, using the last ones until they expire .*"secondsLeft":60.*exit code 1: down 2/,
   )
-  // Its end: from here on requests fail, and still no process is started for each.
+  // The token expired: requests fail from now on, without a process for each.
   const runs = plugin.runs
   for (let n = 0; n < 5; n++) await assert.rejects(credentials!(), /exit code 1: down 7/)
   assert.equal(plugin.runs, runs)
-  // It works again at the next try, and the pauses begin anew.
+  // The next run succeeds, and the pauses are reset.
   plugin.fails = false
   await clock.advance(30_000)
   assert.equal((await credentials!()).token, `t${runs + 1}`)
@@ -224,7 +224,7 @@ test('a plugin that fails before the end of a token: it is used to its end, and 
   assert.equal((await credentials!()).token, `t${runs + 3}`)
 })
 
-test('a plugin that hangs before the end of a token: requests wait for two seconds once, and go on with it', async () => {
+test('if refreshing hangs, requests wait two seconds once, and use the valid token', async () => {
   const { clock, environment, plugin } = cloud()
   const { credentials } = await load(environment)
   await credentials!()
@@ -240,7 +240,7 @@ test('a plugin that hangs before the end of a token: requests wait for two secon
   assert.equal(plugin.runs, 2)
 })
 
-test('a plugin that answers in time is waited for, and leaves no timer', async () => {
+test('a plugin that answers in time is waited for, without a timer left over', async () => {
   const { clock, environment } = cloud()
   const { credentials } = await load(environment)
   assert.equal((await credentials!()).token, 't1')
@@ -249,7 +249,7 @@ test('a plugin that answers in time is waited for, and leaves no timer', async (
   assert.equal(clock.pending, 0)
 })
 
-test('a plugin that fails at first is not run for each request', async () => {
+test('a plugin that fails from the start is not run for each request', async () => {
   const { clock, environment, plugin } = cloud()
   plugin.fails = true
   const { credentials } = await load(environment)
@@ -264,7 +264,7 @@ test('a plugin that fails at first is not run for each request', async () => {
   assert.equal((await credentials!()).token, 't9')
 })
 
-test('credentials that the server keeps refusing are fetched anew every ten seconds, not for each request', async () => {
+test('credentials that the server keeps refusing are fetched every ten seconds, not for each request', async () => {
   const { clock, environment, plugin } = cloud()
   const { credentials, invalidate } = await load(environment)
   for (let second = 0; second < 30; second++) {
@@ -276,7 +276,7 @@ test('credentials that the server keeps refusing are fetched anew every ten seco
   assert.equal(plugin.runs, 1 + 3)
 })
 
-test('credentials that have expired by our clock alone are used, and fetched anew once a second', async () => {
+test('credentials that are expired only by the local clock are used, and fetched once a second', async () => {
   const { clock, environment, plugin } = cloud()
   plugin.lifeMs = -5000
   const { credentials } = await load(environment)
@@ -287,7 +287,7 @@ test('credentials that have expired by our clock alone are used, and fetched ane
   assert.equal(plugin.runs, 3)
 })
 
-test('control characters of a plugin and of its hint do not reach a terminal', async () => {
+test('control characters of a plugin and of its hint are escaped', async () => {
   const environment = fakeEnvironment({
     programs: {
       login: () => ({ code: 1, stdout: '', stderr: '\x1b[31mno\x1b[0m session\x1b]0;title\x07\r\n\tlog in\x9b2J' }),
@@ -301,14 +301,14 @@ test('control characters of a plugin and of its hint do not reach a terminal', a
   await assert.rejects(missing.credentials!(), /\nrun\\u001b\[2J this\nthen that$/)
 })
 
-test('a command with a slash is seen from the kubeconfig', async () => {
+test('a command with a slash is relative to the kubeconfig', async () => {
   const environment = fakeEnvironment({ programs: { '/k/bin/login': () => answer({ token: 't' }) } })
   const cluster = await load(environment, { command: './bin/login' })
   await cluster.credentials!()
   assert.deepEqual(environment.runs, ['/k/bin/login'])
 })
 
-test('a plugin that talks gets the terminal, if there is one and it wants it', async () => {
+test('an interactive plugin gets the terminal, if there is one', async () => {
   for (
     const [interactiveMode, terminal, interactive] of [['IfAvailable', true, true], ['Always', true, true], [
       'Never',
@@ -336,7 +336,7 @@ test('a plugin that talks gets the terminal, if there is one and it wants it', a
   )
 })
 
-test('a plugin that is not installed: the hint of the kubeconfig is shown', async () => {
+test('the error of a missing plugin has the install hint of the kubeconfig', async () => {
   const cluster = await load(fakeEnvironment(), { installHint: 'Install it with brew install login' })
   await assert.rejects(cluster.credentials!(), (error) => {
     assert.ok(error instanceof ConfigError)
@@ -365,12 +365,12 @@ const BAD: readonly [name: string, stdout: string, message: RegExp][] = [
   ['no credentials', answer({}).stdout, /neither a token nor a client certificate/],
   ['a certificate alone', answer({ clientCertificateData: CERT }).stdout, /come together/],
   [
-    'a certificate that is none',
+    'an invalid certificate',
     answer({ clientCertificateData: 'secret', clientKeyData: KEY }).stdout,
     /clientCertificateData is not a PEM certificate/,
   ],
   [
-    'a time that is none',
+    'an invalid time',
     answer({ token: 'secret', expirationTimestamp: 'soon' }).stdout,
     /expirationTimestamp is not a time/,
   ],
@@ -378,7 +378,7 @@ const BAD: readonly [name: string, stdout: string, message: RegExp][] = [
 ]
 
 for (const [name, stdout, message] of BAD) {
-  test(`a plugin that prints ${name}: what is wrong is said, and nothing quoted`, async () => {
+  test(`a plugin that prints ${name} is an error with the reason, without the output`, async () => {
     const environment = fakeEnvironment({ programs: { login: () => ({ code: 0, stdout, stderr: '' }) } })
     await assert.rejects((await load(environment)).credentials!(), (error) => {
       assert.ok(error instanceof ConfigError, String(error))
@@ -390,7 +390,7 @@ for (const [name, stdout, message] of BAD) {
   })
 }
 
-test('a plugin that fails: its error output is shown, its output never', async () => {
+test('the error of a failed plugin has its stderr, never its stdout', async () => {
   const environment = fakeEnvironment({
     programs: { login: () => ({ code: 3, stdout: 'secret', stderr: 'session expired, run login again\n' }) },
   })

@@ -1,4 +1,4 @@
-/** A machine for configuration: files, variables, programs and a clock, all made up. */
+/** A fake environment for configuration: files, variables, programs and a clock. */
 import type { Environment } from '../../lib/config/environment.ts'
 import { CommandNotFound, type ExecOptions, type ExecResult } from '../../lib/runtime/os/exec.ts'
 
@@ -7,9 +7,9 @@ export interface FakeEnvironment extends Environment {
   readonly variables: Record<string, string>
   /** Programs by name. */
   readonly programs: Record<string, (args: readonly string[], options: ExecOptions) => ExecResult | Promise<ExecResult>>
-  /** Every file that was asked for. */
+  /** Every file that was read, in order. */
   readonly reads: string[]
-  /** Every program that was run. */
+  /** Every program that was run, in order. */
   readonly runs: string[]
   terminal: boolean
   advance(ms: number): void

@@ -1,4 +1,4 @@
-/** Kubeconfigs as the usual tools lay them out; names and credentials are made up. */
+/** Kubeconfigs in the layouts of common tools; names and credentials are made up. */
 
 const DATA = 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClEwRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo='
 
@@ -163,7 +163,7 @@ users:
         '
       provideClusterInfo: false
 `,
-  'kubectl, of what az wrote': `apiVersion: v1
+  'kubectl, after az': `apiVersion: v1
 kind: Config
 users:
 - name: clusterUser_group_dev

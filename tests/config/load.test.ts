@@ -26,12 +26,12 @@ const POD = {
   },
 }
 
-/** The value of a config that may be a function. */
+/** Returns the value of a field that may be a function. */
 function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
   return typeof value === 'function' ? value() : Promise.resolve(value)
 }
 
-test('a kubeconfig that is named goes before KUBECONFIG, the pod and the home', async () => {
+test('a named kubeconfig has priority over KUBECONFIG, the pod and the home folder', async () => {
   const environment = fakeEnvironment({
     variables: { ...POD.variables, KUBECONFIG: '/env', HOME: '/home/me' },
     files: {
@@ -57,7 +57,7 @@ test('a kubeconfig that is named goes before KUBECONFIG, the pod and the home', 
   assert.equal((await loadConfig({ environment })).cluster.server, 'https://home:6443')
 })
 
-test('without any, the error says what was looked for, where, and how to go on', async () => {
+test('without any, the error has what was searched, where, and what to do', async () => {
   await assert.rejects(loadConfig({ environment: fakeEnvironment({ variables: { HOME: '/home/me' } }) }), (error) => {
     assert.ok(error instanceof ConfigError)
     assert.equal(
@@ -73,7 +73,7 @@ test('without any, the error says what was looked for, where, and how to go on',
   )
 })
 
-test('files in KUBECONFIG are merged: the first that has something wins, and some may be missing', async () => {
+test('files in KUBECONFIG are merged: the first value wins, and some files may be missing', async () => {
   const [one, two] = [JSON.parse(kubeconfig('one')), JSON.parse(kubeconfig('two'))]
   delete one['current-context']
   two.clusters.push({ name: 'one', cluster: { server: 'https://shadowed' } })
@@ -88,7 +88,7 @@ test('files in KUBECONFIG are merged: the first that has something wins, and som
   assert.equal(chosen.cluster.server, 'https://one:6443')
 })
 
-test('a KUBECONFIG with no file that exists is an error, not a reason to look elsewhere', async () => {
+test('a KUBECONFIG without an existing file is an error, without a fallback', async () => {
   const environment = fakeEnvironment({
     variables: { KUBECONFIG: '/a:/b', HOME: '/h' },
     files: { '/h/.kube/config': kubeconfig('home') },
@@ -100,7 +100,7 @@ test('a KUBECONFIG with no file that exists is an error, not a reason to look el
   )
 })
 
-test('a variable that may not be read is an error, for it may name another cluster', async () => {
+test('a variable that is not permitted to be read is an error, as it may name another cluster', async () => {
   const environment = {
     ...fakeEnvironment(),
     env: (name: string) => {
@@ -128,7 +128,7 @@ test('in a pod: the service account, its namespace, and an IPv6 address in brack
   assert.equal((await loadConfig({ environment })).cluster.proxy, 'http://corp:3128')
 })
 
-test('YAML in flow style is read, whatever its indentation, and "<<" merges, as kubectl has it', async () => {
+test('YAML in flow style is read with any indentation, and "<<" merges, as in kubectl', async () => {
   const flow = `{apiVersion: v1, current-context: a,
 contexts: [{name: a, context: {cluster: a, user: a}},
   {name: b, context: {
@@ -188,7 +188,7 @@ test('in a pod: the files are read once a minute, not for each request', async (
   assert.equal(environment.reads.length, before + 2)
 })
 
-test('in a pod: a token that cannot be read for a while is used on, with a warning', async () => {
+test('in a pod: a token that cannot be read stays in use, with a warning', async () => {
   const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
   const warnings: unknown[] = []
   const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warnings.push(line), error() {} }
@@ -200,7 +200,7 @@ test('in a pod: a token that cannot be read for a while is used on, with a warni
   assert.doesNotMatch(JSON.stringify(warnings), /pod-token/)
 })
 
-test('in a pod: what is wrong with the service account is said', async () => {
+test('in a pod: a broken service account is an error with the reason', async () => {
   for (
     const [name, text, message] of [['token', '', /token: it is empty/], [
       'ca.crt',

@@ -9,7 +9,7 @@ function rotating(environment: FakeEnvironment, parse = (text: string): string =
   return new RotatingFile({ environment, log: silentLog, file: '/f', what: 'token', parse })
 }
 
-test('a file is read once a minute, however often it is asked for', async () => {
+test('a file is read at most once a minute', async () => {
   const environment = fakeEnvironment({ files: { '/f': 'one' } })
   const file = rotating(environment)
   for (let n = 0; n < 100; n++) assert.equal(await file.read(), 'one')
@@ -19,7 +19,7 @@ test('a file is read once a minute, however often it is asked for', async () => 
   assert.equal(environment.reads.length, 1)
   environment.advance(1)
   assert.equal(await file.read(), 'two')
-  // The second time as the first.
+  // The second rotation like the first.
   environment.files['/f'] = 'three'
   environment.advance(59_999)
   assert.equal(await file.read(), 'two')
@@ -28,7 +28,7 @@ test('a file is read once a minute, however often it is asked for', async () => 
   assert.equal(environment.reads.length, 3)
 })
 
-test('many that ask at once share one reading, and those after it begin another', async () => {
+test('concurrent calls share one read, and later calls begin another', async () => {
   const environment = fakeEnvironment({ files: { '/f': 'one' } })
   const file = rotating(environment)
   assert.deepEqual(new Set(await Promise.all(Array.from({ length: 50 }, () => file.read()))), new Set(['one']))
@@ -41,7 +41,7 @@ test('many that ask at once share one reading, and those after it begin another'
   assert.equal(environment.reads.length, 2)
 })
 
-test('a file that is gone, or is garbled, is looked for once a minute, and its last text used meanwhile', async () => {
+test('a missing or invalid file is read once a minute, and its last text stays in use', async () => {
   const environment = fakeEnvironment({ files: { '/f': 'one' } })
   const file = rotating(environment, (text) => {
     if (text === '') throw new ConfigError('it is empty')
@@ -61,7 +61,7 @@ test('a file that is gone, or is garbled, is looked for once a minute, and its l
   assert.equal(await file.read(), 'two')
 })
 
-test('a file that was never read is looked for each time: there is nothing to use meanwhile', async () => {
+test('a file that was never read is read on each call, as there is no last text', async () => {
   const environment = fakeEnvironment()
   const file = rotating(environment)
   await assert.rejects(file.read(), /Cannot read token \/f: there is no such file/)

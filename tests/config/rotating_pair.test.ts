@@ -19,12 +19,12 @@ interface Setup {
   readonly warnings: string[]
   put(cert: string, key: string): void
   credentials(): Promise<Credentials>
-  /** Throws unless the pair that is used is this one. */
+  /** Throws if another pair is in use. */
   uses(pair: IssuedCertificate): Promise<void>
   refused(): void
 }
 
-/** A user with certificate and key in files, which begin as the first pair. */
+/** A user with certificate and key in files, initially the first pair. */
 async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
   const environment = fakeEnvironment()
   const warnings: string[] = []
@@ -50,7 +50,7 @@ async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
   }
 }
 
-test('half a rotation leaves the pair that worked, and the whole is used a second later', async () => {
+test('half a rotation keeps the old pair; the new pair is used a second after it is complete', async () => {
   for (const order of ['certificate first', 'key first']) {
     const { environment, warnings, put, uses } = await setup()
     await uses(a!)
@@ -64,7 +64,7 @@ test('half a rotation leaves the pair that worked, and the whole is used a secon
     put(b!.cert, b!.key)
     environment.advance(1000)
     await uses(b!)
-    // The second rotation as the first.
+    // The second rotation like the first.
     environment.advance(60_000)
     put(a!.cert, b!.key)
     await uses(b!)
@@ -74,7 +74,7 @@ test('half a rotation leaves the pair that worked, and the whole is used a secon
   }
 })
 
-test('a half that is written between the two readings costs nothing', async () => {
+test('a half written between the two reads is harmless', async () => {
   const { environment, warnings, put, uses } = await setup()
   environment.advance(60_000)
   put(b!.cert, a!.key)
@@ -88,7 +88,7 @@ test('a half that is written between the two readings costs nothing', async () =
   assert.deepEqual(warnings, [])
 })
 
-test('a file that is half written is no pair either', async () => {
+test('a partially written file keeps the old pair', async () => {
   const { environment, put, uses } = await setup()
   environment.advance(60_000)
   put(b!.cert.slice(0, 100), b!.key)
@@ -98,7 +98,7 @@ test('a file that is half written is no pair either', async () => {
   await uses(b!)
 })
 
-test('a pair that stays torn is looked at once a second and reported once a minute; a request costs nothing', async () => {
+test('a pair that stays mismatched is read once a second and reported once a minute, not for each request', async () => {
   const { environment, warnings, put, uses, credentials } = await setup()
   environment.advance(60_000)
   put(b!.cert, a!.key)
@@ -114,7 +114,7 @@ test('a pair that stays torn is looked at once a second and reported once a minu
   assert.equal(warnings.length, 2)
 })
 
-test('a pair that never fitted is what the files have, for TLS to refuse with its reason, until it fits', async () => {
+test('an initially mismatched pair is used, so that TLS refuses it with a reason, until it matches', async () => {
   const { environment, warnings, put, uses } = await setup({ key: b!.key })
   await uses({ cert: a!.cert, key: b!.key })
   assert.deepEqual(warnings, [])
@@ -123,14 +123,14 @@ test('a pair that never fitted is what the files have, for TLS to refuse with it
   await uses(b!)
 })
 
-test('after a 401 both files are looked at at once', async () => {
+test('after a 401 both files are read at once', async () => {
   const { environment, put, uses, refused } = await setup()
   await uses(a!)
   put(b!.cert, b!.key)
   await uses(a!)
   refused()
   await uses(b!)
-  // Also in the middle of a rotation.
+  // In the middle of a rotation, too.
   environment.advance(60_000)
   put(a!.cert, b!.key)
   await uses(b!)

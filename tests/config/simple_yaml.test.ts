@@ -1,4 +1,6 @@
-/** Kubeconfigs as the usual tools lay them out are read; whatever else is answered is what js-yaml answers. A failure prints its seed. */
+/**
+ * Tests that kubeconfigs of common tools are read, and that every result equals js-yaml's. A failure prints its seed.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -7,8 +9,8 @@ import { readSimpleYaml } from '../../lib/config/simple_yaml.ts'
 import { KUBECONFIGS } from './kubeconfig_layouts.ts'
 
 /**
- * What js-yaml answers, or nothing where it refuses. It wants a flow collection's lines to be indented, which kubectl does not:
- * where only that is wrong it gets spaces, which say nothing there.
+ * Returns js-yaml's result, or undefined where it throws. It requires the lines of a flow collection to be indented,
+ * kubectl does not: if only that is wrong, adds spaces, which have no meaning there.
  */
 function loaded(text: string): unknown {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
@@ -18,20 +20,20 @@ function loaded(text: string): unknown {
     } catch (error) {
       const { reason, mark } = error as YAMLException
       if (reason !== 'deficient indentation' || mark === undefined) return undefined
-      // The place is where the line was understood to be wrong, which may be behind empty ones.
+      // The position is where the parser noticed, which may be after empty lines.
       lines[mark.line] = `${' '.repeat(60)}${lines[mark.line]}`
     }
   }
   return undefined
 }
 
-/** What is read, or undefined where it is refused. */
+/** Returns the parsed value, or undefined if it is refused. */
 function read(text: string): unknown {
   const answer = readSimpleYaml(text)
   return 'document' in answer ? answer.document : undefined
 }
 
-/** Never another answer than js-yaml's. Answers whether there was one. */
+/** Asserts that the result is js-yaml's or none. Returns whether there is one. */
 function agrees(text: string): boolean {
   const value = read(text)
   if (value === undefined) return false
@@ -40,10 +42,10 @@ function agrees(text: string): boolean {
 }
 
 for (const [tool, text] of Object.entries(KUBECONFIGS)) {
-  test(`a kubeconfig as ${tool} writes it is read`, () => {
+  test(`a kubeconfig of ${tool} is read`, () => {
     assert.ok(agrees(text))
-    assert.ok(agrees(text.replaceAll('\n', '\r\n')), 'with line ends of Windows')
-    assert.ok(agrees(`\ufeff---\n# mine\n${text}# end`), 'with a mark at its start, and comments')
+    assert.ok(agrees(text.replaceAll('\n', '\r\n')), 'with CRLF')
+    assert.ok(agrees(`\ufeff---\n# mine\n${text}# end`), 'with a byte order mark and comments')
   })
 }
 
@@ -198,17 +200,17 @@ const REFUSED: readonly string[] = [
   '{a: 1}\n{a: 1}',
 ]
 
-test('what is beyond is refused, not guessed at', () => {
+test('unsupported YAML is refused', () => {
   for (const text of REFUSED) assert.equal(read(text), undefined, JSON.stringify(text))
 })
 
-test('a text of comments alone is an empty document, as kubectl reads it', () => {
+test('a text with only comments is an empty document, as in kubectl', () => {
   for (const text of ['', '\n \n', '# a\n', '---\n# a', '\ufeff']) {
     assert.deepEqual(readSimpleYaml(text), { document: undefined }, text)
   }
 })
 
-test('the line that is refused is named', () => {
+test('the refused line is named', () => {
   const refused: Readonly<Record<string, number>> = {
     'a: 1\nb: !!str 1\nc: 2': 2,
     'a: 1\n\n# b\nc: {d: 1,\n  e: !f g,\n  h: 1}\n': 5,
@@ -255,7 +257,7 @@ const layout = fc.record({
   flowLevel: fc.constantFrom(-1, -1, 0, 1, 2),
 })
 
-test('whatever is dumped is read as js-yaml reads it, or refused', () => {
+test('any dumped value is read as js-yaml reads it, or refused', () => {
   let count = 0
   fc.assert(
     fc.property(document, layout, (value, options) => {
@@ -266,7 +268,7 @@ test('whatever is dumped is read as js-yaml reads it, or refused', () => {
   assert.ok(count > 1000, `only ${count} were read`)
 })
 
-/** Lines and pieces from which layouts are made that nobody dumps. */
+/** Lines and fragments for layouts that no tool writes. */
 const piece = fc.constantFrom(
   'a',
   'b',
@@ -359,7 +361,7 @@ const piece = fc.constantFrom(
   '-\n',
 )
 
-test('whatever is put together by hand is read as js-yaml reads it, or refused', () => {
+test('any layout of fragments is read as js-yaml reads it, or refused', () => {
   let count = 0
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
@@ -370,7 +372,7 @@ test('whatever is put together by hand is read as js-yaml reads it, or refused',
   assert.ok(count > 300, `only ${count} were read`)
 })
 
-/** What stands within a flow collection, and between its parts. */
+/** Fragments of a flow collection. */
 const flowPiece = fc.constantFrom(
   'a',
   'b: ',
@@ -431,7 +433,7 @@ const flow = fc.oneof(
   ),
 )
 
-test('whatever is put into flow collections is read as js-yaml reads it, or refused', () => {
+test('any flow collection of fragments is read as js-yaml reads it, or refused', () => {
   let count = 0
   const before = fc.constantFrom('', 'a: ', '- ', 'z:\n  - ')
   const after = fc.constantFrom('', '\n', ' # j', '\nk: l\n')
@@ -444,7 +446,7 @@ test('whatever is put into flow collections is read as js-yaml reads it, or refu
   assert.ok(count > 3000, `only ${count} were read`)
 })
 
-/** A value in flow style, laid out at random; all of it is to be read. */
+/** A value in flow style with a random layout, which must be read. */
 const laidOut: fc.Arbitrary<string> = fc.letrec<{ node: string; text: string }>((tie) => {
   const comma = fc.tuple(gap, gap).map(([one, two]) => `${one},${two || ' '}`)
   const many = fc.array(tie('node'), { maxLength: 3 })
@@ -479,11 +481,11 @@ const laidOut: fc.Arbitrary<string> = fc.letrec<{ node: string; text: string }>(
   }
 }).node
 
-test('flow collections are read, however they are laid out', () => {
+test('flow collections are read in any layout', () => {
   fc.assert(fc.property(laidOut, (text) => assert.ok(agrees(`a: [${text} ]\n`), text)), { numRuns: 3000 })
 })
 
-test('a kubeconfig that was changed somewhere is read as js-yaml reads it, or refused', () => {
+test('a mutated kubeconfig is read as js-yaml reads it, or refused', () => {
   let count = 0
   const change = fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), gone: fc.nat(6), put: piece })
   const texts = [...Object.values(KUBECONFIGS), ...TAKEN.map(([text]) => text)]

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { cloneJson } from '../../lib/core/clone.ts'
 
-test('a copy of any JSON value says the same, and shares nothing with it', () => {
+test('a copy of any JSON value is equal and shares no object with it', () => {
   fc.assert(fc.property(fc.json().map((text) => JSON.parse(text) as unknown), (value) => {
     const copy = cloneJson(value)
     assert.equal(JSON.stringify(copy), JSON.stringify(value))
@@ -11,7 +11,7 @@ test('a copy of any JSON value says the same, and shares nothing with it', () =>
   }))
 })
 
-test('a key "__proto__" is a key', () => {
+test('a key "__proto__" is copied like any other', () => {
   const value = JSON.parse('{"data":{"__proto__":{"a":1},"b":2}}') as { data: object }
   const copy = cloneJson(value)
   assert.deepEqual(Object.keys(copy.data), ['__proto__', 'b'])

@@ -6,7 +6,7 @@ const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const LATER = NOW + 60_000
 const ready = { type: 'Ready', status: 'True', reason: 'AllGood', message: 'all is well' } as const
 
-test('a condition that is new comes last, with the time to the second', () => {
+test('a new condition is appended, with the time in whole seconds', () => {
   const first = setCondition(undefined, ready, NOW)
   assert.deepEqual(first, [{ ...ready, lastTransitionTime: '2026-01-02T03:04:05Z' }])
   const second = setCondition(first, { ...ready, type: 'example.dev/Synced', observedGeneration: 3 }, LATER)
@@ -19,7 +19,7 @@ test('a condition that is new comes last, with the time to the second', () => {
   })
 })
 
-test('the list is the same one when it says so already', () => {
+test('an unchanged condition returns the same list', () => {
   const list = setCondition(
     setCondition([], { ...ready, observedGeneration: 1 }, NOW),
     { ...ready, type: 'Other' },
@@ -28,7 +28,7 @@ test('the list is the same one when it says so already', () => {
   assert.equal(setCondition(list, { ...ready, observedGeneration: 1 }, LATER), list)
 })
 
-test('the time moves with the status, and with nothing else', () => {
+test('the time changes only with the status', () => {
   const list = setCondition([], { ...ready, observedGeneration: 1 }, NOW)
   for (
     const change of [{ reason: 'Other' }, { message: 'otherwise' }, { observedGeneration: 2 }, {
@@ -42,7 +42,7 @@ test('the time moves with the status, and with nothing else', () => {
   assert.deepEqual([failed?.status, failed?.lastTransitionTime], ['False', '2026-01-02T03:05:05Z'])
 })
 
-test('the order stays, the other conditions are the same ones, and nothing that was given is changed', () => {
+test('the order and the other conditions stay, and the arguments are not modified', () => {
   const list: readonly Condition[] = Object.freeze(
     ['A', 'B', 'C'].map((type) => Object.freeze({ ...ready, type, lastTransitionTime: '2020-01-01T00:00:00Z' })),
   )
@@ -51,7 +51,7 @@ test('the order stays, the other conditions are the same ones, and nothing that 
   assert.ok(next[0] === list[0] && next[2] === list[2])
 })
 
-test('what the API server would refuse is refused here, and a long message is cut between characters', () => {
+test('an invalid type or reason throws, and a long message is cut between characters', () => {
   for (const type of ['', 'not ready', 'a/b/c', 'Example.dev/Ready', '-a', 'a'.repeat(317)]) {
     assert.throws(
       () => setCondition([], { ...ready, type }, NOW),
@@ -66,7 +66,7 @@ test('what the API server would refuse is refused here, and a long message is cu
   assert.equal(setCondition([], { ...ready, message: '😀'.repeat(32_768) }, NOW)[0]!.message, '😀'.repeat(32_768))
 })
 
-test('a condition is found by its type, of built-in kinds as well', () => {
+test('a condition is found by type, of built-in kinds too', () => {
   const deployment = { status: { conditions: [{ type: 'Available', status: 'True' }] } }
   assert.equal(condition(deployment, 'Available'), deployment.status.conditions[0])
   assert.equal(condition(deployment, 'Progressing'), undefined)
@@ -78,7 +78,7 @@ test('a condition is found by its type, of built-in kinds as well', () => {
   ], [true, false, false])
 })
 
-test('what was true of an earlier generation is not true of this one', () => {
+test('a condition of an earlier generation is not true', () => {
   const object = (observedGeneration: number | undefined, generation?: number) => ({
     metadata: { generation },
     status: { conditions: [{ ...ready, observedGeneration }] },

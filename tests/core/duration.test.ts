@@ -15,7 +15,7 @@ test('a duration is milliseconds, or a number with a unit', () => {
   for (const [duration, ms] of table) assert.equal(toMs(duration), ms, String(duration))
 })
 
-test('what is no duration is refused with an example of one', () => {
+test('an invalid duration throws with examples', () => {
   for (const wrong of ['', '5', 's', '-5s', '5 s', '5d', '1e3s', '.5s', '5S', '5mss']) {
     assert.throws(
       () => toMs(wrong as Duration),
@@ -27,7 +27,7 @@ test('what is no duration is refused with an example of one', () => {
   for (const wrong of [-1, NaN, Infinity]) assert.throws(() => toMs(wrong), RangeError)
 })
 
-test('a duration is printed in its natural unit', () => {
+test('a duration is formatted in a fitting unit', () => {
   assert.deepEqual([0, 8.4, 1500, 59_000, 120_000, 5_400_000].map(formatMs), [
     '0 ms',
     '8 ms',

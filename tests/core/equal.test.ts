@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { asJson, jsonEqual, project } from '../../lib/core/equal.ts'
 
-test('JSON values are equal by content, whatever the order of their fields', () => {
+test('JSON values are equal by content, in any order of fields', () => {
   assert.equal(jsonEqual({ a: 1, b: [1, { c: null }] }, { b: [1, { c: null }], a: 1 }), true)
   for (
     const [a, b] of [
@@ -24,14 +24,14 @@ test('JSON values are equal by content, whatever the order of their fields', () 
   }
 })
 
-test('an undefined field is an absent one; null is a value', () => {
+test('an undefined field counts as absent; null is a value', () => {
   assert.equal(jsonEqual({ a: 1, b: undefined }, { a: 1 }), true)
   assert.equal(jsonEqual({ a: 1 }, { a: 1, b: undefined }), true)
   assert.equal(jsonEqual({ a: null }, {}), false)
   assert.equal(jsonEqual({}, { a: null }), false)
 })
 
-test('inherited names are no fields, and "__proto__" is one like another', () => {
+test('inherited names are not fields, and "__proto__" is an ordinary field', () => {
   assert.equal(jsonEqual({}, { toString: undefined }), true)
   assert.equal(jsonEqual({ constructor: 'a' }, {}), false)
   const one = JSON.parse('{"data":{"__proto__":"a"}}') as unknown
@@ -41,7 +41,7 @@ test('inherited names are no fields, and "__proto__" is one like another', () =>
   assert.equal(jsonEqual(project(one, one), project(two, two)), false)
 })
 
-test('equality agrees with the canonical text of two values', () => {
+test('equality matches the equality of canonical texts', () => {
   const value = fc.jsonValue({ maxDepth: 3 })
   const canonical = (value: unknown): unknown =>
     Array.isArray(value)
@@ -56,7 +56,7 @@ test('equality agrees with the canonical text of two values', () => {
   })
 })
 
-test('a projection has the fields of the mask alone, and lists whole', () => {
+test('a projection has only the fields of the mask, and lists as a whole', () => {
   const value = { spec: { replicas: 1, paused: false, list: [{ a: 1, b: 2 }] }, status: { x: 1 } }
   assert.deepEqual(project(value, { spec: { replicas: 9, list: [{ a: 0 }] } }), {
     spec: { replicas: 1, list: [{ a: 1, b: 2 }] },
@@ -66,12 +66,12 @@ test('a projection has the fields of the mask alone, and lists whole', () => {
   assert.deepEqual(project({ a: 1 }, { a: { b: 1 } }), { a: 1 })
 })
 
-test('what is projected by itself stays as it is', () => {
+test('a value projected by itself is unchanged', () => {
   const object = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }))
   fc.assert(fc.property(object, (value) => jsonEqual(project(value, value), value)), { seed: 3, numRuns: 500 })
 })
 
-test('as JSON a value is what the wire makes of it', () => {
+test('a value as JSON is what the wire carries', () => {
   assert.deepEqual(asJson({ a: undefined, at: new Date(0), list: [undefined] }), {
     at: '1970-01-01T00:00:00.000Z',
     list: [null],

@@ -19,18 +19,18 @@ function refusal(code: number, reason?: string): ApiError {
   return new ApiError('Cannot do it', { kind: 'Status', code, ...(reason === undefined ? {} : { reason }) }, { code })
 }
 
-test('a refusal is told by its reason, not by its code', () => {
+test('a refusal is classified by its reason, not its code', () => {
   assert.equal(isReason(refusal(409, 'AlreadyExists'), 'Conflict'), false)
   assert.equal(isReason(refusal(409, 'AlreadyExists'), 'AlreadyExists'), true)
   assert.equal(isReason(refusal(410, 'Expired'), 'Gone'), false)
   assert.equal(isReason(refusal(410, 'Expired'), 'Expired'), true)
   assert.equal(isReason(refusal(500, 'ServerTimeout'), 'InternalError'), false)
   assert.equal(isReason(refusal(404, 'NotFound'), 'NotFound'), true)
-  // Another reason of a code of its own decides, too.
+  // A reason of another code decides, too.
   assert.equal(isReason(refusal(409, 'NotFound'), 'Conflict'), false)
 })
 
-test('where the reason is missing or none that is known, the code says what happened', () => {
+test('for a missing or unknown reason the code decides', () => {
   const table: readonly (readonly [number, Reason])[] = [
     [400, 'BadRequest'],
     [401, 'Unauthorized'],
@@ -58,12 +58,12 @@ test('where the reason is missing or none that is known, the code says what happ
   assert.equal(isReason(refusal(409, 'QuotaWebhookSaysNo'), 'QuotaWebhookSaysNo'), true)
 })
 
-test('413 and 429 are what they are beside any reason', () => {
+test('413 and 429 decide, whatever the reason', () => {
   assert.equal(isReason(refusal(429, 'Timeout'), 'TooManyRequests'), true)
   assert.equal(isReason(refusal(413, 'Invalid'), 'RequestEntityTooLarge'), true)
 })
 
-test('a refusal is found through causes; other errors are none', () => {
+test('a refusal is found in causes; other errors do not match', () => {
   assert.equal(
     isReason(new Error('outer', { cause: new Error('middle', { cause: refusal(404, 'NotFound') }) }), 'NotFound'),
     true,
@@ -73,7 +73,7 @@ test('a refusal is found through causes; other errors are none', () => {
   }
 })
 
-test('an ApiError carries what its Status says', () => {
+test('an ApiError has the fields of its Status', () => {
   const status = {
     reason: 'Invalid',
     details: { causes: [{ field: 'spec.a', message: 'must be set', reason: 'FieldValueRequired' }, {}] },
@@ -90,7 +90,7 @@ test('an ApiError carries what its Status says', () => {
   assert.equal('cause' in error, false)
 })
 
-test('every error of ours says its name and keeps its cause', () => {
+test('every error class has its name and keeps its cause', () => {
   const cause = new Error('why')
   for (
     const error of [
@@ -108,7 +108,7 @@ test('every error of ours says its name and keeps its cause', () => {
   assert.equal(messageOf(undefined), 'undefined')
 })
 
-test('whatever is thrown has a message', () => {
+test('any thrown value has a message', () => {
   const nameless = Object.assign(new Error(), { name: 'Odd' })
   const wrong = Object.defineProperty(new Error(), 'message', { get: () => assert.fail('mine') })
   const noText = 'a value that cannot be converted to text was thrown'
@@ -128,7 +128,7 @@ test('whatever is thrown has a message', () => {
   }
 })
 
-test('a list or a watch has expired by either reason, and by the bare code', () => {
+test('isExpired matches both reasons and the code alone', () => {
   assert.deepEqual(
     [refusal(410, 'Expired'), refusal(410, 'Gone'), refusal(410), refusal(500, 'Expired')].map(isExpired),
     [true, true, true, true],
@@ -141,7 +141,7 @@ test('a list or a watch has expired by either reason, and by the bare code', () 
   ])
 })
 
-test('a ConfigError is known by its name, as each file beside mod.js has the class', () => {
+test('instanceof ConfigError matches by name, as each file beside mod.js has its own class', () => {
   const foreign = Object.assign(new Error('mine'), { name: 'ConfigError' })
   assert.deepEqual([new ConfigError('mine'), foreign].map((each) => each instanceof ConfigError), [true, true])
   const others: readonly unknown[] = [
@@ -156,7 +156,7 @@ test('a ConfigError is known by its name, as each file beside mod.js has the cla
   for (const each of others) assert.equal(each instanceof ConfigError, false)
 })
 
-test('a file of the package that is missing is named, with where it is and why it was not loaded', async () => {
+test('a missing file of the package is named, with the cause and what to do', async () => {
   const cause = new Error('no such file')
   await assert.rejects(
     Promise.reject(cause).catch(fileMissing('Cannot fly', 'wings.js', ', or walk')),
@@ -172,7 +172,7 @@ test('a file of the package that is missing is named, with where it is and why i
   )
 })
 
-test('what Deno does not permit is named with the flag for just that', () => {
+test('a permission that Deno refuses is named with the exact flag', () => {
   const denied = (message: string): Error => Object.assign(new Error(message), { name: 'NotCapable' })
   for (
     const [message, expected] of [
@@ -208,7 +208,7 @@ test('what Deno does not permit is named with the flag for just that', () => {
   ) assert.equal(isNotCapable(other), false)
 })
 
-test('a fetch that failed says why, and an error that stands for others what they say', () => {
+test('messageOf a failed fetch has its cause, and of an AggregateError its errors', () => {
   const refused = new Error('connect ECONNREFUSED 127.0.0.1:1')
   const failed = (cause: unknown): string => messageOf(new TypeError('fetch failed', { cause }))
   assert.equal(failed(refused), 'fetch failed: connect ECONNREFUSED 127.0.0.1:1')
@@ -224,11 +224,11 @@ test('a fetch that failed says why, and an error that stands for others what the
   )
   assert.equal(messageOf(new AggregateError([])), 'AggregateError')
   assert.equal(messageOf(new AggregateError([refused], 'none of them')), 'none of them')
-  // Others say themselves what their cause means.
+  // The messages of other errors explain their cause themselves.
   assert.equal(messageOf(new Error('outer', { cause: refused })), 'outer')
 })
 
-test('a fetch of this runtime to a server that is not there says so', async () => {
+test('a failed fetch of this runtime reports the refused connection', async () => {
   await assert.rejects(
     fetch(`http://127.0.0.1:${await freePort()}`),
     (error) => /refused|unable to connect/i.test(messageOf(error)),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as finalizers from '../../lib/core/finalizers.ts'
 
-test('finalizers are added once, at the end, and removed however often they are there', () => {
+test('a finalizer is appended once, and all of its occurrences are removed', () => {
   const object: { metadata: { finalizers?: string[] } } = { metadata: {} }
   assert.equal(finalizers.remove(object, 'a.dev/x'), false)
   assert.deepEqual(object, { metadata: {} })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashOf } from '../../lib/core/hash.ts'
 
-test('a text has one hash of eight code units, and texts beside each other have theirs beside each other', () => {
+test('a hash has eight code units, and several texts have one hash each', () => {
   for (const text of ['', 'a', 'ab', 'abc', 'abcd', 'äöü', '\u{1f600}', '\ud800', 'x'.repeat(10_001)]) {
     assert.equal(hashOf(text).length, 8)
     assert.equal(hashOf(text), hashOf(`${text}`))
@@ -10,7 +10,7 @@ test('a text has one hash of eight code units, and texts beside each other have 
   }
 })
 
-test('texts that differ little have different hashes, whatever their length', () => {
+test('similar texts have different hashes, at any length', () => {
   const texts = new Set<string>()
   for (let length = 0; length < 70; length++) {
     for (const unit of ['\0', 'a', '\uffff', '\u8000']) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDomainName, isLabelText } from '../../lib/core/names.ts'
 
-test('a domain name has labels of lower case, digits and dashes between dots, and at most 253 characters', () => {
+test('a domain name has labels of lower-case letters, digits and dashes, separated by dots, and at most 253 characters', () => {
   for (const name of ['a', '1', 'example.com', 'a-b.c0', `${'a'.repeat(126)}.${'b'.repeat(126)}`]) {
     assert.ok(isDomainName(name), name)
   }
@@ -10,7 +10,7 @@ test('a domain name has labels of lower case, digits and dashes between dots, an
   for (const name of others) assert.ok(!isDomainName(name), name)
 })
 
-test('the text of a label has letters, digits, "-", "_" and "." between letters or digits, and at most 63 characters', () => {
+test('a label value has letters, digits, "-", "_" and ".", begins and ends with a letter or digit, and has at most 63 characters', () => {
   for (const text of ['a', 'Z9', 'a-b_c.D', 'a'.repeat(63)]) assert.ok(isLabelText(text), text)
   for (const text of ['', '-a', 'a.', '_', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(64)]) {
     assert.ok(!isLabelText(text), text)

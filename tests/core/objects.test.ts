@@ -19,7 +19,7 @@ const DEPLOYMENT: Resource = {
   scope: 'Namespaced',
 }
 
-test('a draft can be changed without touching what it was made of', () => {
+test('changing a draft does not change its original', () => {
   const object: { readonly spec: { readonly list: readonly { readonly a: number }[] } } = Object.freeze({
     spec: Object.freeze({ list: Object.freeze([Object.freeze({ a: 1 })]) }),
   })
@@ -29,7 +29,7 @@ test('a draft can be changed without touching what it was made of', () => {
   assert.deepEqual(object, { spec: { list: [{ a: 1 }] } })
 })
 
-test('a key is found in keys and in objects, and survives its text', () => {
+test('a key is made from keys and objects, and survives formatting and parsing', () => {
   assert.deepEqual(keyOf({ namespace: 'ns', name: 'a' }), { namespace: 'ns', name: 'a' })
   assert.deepEqual(keyOf({ metadata: { namespace: 'ns', name: 'a' } }), { namespace: 'ns', name: 'a' })
   assert.deepEqual(keyOf({ namespace: '', name: 'node' }), { name: 'node' })
@@ -40,13 +40,13 @@ test('a key is found in keys and in objects, and survives its text', () => {
   assert.throws(() => keyOf({ metadata: {} }), /^TypeError: Cannot name an object: its name is missing$/)
 })
 
-test('a kind is named as RBAC, apiVersion and URLs name it', () => {
+test('a kind has its names for RBAC, apiVersion and URLs', () => {
   assert.deepEqual([apiVersionOf(POD), apiVersionOf(DEPLOYMENT)], ['v1', 'apps/v1'])
   assert.deepEqual([groupResourceOf(POD), groupResourceOf(DEPLOYMENT)], ['pods', 'deployments.apps'])
   assert.notEqual(resourceId(DEPLOYMENT), resourceId({ ...DEPLOYMENT, version: 'v2' }))
 })
 
-test('an index gives no key, one, or several', () => {
+test('an index returns no key, one key, or several', () => {
   const byNode = defineIndex(POD, (pod) => pod.spec?.nodes)
   const pod = (nodes?: string[]): KubeObject =>
     ({

@@ -24,7 +24,7 @@ const draft = (ownerReferences?: OwnerReference[], namespace: string | undefined
 const reference: OwnerReference = { apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }
 const controls: OwnerReference = { ...reference, controller: true, blockOwnerDeletion: true }
 
-test('a controller is set on a draft, with or without holding up its deletion', () => {
+test('a controller is set on a draft, with or without blockOwnerDeletion', () => {
   const it = draft()
   setController(it, foo())
   assert.deepEqual(it.metadata.ownerReferences, [controls])
@@ -33,7 +33,7 @@ test('a controller is set on a draft, with or without holding up its deletion', 
   assert.deepEqual(it.metadata.ownerReferences, [{ ...controls, blockOwnerDeletion: false }])
 })
 
-test('an owner stands beside others, once, in whatever version it was set', () => {
+test('an owner is added beside others once, in any version', () => {
   const it = draft([{ ...controls, name: 'bar', uid: 'u2' }])
   setOwner(it, foo())
   setOwner(it, foo({}, 'example.dev/v2'))
@@ -48,13 +48,13 @@ test('an owner stands beside others, once, in whatever version it was set', () =
   assert.equal(controllerOf(it), undefined)
 })
 
-test('kinds of the same name in other groups are other owners', () => {
+test('kinds of the same name in other groups are different owners', () => {
   const it = draft([reference])
   setOwner(it, foo({ uid: 'u9' }, 'other.dev/v1'))
   assert.deepEqual(it.metadata.ownerReferences?.map(({ uid }) => uid), ['u1', 'u9'])
 })
 
-test('another controller is named, and stays', () => {
+test('a second controller throws with the name of the first, which stays', () => {
   const it = draft([controls])
   assert.throws(
     () => setController(it, bar),
@@ -65,7 +65,7 @@ test('another controller is named, and stays', () => {
   assert.deepEqual(it.metadata.ownerReferences, [controls])
 })
 
-test('owners in another namespace, of a cluster-scoped object, or that no server made, are refused; cluster-scoped ones are not', () => {
+test('an owner in another namespace, of a cluster-scoped object, or without a uid is refused; a cluster-scoped owner is not', () => {
   for (const set of [setController, setOwner]) {
     assert.throws(
       () => set(draft([], 'elsewhere'), foo()),
@@ -83,7 +83,7 @@ test('owners in another namespace, of a cluster-scoped object, or that no server
   }
 })
 
-test('an owner is taken away in whatever version, all that there is of it; one that is none is an error', () => {
+test('all references to an owner are removed, in any version; a missing owner is an error', () => {
   const other = { ...reference, name: 'bar', uid: 'u2' }
   const it = draft([controls, other, { ...reference, apiVersion: 'example.dev/v0' }])
   removeOwner(it, foo({}, 'example.dev/v2'))
@@ -95,7 +95,7 @@ test('an owner is taken away in whatever version, all that there is of it; one t
   assert.throws(() => removeOwner(draft(), foo()), TypeError)
 })
 
-test('whether an object has an owner is a question of the uid', () => {
+test('an owner is recognized by its uid', () => {
   assert.deepEqual([
     hasOwner(draft([controls]), foo()),
     hasOwner(draft([controls]), foo({ uid: 'u3' })),

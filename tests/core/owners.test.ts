@@ -31,13 +31,13 @@ test('an owner becomes the controller of an object without one', () => {
   assert.deepEqual(withController([plain], owner(), object), [plain, reference])
 })
 
-test('an owner that owns already is not added twice, and keeps its place', () => {
+test('an existing owner is not added twice, and keeps its place', () => {
   const plain = { apiVersion: 'v1', kind: 'Secret', name: 's', uid: 'u9' }
   assert.deepEqual(withController([reference, plain], owner(), object), [reference, plain])
   assert.deepEqual(withController([plain, reference, plain], owner(), object), [plain, reference, plain])
 })
 
-test('an owner in another version, or made anew under the same name, takes the place of its former self', () => {
+test('an owner in another version, or recreated under the same name, replaces its former reference', () => {
   assert.deepEqual(withController([{ ...reference, apiVersion: 'example.dev/v1alpha1' }], owner(), object), [reference])
   assert.deepEqual(withController([{ ...reference, uid: 'before' }], owner(), object), [reference])
   // A kind that moved to another group, as Deployment did from extensions to apps.
@@ -48,7 +48,7 @@ test('an owner in another version, or made anew under the same name, takes the p
   )
 })
 
-test('an object that another one controls is not taken away', () => {
+test('an object with another controller is refused', () => {
   const other = { ...reference, name: 'bar', uid: 'u2' }
   assert.throws(
     () => withController([other], owner(), object),
@@ -60,7 +60,7 @@ test('an object that another one controls is not taken away', () => {
   )
 })
 
-test('owners do not reach across namespaces; cluster-scoped ones reach everywhere', () => {
+test('an owner must be in the same namespace, unless it is cluster-scoped', () => {
   assert.throws(
     () => withController([], owner(), { what: 'Secret "b/x"', namespace: 'b' }),
     /the owner is in namespace "ns" and the object is in namespace "b"/,
@@ -76,7 +76,7 @@ test('owners do not reach across namespaces; cluster-scoped ones reach everywher
   )
 })
 
-test('an owner that no server made cannot own', () => {
+test('an owner without a uid is refused', () => {
   assert.throws(() => controllerReference(owner({ uid: '' })), /Cannot own an object by Foo "foo": it has no uid/)
 })
 

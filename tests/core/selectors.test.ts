@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { labelSelector } from '../../lib/apiserver/selectors/label_selector.ts'
 import { formatLabels, parseLabelSelector } from '../../lib/core/selectors.ts'
 
-/** Whether labels satisfy a selector, or 'refused'. */
+/** Returns whether labels match a selector, or 'refused'. */
 function verdict(
   parse: (text: string) => (labels: Record<string, string>) => boolean,
   text: string,
@@ -17,7 +17,7 @@ function verdict(
   }
 }
 
-/** Selector, labels, whether they match: the API documentation's examples, then the corners of apimachinery's parser. */
+/** Selector, labels, whether they match: the API documentation's examples, then edge cases of apimachinery's parser. */
 const TABLE: readonly (readonly [string, Record<string, string>, boolean])[] = [
   ['', {}, true],
   ['  ', { a: 'b' }, true],
@@ -49,7 +49,7 @@ const TABLE: readonly (readonly [string, Record<string, string>, boolean])[] = [
   ['toString', {}, false],
 ]
 
-test('a label selector selects as the API documentation says', () => {
+test('a label selector matches as the API documentation defines', () => {
   for (const [text, labels, matches] of TABLE) {
     assert.equal(parseLabelSelector(text)(labels), matches, `${JSON.stringify(text)} on ${JSON.stringify(labels)}`)
   }
@@ -57,7 +57,7 @@ test('a label selector selects as the API documentation says', () => {
   assert.equal(parseLabelSelector('!a')(undefined), true)
 })
 
-test('a label selector that the API would refuse is refused, and the error says where', () => {
+test('a label selector that the API would refuse throws, with the position', () => {
   const table: readonly (readonly [string, RegExp])[] = [
     ['a=b,', /found the end where a label was expected/],
     [',a', /found "," where a label was expected/],
@@ -104,10 +104,10 @@ test('client and embedded server agree on every selector', () => {
     }),
     { seed: 1, numRuns: 5000 },
   )
-  assert.ok(accepted > 500, `only ${accepted} were accepted: the property says little`)
+  assert.ok(accepted > 500, `only ${accepted} were accepted: too few to prove the property`)
 })
 
-test('labels as an object select by equality, and cannot smuggle in another selector', () => {
+test('labels as an object match by equality, and cannot inject another selector', () => {
   assert.equal(formatLabels({ app: 'a', 'x.io/tier': '' }), 'app=a,x.io/tier=')
   assert.equal(formatLabels({}), '')
   assert.equal(formatLabels('a in (b)'), 'a in (b)')
@@ -120,7 +120,7 @@ test('labels as an object select by equality, and cannot smuggle in another sele
   assert.equal(parseLabelSelector({ app: 'a' })({ app: 'a', b: 'c' }), true)
 })
 
-test('a selector of an object selects as its text does', () => {
+test('a selector object matches like its text', () => {
   const selector = {
     matchLabels: { app: 'shop' },
     matchExpressions: [

@@ -1,4 +1,4 @@
-/** The suite on the embedded API, served as `kubeloop dev` serves it, with owner references collected beside it. */
+/** Runs the suite on the embedded API, served as by `kubeloop dev`, with garbage collection of owned objects. */
 import { after, before, test } from 'node:test'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
 import type { ClusterConfig } from '../../mod.ts'
@@ -33,7 +33,7 @@ const target: Target = {
     }),
   crash: {
     kill: async () => {
-      // What a crash loses: connections, and the history from before it.
+      // A crash loses connections and the history of changes.
       await served.close()
       api.compact()
     },

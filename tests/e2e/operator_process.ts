@@ -1,4 +1,4 @@
-/** An operator file as its user runs it: a process of the runtime that runs this test, with only the rights it needs. */
+/** Runs an operator file in a process of this test's runtime, with only the permissions it needs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What the README tells users of Deno to allow, beside the server and what is read. */
+/** The permissions that the docs list for Deno, besides the server and the files. */
 export const DENO_ENV = '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME'
 
 export const REPO: string = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,11 +17,11 @@ interface ProcessEnd {
 }
 
 export interface OperatorProcess {
-  /** What it wrote on standard output and standard error so far. */
+  /** Returns its standard output and standard error so far. */
   output(): string
-  /** Ends it; settles with how it ended. */
+  /** Sends a signal. Resolves when the process has ended. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<ProcessEnd>
-  /** Settles with how it ended. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<ProcessEnd>
 }
 
@@ -29,21 +29,21 @@ export interface OperatorProcessOptions {
   readonly file: string
   readonly kubeconfig: string
   readonly server: string
-  /** What it must be able to read, beside the kubeconfig. */
+  /** Paths that it must be able to read, besides the kubeconfig. */
   readonly reads: readonly string[]
-  /** What it is told behind its file's name. */
+  /** Arguments after the file. */
   readonly args?: readonly string[]
   /** Ports of 127.0.0.1 that it listens on. */
   readonly listens?: readonly number[]
 }
 
-/** Starts an operator. A process that ends by itself is a failure that the test sees in its output. */
+/** Starts an operator. If the process ends by itself, its output has the reason. */
 export function startOperatorProcess(
   { file, kubeconfig, server, reads, args = [], listens = [] }: OperatorProcessOptions,
 ): OperatorProcess {
   const net = [new URL(server).host, ...listens.map((port) => `127.0.0.1:${port}`)]
   const runtimeArgs = runtimeArguments({ reads: [...reads, kubeconfig], net })
-  // Nothing of ours but what it may read: a KUBEBUILDER_ASSETS or a KUBECONFIG of the tester's must not help it.
+  // Without this process's KUBEBUILDER_ASSETS and KUBECONFIG, which must not affect it.
   const child: ChildProcess = spawn(process.execPath, [...runtimeArgs, file, ...args], {
     cwd: dirname(file),
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', KUBECONFIG: kubeconfig },
@@ -59,14 +59,14 @@ export function startOperatorProcess(
     output: () => output,
     ended,
     async end(signal) {
-      // Not child.kill(): after it, Deno says that the signal ended the child, however it really ended.
+      // Not child.kill(): after it, Deno reports that the signal ended the child, even if it did not.
       if (child.exitCode === null && child.signalCode === null) process.kill(child.pid!, signal)
       return await ended
     },
   }
 }
 
-/** `deno run` asks for exact rights; the others have none to ask for. */
+/** Returns exact permissions for `deno run`. The other runtimes have none. */
 function runtimeArguments({ reads, net }: { reads: readonly string[]; net: readonly string[] }): string[] {
   const name = basename(process.execPath)
   if (name.startsWith('bun')) return ['run']
@@ -82,7 +82,7 @@ function runtimeArguments({ reads, net }: { reads: readonly string[]; net: reado
   ]
 }
 
-/** Writes a kubeconfig that only its owner can read, for as long as the work lasts. */
+/** Writes a kubeconfig that only its owner can read, calls `work`, and removes it. */
 export async function withKubeconfig(text: string, work: (path: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-e2e-'))
   try {

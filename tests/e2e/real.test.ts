@@ -1,4 +1,4 @@
-/** The suite on etcd and kube-apiserver, from KUBEBUILDER_ASSETS. */
+/** Runs the suite on etcd and kube-apiserver from KUBEBUILDER_ASSETS. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Cluster, httpTransport, operator } from '../../mod.ts'
@@ -9,9 +9,7 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { sourceSample, withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 
 let envtest: Envtest
 const target: Target = {
@@ -27,7 +25,7 @@ before(async () => {
 })
 after(async () => await envtest?.stop())
 
-test('an operator without the right to list says which verb, resource and account, once, and works when it is given', {
+test('an operator without permission to list logs verb, resource and account once, and works when it is granted', {
   skip,
 }, async () => {
   const admin = httpTransport(envtest.config)

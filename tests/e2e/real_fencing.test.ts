@@ -1,9 +1,9 @@
 /**
- * Two operators on a real API server, each a process, of which the leader is suspended past its lease and goes on later. Every
- * write is looked at: a watch tells of each one, in the order in which the server took them.
+ * Tests fencing with operator processes on a real API server, whose leader is suspended past its lease and resumed.
  *
- * Three repetitions; `FENCING_REPS=50 FENCING_LANES=2 node tests/e2e/real_fencing.test.ts` makes fifty, two at a time, and prints
- * its figures. With `bun test --timeout 900000` and `deno test -A --no-check` the others do.
+ * A watch reports every write in the server's order. Three repetitions by default;
+ * `FENCING_REPS=50 FENCING_LANES=2 node tests/e2e/real_fencing.test.ts` runs fifty, two at a time, and prints figures.
+ * The same with `bun test --timeout 900000` and `deno test -A --no-check`.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,9 +25,7 @@ import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { LEASE } from '../leader/candidates.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 const REPS = Number(process.env['FENCING_REPS'] ?? 3)
 const LANES = Number(process.env['FENCING_LANES'] ?? 1)
 const DURATION_MS = 3000
@@ -44,12 +42,12 @@ interface Write {
 
 interface Renewal {
   readonly holder: string
-  /** What the holder wrote: when the renewal was about to be sent. */
+  /** The `renewTime` of the lease: when the holder sent the renewal. */
   readonly renewedMs: number
   readonly seenMs: number
 }
 
-/** What happened on one lease, and a way to wait for more. */
+/** Records the writes and renewals of one lease, and waits for more. */
 class Audit {
   readonly writes: Write[] = []
   readonly renewals: Renewal[] = []
@@ -57,7 +55,7 @@ class Audit {
   readonly #waiting = new Set<() => void>()
   #broken: unknown
 
-  take(object: KubeObject & { data?: Record<string, string>; spec?: LeaseRecord }, lease: string): void {
+  record(object: KubeObject & { data?: Record<string, string>; spec?: LeaseRecord }, lease: string): void {
     const seenMs = Date.now()
     const { name, labels } = object.metadata
     if (object.spec) {
@@ -66,7 +64,7 @@ class Audit {
         renewedMs: Date.parse(object.spec.renewTime!),
         seenMs,
       })
-    } else if (labels?.['lease'] !== lease) return // another repetition's
+    } else if (labels?.['lease'] !== lease) return // of another repetition
     else if (name !== lease) this.followers.add(name)
     else if (object.data) {
       const { identity, writer, number, begunMs } = object.data as Record<
@@ -75,19 +73,19 @@ class Audit {
       >
       this.writes.push({ identity, writer, number: Number(number), begunMs: Number(begunMs), seenMs })
     }
-    for (const look of this.#waiting) look()
+    for (const evaluate of this.#waiting) evaluate()
   }
 
-  /** A watch has broken off: nothing more is heard. */
+  /** Called when a watch has failed: fails all waits. */
   end(error: unknown): void {
     this.#broken = error
-    for (const look of this.#waiting) look()
+    for (const evaluate of this.#waiting) evaluate()
   }
 
-  /** Settles when it is so; rejects when that takes longer than half a minute. */
+  /** Resolves when the condition holds. Rejects after 30 s. */
   until(what: string, isSo: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
-      const look = (): void => {
+      const evaluate = (): void => {
         if (this.#broken) done(() => reject(this.#broken as Error))
         else if (isSo()) done(resolve)
       }
@@ -106,11 +104,11 @@ class Audit {
       )
       const done = (settle: () => void): void => {
         stop()
-        this.#waiting.delete(look)
+        this.#waiting.delete(evaluate)
         settle()
       }
-      this.#waiting.add(look)
-      look()
+      this.#waiting.add(evaluate)
+      evaluate()
     })
   }
 
@@ -118,7 +116,7 @@ class Audit {
     return this.writes.filter((write) => write.identity === identity)
   }
 
-  /** Settles when so many more writes of theirs were seen. */
+  /** Resolves after `count` more writes of this identity. */
   async more(identity: string, count: number): Promise<void> {
     const enough = this.by(identity).length + count
     await this.until(`write ${enough} of ${identity}`, () => this.by(identity).length >= enough)
@@ -133,7 +131,7 @@ interface Figures {
 }
 
 test(
-  'a leader that is suspended past its lease and goes on writes nothing that it began after its fence, nor over its successor',
+  'a leader that is suspended past its lease and resumed begins no write after its fence, nor over its successor',
   { skip },
   async () => {
     const envtest = await startEnvtest()
@@ -155,13 +153,13 @@ test(
         }
       }))
       if (failures.length > 0) throw failures[0]
-      const most = (name: keyof Figures): number => Math.max(...figures.map((each) => each[name]))
+      const max = (name: keyof Figures): number => Math.max(...figures.map((each) => each[name]))
       const sum = (name: keyof Figures): number => figures.reduce((total, each) => total + each[name], 0)
       console.log(
         `${figures.length} repetitions, ${sum('writes')} writes; after a suspension the next leader wrote within ${
-          most('crashMs')
+          max('crashMs')
         } ms, after a release within ` +
-          `${most('releaseMs')} ms; ${
+          `${max('releaseMs')} ms; ${
             sum('stragglers')
           } writes that the server held landed later than the next leader's first`,
       )
@@ -182,9 +180,9 @@ async function repetition(api: Api, lease: string, cluster: string, folder: stri
   }, {})
   const from = object.metadata.resourceVersion
   const watches = [
-    tell(api, ConfigMap, `metadata.namespace=default`, from, auditing.signal, (each) => audit.take(each, lease)),
-    tell(api, LEASE, `metadata.name=${lease}`, from, auditing.signal, (each) => audit.take(each, lease)),
-  ].map((watch) => watch.catch((error: unknown) => audit.end(error)))
+    watch(api, ConfigMap, `metadata.namespace=default`, from, auditing.signal, (each) => audit.record(each, lease)),
+    watch(api, LEASE, `metadata.name=${lease}`, from, auditing.signal, (each) => audit.record(each, lease)),
+  ].map((ended) => ended.catch((error: unknown) => audit.end(error)))
   const children: ChildProcess[] = []
   const run = async (identity: string): Promise<ChildProcess> => {
     const child = await startProcess({ ...command([cluster, lease, identity]), output: join(folder, identity) })
@@ -235,11 +233,13 @@ async function repetition(api: Api, lease: string, cluster: string, folder: stri
   }
 }
 
-/** Holds every write against the leases; answers how many of the suspended leader's the server held until after its successor's first. */
+/**
+ * Checks every write against the leases. Returns how many of the suspended leader's landed after its successor's first.
+ */
 function check({ writes, renewals }: Audit, identities: readonly string[], stoppedMs: number): number {
   const [a] = identities
   for (const identity of identities) {
-    // Nothing was missed: the number of each writer grows by one, but for a write that was broken off.
+    // No write was missed: the numbers of each writer grow by one.
     const own = writes.filter((write) => write.identity === identity)
     assert.ok(own.length > 0, `${identity} wrote nothing`)
     for (const writer of new Set(own.map(({ writer }) => writer))) {
@@ -272,14 +272,14 @@ function check({ writes, renewals }: Audit, identities: readonly string[], stopp
   return stragglers.length
 }
 
-/** Tells of each object that is added or changed, in the server's order, until the signal is aborted. */
-async function tell(
+/** Calls `record` for each added or changed object, in the server's order, until the signal is aborted. */
+async function watch(
   api: Api,
   resource: AnyResource,
   fields: string,
   from: string,
   signal: AbortSignal,
-  take: (object: KubeObject) => void,
+  record: (object: KubeObject) => void,
 ): Promise<void> {
   try {
     const { body } = await api.watch({ resource, namespace: 'default' }, {
@@ -290,7 +290,7 @@ async function tell(
     for await (const lines of lineBatches(body)) {
       for (const line of lines) {
         const event = parseWatchLine(line, resource.plural)
-        if (event.kind === 'applied') take(event.object)
+        if (event.kind === 'applied') record(event.object)
       }
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Reconciles that misbehave, in a real process on a real API server: what becomes of the lease, the probes and the others. */
+/** Tests how misbehaving reconciles affect lease, probes and other controllers, in a process on a real API server. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -13,9 +13,7 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type OperatorProcess, REPO, startOperatorProcess, withKubeconfig } from './operator_process.ts'
 import { type Watching, watching } from './watching.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real control plane to run on'
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 const FILE = fileURLToPath(new URL('./files/misbehaving.ts', import.meta.url))
 
 let envtest: Envtest
@@ -24,18 +22,18 @@ before(async () => {
 })
 after(async () => await envtest?.stop())
 
-/** A namespace with operators in it, and what can be seen of them from outside. */
+/** Operator processes, and measurements of them from outside. */
 interface Stage {
   readonly processes: readonly OperatorProcess[]
   readonly client: Client
   readonly maps: Watching
-  /** Creates the config map that the bad controller works on. */
+  /** Creates the ConfigMap of the bad controller. */
   misbehave(what: string): Promise<void>
-  /** Changes the good object so many times, one after the other; how long each took to be reconciled. */
+  /** Changes the good object `rounds` times, one after the other. Returns the latency of each reconcile. */
   goodLatencies(rounds: number): Promise<number[]>
-  /** How long the probes of each process took at most, since the last call; Infinity for one that was not answered with 200. */
+  /** Returns the maximum latency of the probes of each process since the last call. Infinity if one did not get 200. */
   worstProbes(): number[]
-  /** The longest time between two renewals, since the last call. */
+  /** Returns the maximum time between two renewals since the last call. */
   longestLeaseGapMs(): number
   holder(): string
 }
@@ -85,19 +83,19 @@ async function onStage(name: string, replicas: number, play: (stage: Stage) => P
             })
           },
           async goodLatencies(rounds) {
-            const took: number[] = []
+            const latencies: number[] = []
             for (let round = 1; round <= rounds; round++) {
               const began = performance.now(), n = `${round}-${began}`
               await client.patch(ConfigMap, { namespace: 'default', name: `${name}-good` }, { merge: { data: { n } } })
               await maps.watching.until(`default/${name}-good`, `seen ${n}`, (map) => dataOf(map)['seen'] === n)
-              took.push(performance.now() - began)
+              latencies.push(performance.now() - began)
             }
-            return took
+            return latencies
           },
         })
       } catch (error) {
-        const told = processes.map((process, i) => [process.output(), ...probes[i]!.failures].join('\n'))
-        throw new Error(told.join('\n----\n'), { cause: error })
+        const outputs = processes.map((process, i) => [process.output(), ...probes[i]!.failures].join('\n'))
+        throw new Error(outputs.join('\n----\n'), { cause: error })
       } finally {
         for (const process of processes) await process.end('SIGKILL')
         await Promise.all(probes.map((probe) => probe.ended))
@@ -107,7 +105,7 @@ async function onStage(name: string, replicas: number, play: (stage: Stage) => P
     for (const which of ['good', 'bad']) {
       await client.delete(ConfigMap, { namespace: 'default', name: `${name}-${which}` })
     }
-    scope.abort(new Error('the stage is taken down'))
+    scope.abort(new Error('the test has ended'))
     await Promise.all([maps.ended, leases.ended])
     transport.close()
   }
@@ -117,12 +115,12 @@ function dataOf(map: KubeObject | undefined): Readonly<Record<string, string>> {
   return (map as { data?: Record<string, string> } | undefined)?.data ?? {}
 }
 
-/** Asks as a kubelet does, only more often. */
+/** Probes as a kubelet does, but more often. */
 class Probe {
   readonly ended: Promise<void>
-  /** Settles with the first good answer. */
+  /** Opens with the first 200. */
   readonly served = new Latch()
-  /** What became of those that were not answered with 200 after that, and when, for whoever looks for the cause. */
+  /** Later probes that did not get 200, with time and reason. */
   readonly failures: string[] = []
   #worstMs = 0
 
@@ -174,53 +172,46 @@ function watchLease(transport: Transport, name: string, signal: AbortSignal) {
     holder = (object as KubeObject & { spec: { holderIdentity?: string } }).spec.holderIdentity ?? ''
   })
   const longestGapMs = (): number => {
-    const most = Math.max(longest, performance.now() - (last ?? performance.now()))
+    const max = Math.max(longest, performance.now() - (last ?? performance.now()))
     longest = 0
-    return most
+    return max
   }
   return { holder: () => holder, longestGapMs, ended: informer.start(signal) }
 }
 
-/** A busy machine is slow, but not as slow as a lease that is lost. */
+/** Enough for a busy machine, less than the loss of a lease takes. */
 const PROMPT_MS = 2000
 const RENEWED_MS = 5000
-/** From the end of the lease to the work of the next leader; the block ends 5 s after the lease. */
+/** From the end of the lease to the first reconcile of the next leader. The block ends 5 s after the lease. */
 const TAKEOVER_MS = 4000
 
-function figures(took: readonly number[], probeMs = 0, leaseMs: number): string {
-  return `the good one took at most ${Math.round(Math.max(...took))} ms, a probe ${
+function figures(latencies: readonly number[], probeMs = 0, leaseMs: number): string {
+  return `the good reconcile took at most ${Math.round(Math.max(...latencies))} ms, a probe ${
     Math.round(probeMs)
   } ms, a renewal came after ${Math.round(leaseMs)} ms`
 }
 
-/** The others, the probes and the lease go on as if nothing was. */
-function unimpressed(took: readonly number[], probeMs = 0, leaseMs: number): void {
+/** Asserts that the good controller, the probes and the lease are not affected. */
+function assertUnaffected(latencies: readonly number[], probeMs = 0, leaseMs: number): void {
   assert.ok(
-    Math.max(...took) < PROMPT_MS && probeMs < PROMPT_MS && leaseMs < RENEWED_MS,
-    figures(took, probeMs, leaseMs),
+    Math.max(...latencies) < PROMPT_MS && probeMs < PROMPT_MS && leaseMs < RENEWED_MS,
+    figures(latencies, probeMs, leaseMs),
   )
 }
 
-/** For whoever runs it by hand. */
-function say(what: string): void {
-  console.log(what)
-}
-
 test(
-  'a reconcile that always throws backs off, and nobody else notices',
+  'a reconcile that always throws backs off, without effect on others',
   { skip },
   () =>
     onStage('throws', 1, async (stage) => {
       await stage.misbehave('throw')
-      const took = await stage.goodLatencies(10)
+      const latencies = await stage.goodLatencies(10)
       await sleep(systemClock, 3000)
       const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-      const tries = stage.processes[0]!.output().split('\n').filter((line) =>
-        line.includes('as it was asked to')
-      ).length
-      say(`${tries} tries in 3 s; ${figures(took, probeMs, leaseMs)}`)
+      const tries = stage.processes[0]!.output().split('\n').filter((line) => line.includes('as requested')).length
+      console.log(`${tries} tries in 3 s; ${figures(latencies, probeMs, leaseMs)}`)
       assert.ok(tries >= 5 && tries <= 13, `${tries} tries in about 3 s; 5 ms doubled each time makes 10`)
-      unimpressed(took, probeMs, leaseMs)
+      assertUnaffected(latencies, probeMs, leaseMs)
     }),
 )
 
@@ -230,11 +221,11 @@ test(
   () =>
     onStage('hangs', 1, async (stage) => {
       await stage.misbehave('hang')
-      const took = await stage.goodLatencies(10)
+      const latencies = await stage.goodLatencies(10)
       await sleep(systemClock, 3000)
       const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-      say(figures(took, probeMs, leaseMs))
-      unimpressed(took, probeMs, leaseMs)
+      console.log(figures(latencies, probeMs, leaseMs))
+      assertUnaffected(latencies, probeMs, leaseMs)
       const began = performance.now()
       const { code } = await stage.processes[0]!.end('SIGTERM')
       const tookMs = performance.now() - began
@@ -245,18 +236,18 @@ test(
 )
 
 test(
-  'a reconcile that floods the queue with its own key leaves the others their turns',
+  'a reconcile that floods the queue with its own key does not starve others',
   { skip },
   () =>
     onStage('floods', 1, async (stage) => {
       await stage.misbehave('flood')
       await sleep(systemClock, 1000)
-      const took = await stage.goodLatencies(20)
+      const latencies = await stage.goodLatencies(20)
       const runs = Number(dataOf(stage.maps.get('default/floods-bad'))['count'])
       const [probeMs] = stage.worstProbes(), leaseMs = stage.longestLeaseGapMs()
-      say(`${runs} runs of the bad one while the good one had 20; ${figures(took, probeMs, leaseMs)}`)
+      console.log(`${runs} runs of the bad reconcile during 20 of the good; ${figures(latencies, probeMs, leaseMs)}`)
       assert.ok(runs > 20, `it ran ${runs} times`)
-      unimpressed(took, probeMs, leaseMs)
+      assertUnaffected(latencies, probeMs, leaseMs)
     }),
 )
 
@@ -268,20 +259,20 @@ test('a reconcile that blocks the event loop past the lease costs the leadership
     await stage.misbehave('block')
     await stage.maps.until('default/blocks-bad', 'blocking', (map) => dataOf(map)['begun'] === 'yes')
     const began = performance.now()
-    // Whoever leads next works; nobody does until the lease of 15 s has run out.
+    // The next leader works; no replica does until the lease of 15 s has expired.
     const [takeover] = await stage.goodLatencies(1)
     assert.notEqual(stage.holder(), first)
     assert.ok(takeover! < 15_000 + TAKEOVER_MS, `the other replica worked after ${takeover} ms`)
-    say(`the other replica worked ${Math.round(takeover!)} ms after the block began`)
+    console.log(`the other replica worked ${Math.round(takeover!)} ms after the block began`)
     const ended = await Promise.race(
       stage.processes.map((process) => process.ended.then(({ code }) => ({ process, code }))),
     )
     assert.equal(ended.code, 1)
-    assert.ok(performance.now() - began > 19_000, 'it was blocked for as long as it was meant to be')
+    assert.ok(performance.now() - began > 19_000, 'the block was shorter than intended')
     assert.match(ended.process.output(), /the event loop was blocked for (1[6-9]|2\d)(\.\d)? s/)
     await stage.goodLatencies(3)
     const probes = stage.worstProbes()
-    assert.equal(Math.max(...probes), Infinity, 'who does not come to answer is not healthy')
-    assert.ok(Math.min(...probes) < PROMPT_MS, 'the other replica is')
+    assert.equal(Math.max(...probes), Infinity, 'the blocked replica answered its probes')
+    assert.ok(Math.min(...probes) < PROMPT_MS, 'the other replica did not answer its probes in time')
     assert.equal(dataOf(stage.maps.get('default/blocks-bad'))['wroteAfterwards'], undefined)
   }))

@@ -1,4 +1,4 @@
-/** The sample controller, unmodified, in two surroundings: the source tree, and a folder where only the built package is. */
+/** The sample controller, unmodified, with the sources or with the built package only. */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const SAMPLE = join(REPO, 'examples/1_sample_controller.ts')
 
 export const sourceSample: Sample = { file: SAMPLE, library: join(REPO, 'mod.ts'), reads: [REPO] }
 
-/** In a project as a user has it: the file, and `kubeloop` and `zod` in its node_modules. It is removed afterwards. */
+/** Calls `use` with a user's project: the file, and `kubeloop` and `zod` in node_modules. Removes it afterwards. */
 export async function withBuiltSample(use: (sample: Sample) => Promise<void>): Promise<void> {
   const dist = join(REPO, 'dist')
   if (!existsSync(join(dist, 'mod.js'))) {
@@ -31,7 +31,7 @@ export async function withBuiltSample(use: (sample: Sample) => Promise<void>): P
       reads: [folder, dist, join(REPO, 'node_modules/zod')],
     })
   } finally {
-    // Not at the exit of the process: bun test tells nobody of that.
+    // Not on exit of the process: bun test emits no such event.
     rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What an operator must do on an API server, whichever that is. Each case is told where the server is and how to hurt it;
- * the files beside this one run the cases on the embedded API and on a real control plane.
+ * Tests of operators for any API server.
+ *
+ * Other files run the cases on the embedded API and on a real control plane.
  */
 import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
@@ -18,21 +19,21 @@ import { Foo } from '../../examples/1_sample_controller.ts'
 import { startOperatorProcess, withKubeconfig } from './operator_process.ts'
 import { watching } from './watching.ts'
 
-/** A server to run on. */
+/** A server under test. */
 export interface Target {
-  /** One for each way of signing in. */
+  /** One configuration for each way of authentication. */
   readonly configs: Readonly<Record<string, ClusterConfig>>
   kubeconfig(config: ClusterConfig): string
-  /** Ends the server as a crash does, and starts it again with its data. Absent where it cannot be hurt. */
+  /** Kills the server, and starts it again with its data. Absent if the server cannot be killed. */
   readonly crash?: { kill(): Promise<void>; restart(): Promise<void> }
 }
 
-/** How the sample is run: from the source tree, or against the built package. */
+/** The sample, with the sources or with the built package. */
 export interface Sample {
   readonly file: string
-  /** What `kubeloop` is to the file. */
+  /** The path that `kubeloop` resolves to. */
   readonly library: string
-  /** What the process must be able to read. */
+  /** Paths that the process must be able to read. */
   readonly reads: readonly string[]
 }
 
@@ -47,7 +48,7 @@ const OWNED = 'default/example-foo'
 type FooObject = KubeObject & { spec: { replicas: number }; status?: { availableReplicas?: number } }
 type DeploymentObject = KubeObject & { spec: { replicas: number } }
 
-/** Everything a case needs, taken down at its end whatever happens. */
+/** Calls a case with the objects it needs, and releases them at its end. */
 async function withServer(
   config: ClusterConfig,
   work: (
@@ -85,8 +86,7 @@ const replicas = (count: number) => (deployment: KubeObject | undefined): boolea
 
 function lifeOfAFoo(signIn: string): Case {
   return {
-    name:
-      `the sample controller, signed in by ${signIn}: killed and started again in the middle, the end state is right`,
+    name: `the sample controller, signed in by ${signIn}: killed and restarted in the middle, the final state is right`,
     run: (target, sample) =>
       withKubeconfig(target.kubeconfig(target.configs[signIn]!), async (kubeconfig) => {
         const options = { ...sample, kubeconfig, server: target.configs[signIn]!.server }
@@ -127,7 +127,7 @@ function lifeOfAFoo(signIn: string): Case {
             await deployments.until(OWNED, 'scaled after the restart', replicas(2))
             await foos.until(
               KEY,
-              'told its status',
+              'updated in its status',
               (foo) => (foo as FooObject | undefined)?.status?.availableReplicas === 2,
             )
           })
@@ -143,7 +143,7 @@ function lifeOfAFoo(signIn: string): Case {
 }
 
 const serverCrash: Case = {
-  name: 'the API server is killed and started again while the operator runs: it catches up without a storm',
+  name: 'the API server is killed and restarted while the operator runs: it catches up without a storm of requests',
   async run(target, sample) {
     const [config] = Object.values(target.configs)
     const { default: app } = (await import(pathToFileURL(sample.file).href)) as { default: Operator }
@@ -178,7 +178,7 @@ const serverCrash: Case = {
         const seconds = (Date.now() - killedMs) / 1000
         const spent = requests - before
         console.log(`caught up ${seconds.toFixed(1)} s after the crash, with ${spent} requests`)
-        // Two watches that fail at doubling intervals, two lists, two watches, and what the change itself takes.
+        // Two watches that fail with doubling back-off, two lists, two watches, and the requests of the change.
         assert.ok(spent <= 20 + seconds, `${spent} requests in ${seconds} s`)
       })
     } finally {
@@ -189,7 +189,7 @@ const serverCrash: Case = {
   },
 }
 
-/** Over a connection of its own: one from before the crash may turn out to be lost only when the change is on its way. */
+/** Scales over a new connection: one from before the crash may fail during the request. */
 async function scaleTo(count: number, config: ClusterConfig): Promise<void> {
   const transport = httpTransport(config)
   const { client } = new Cluster({ name: 'e2e', transport })
@@ -197,7 +197,7 @@ async function scaleTo(count: number, config: ClusterConfig): Promise<void> {
   transport.close()
 }
 
-/** The cases: one for each way of signing in, and a crash where there can be one. */
+/** Returns the cases: one for each way of authentication, and a crash if the server can be killed. */
 export function casesFor(signIns: readonly string[], canCrash: boolean): Case[] {
   return [...signIns.map(lifeOfAFoo), ...(canCrash ? [serverCrash] : [])]
 }

@@ -1,15 +1,15 @@
-/** Waiting for what shall become true on a server, by watching it. */
+/** Waits for conditions on objects by watching them. */
 import type { AnyResource, KubeObject, Transport } from '../../mod.ts'
 import { Informer } from '../../mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 
-/** Objects of a kind as they come and go. */
+/** The objects of a kind. */
 export interface Watching {
-  /** Settles when the server serves the kind: an operator installs its CRD when it starts. */
+  /** Resolves when the server serves the kind: an operator installs its CRD when it starts. */
   readonly served: Promise<void>
-  /** Settles with the object when the condition holds; `undefined` stands for an object that does not exist. */
+  /** Resolves with the object when the condition holds; `undefined` stands for a missing object. */
   until(
     key: string,
     what: string,
@@ -18,7 +18,7 @@ export interface Watching {
   get(key: string): KubeObject | undefined
 }
 
-/** Long enough for a lease of 15 s to run out, and for the jitter of those who wait for it. */
+/** Enough for a lease of 15 s to expire, and for the jitter of candidates. */
 const MAX_MS = 60_000
 
 export function watching(
@@ -40,17 +40,17 @@ export function watching(
           ),
         )
       })
-      const look = (): void => {
+      const evaluate = (): void => {
         if (!informer.isSynced || !condition(informer.store.get(key))) return
         stop()
         registration.remove()
         resolve(informer.store.get(key))
       }
-      const registration = informer.addHandler(look)
-      void informer.synced(signal).then(look, () =>
+      const registration = informer.addHandler(evaluate)
+      void informer.synced(signal).then(evaluate, () =>
         reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
     })
   const served = informer.synced(signal)
-  served.catch(() => {}) // the case may end before it asks
+  served.catch(() => {}) // the case may end before it is awaited
   return { watching: { served, until, get: (key) => informer.store.get(key) }, ended: informer.start(signal) }
 }

@@ -1,4 +1,4 @@
-/** Conditions as an operator says them: in its schema, and once a reconcile. */
+/** Tests the conditions of an operator: in its schema, and set once a reconcile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource, operator } from 'kubeloop'
@@ -23,14 +23,14 @@ const Job = defineResource({
 })
 const ref = { namespace: 'default', name: 'a' }
 
-test('a condition is written when it changes, keeps its time while it stands, and is about a generation', async () => {
+test('a condition is written only on change, keeps its time while unchanged, and has a generation', async () => {
   let runs = 0
   const app = operator({ name: 'jobs' })
   app.controllerFor(Job).every('1m').reconcile(async (job, { client }) => {
     runs++
     const observedGeneration = job.metadata.generation
     const ready = job.spec.fails
-      ? { type: 'Ready', status: 'False', reason: 'Broken', message: 'it is to fail', observedGeneration } as const
+      ? { type: 'Ready', status: 'False', reason: 'Broken', message: 'requested to fail', observedGeneration } as const
       : { type: 'Ready', status: 'True', reason: 'Done', message: '', observedGeneration } as const
     await client.setStatus(Job, job, { conditions: setCondition(job.status?.conditions, ready, w.clock.now()) })
   })
@@ -46,7 +46,7 @@ test('a condition is written when it changes, keeps its time while it stands, an
   assert.equal(later.metadata.resourceVersion, first.metadata.resourceVersion, 'nothing was written')
 
   const changed = await w.client.edit(Job, ref, (draft) => void (draft.spec.size = 2))
-  assert.ok(!isTrue(changed!, 'Ready'), 'it was true of the generation before')
+  assert.ok(!isTrue(changed!, 'Ready'), 'the condition of the previous generation counts')
   await w.settle()
   const again = condition((await w.client.get(Job, ref))!, 'Ready')
   assert.deepEqual([again?.observedGeneration, again?.lastTransitionTime], [

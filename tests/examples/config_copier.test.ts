@@ -6,7 +6,7 @@ import app, { west } from '../../examples/5_config_copier.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 
-test('what is labelled is copied to the other cluster, kept as it is, and deleted with its source', async () => {
+test('labelled objects are copied to the other cluster, restored on change, and deleted with their source', async () => {
   await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'west' } }, data: { n: '1' } })
   await w.client.create(ConfigMap, { metadata: ref('b'), data: { n: '1' } })
@@ -29,7 +29,7 @@ test('what is labelled is copied to the other cluster, kept as it is, and delete
   ])
 })
 
-test('while the other cluster refuses a deletion, its source stays', async () => {
+test('the source stays while the other cluster refuses a deletion', async () => {
   await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'west' } }, data: { n: '1' } })
   await w.settle()

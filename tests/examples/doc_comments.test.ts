@@ -1,4 +1,4 @@
-/** The examples of the doc comments run as they are, with a kubeconfig that leads to an API in memory. */
+/** Runs the examples of doc comments unchanged, with a kubeconfig for an API in memory. */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,15 +32,15 @@ writeFileSync(
   }),
 )
 
-/** What an example would do for a minute is done for a moment. */
+/** Replacements that shorten the examples. */
 const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(60_000)', 'AbortSignal.timeout(300)'], [
   "from './1_",
   "from '../../examples/1_",
 ]]
 
-/** Those that need what is not here. */
+/** Examples that need more than an API in memory. */
 const SKIPPED: Readonly<Record<string, string>> = {
-  'testing/envtest.ts 1': 'it starts etcd and kube-apiserver, as the suites on the real API server do',
+  'testing/envtest.ts 1': 'it starts etcd and kube-apiserver, which other tests cover',
 }
 
 for (const { name, text } of docComments()) {

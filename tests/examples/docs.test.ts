@@ -1,4 +1,4 @@
-/** What README and docs show does what they say: each TypeScript block is run, on APIs in memory. */
+/** Runs each TypeScript block of README and docs on APIs in memory, and checks links and names. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,20 +17,20 @@ import { ROOT } from '../tools/tree.ts'
 const ref = (name: string) => ({ namespace: 'default', name })
 const blocks = typescriptBlocks()
 
-/** Inside the repository, so that `kubeloop` is found as it is by the examples. */
+/** Inside the repository, so that `kubeloop` is resolved as in the examples. */
 mkdirSync(join(ROOT, '.kubeloop'), { recursive: true })
 const folder = mkdtempSync(join(ROOT, '.kubeloop/docs-'))
 after(() => rmSync(folder, { recursive: true }))
 
 const apiPort = await freePort()
 
-/** What a block exports: an operator, or something that a test here calls. */
+/** The exports of a block: an operator, or a function for a test below. */
 interface Module {
   readonly default?: Operator
   readonly [name: string]: unknown
 }
 
-/** A block as a module. Fixed ports may be taken by another run of this test. */
+/** Imports a block as a module. Fixed ports are replaced, as another run of this test may use them. */
 async function load(index: number): Promise<Module> {
   const text = besideExamples(blocks[index]!.text).replace(/'\.\/(\w+\.ts)'/g, `'../../examples/$1'`)
     .replace(/\b(health|metrics|profiling): (\d+|':\d+')/g, '$1: 0').replace('address: 9000', `address: ${apiPort}`)
@@ -39,25 +39,25 @@ async function load(index: number): Promise<Module> {
   return await import(pathToFileURL(path).href) as Module
 }
 
-// Those with tests of their own add them to the tests of this file.
+// Blocks with tests add them to the tests of this file.
 const modules = await Promise.all(blocks.map((_, index) => load(index)))
 
-/** The operator of the one block that has these words. */
-function appOf(words: string): Operator {
-  return moduleOf(words).default ?? assert.fail(`the block with ${words} has no operator`)
+/** Returns the operator of the only block with this text. */
+function appOf(text: string): Operator {
+  return moduleOf(text).default ?? assert.fail(`the block with ${text} has no operator`)
 }
 
-/** The one block that has these words. */
-function moduleOf(words: string): Module {
-  const found = modules.filter((_, index) => blocks[index]!.text.includes(words))
-  assert.equal(found.length, 1, `blocks with ${words}`)
+/** Returns the only block with this text. */
+function moduleOf(text: string): Module {
+  const found = modules.filter((_, index) => blocks[index]!.text.includes(text))
+  assert.equal(found.length, 1, `blocks with ${text}`)
   return found[0]!
 }
 
-function listening(): { readonly lines: string[]; readonly log: Log } {
+function recordingLog(): { readonly lines: string[]; readonly log: Log } {
   const lines: string[] = []
-  const say = (line: string, fields: object = {}): void => void lines.push(`${line} ${JSON.stringify(fields)}`)
-  return { lines, log: { debug: say, info: say, warn: say, error: say } }
+  const write = (line: string, fields: object = {}): void => void lines.push(`${line} ${JSON.stringify(fields)}`)
+  return { lines, log: { debug: write, info: write, warn: write, error: write } }
 }
 
 async function within(app: Operator, work: (w: World) => Promise<void>, log?: Log): Promise<void> {
@@ -69,7 +69,7 @@ async function within(app: Operator, work: (w: World) => Promise<void>, log?: Lo
   }
 }
 
-test('every block is an operator that runs, has tests, or is run by one of these', async () => {
+test('every block is an operator that runs, has tests, or is used by a test below', async () => {
   assert.ok(blocks.length >= 15)
   for (const [index, { default: app }] of modules.entries()) {
     if (app) await within(app, async (w) => void await w.settle())
@@ -81,7 +81,7 @@ test('every block is an operator that runs, has tests, or is run by one of these
   }
 })
 
-test('a link leads to a page that is there, and every page is reached from the README', () => {
+test('every link leads to an existing page, and every page is reachable from the README', () => {
   const seen = new Set<string>()
   const visit = (page: string): void => {
     if (seen.has(page)) return
@@ -96,9 +96,9 @@ test('a link leads to a page that is there, and every page is reached from the R
   assert.deepEqual(PAGES.filter((page) => !seen.has(page)), [])
 })
 
-test('files and folders of lib that the docs name are there', () => {
-  const rooms = readdirSync(join(ROOT, 'lib'))
-  const names = new RegExp(`(?<![\\w/])(?:${rooms.join('|')})/[a-z][a-z_/]*[a-z]`, 'g')
+test('files and folders of lib that the docs name exist', () => {
+  const folders = readdirSync(join(ROOT, 'lib'))
+  const names = new RegExp(`(?<![\\w/])(?:${folders.join('|')})/[a-z][a-z_/]*[a-z]`, 'g')
   let found = 0
   for (const page of PAGES) {
     for (const [name] of pageText(page).matchAll(names)) {
@@ -115,14 +115,14 @@ test('the README has at most 900 words', () => {
   assert.ok(words <= 900, `${words} words`)
 })
 
-test('the operator that it begins with makes Deployments of Foos', () =>
+test('the first operator creates Deployments for Foos', () =>
   within(appOf(`operator({ name: 'sample-controller'`), async (w) => {
     await w.client.create(Foo, { metadata: ref('a'), spec: { deploymentName: 'b', replicas: 2 } })
     await w.settle()
     assert.equal((await w.client.get(Deployment, ref('b')))?.spec?.replicas, 2)
   }))
 
-test('the one with metrics of its own counts in the registry that is served', () => {
+test('the operator with its own metrics counts in the registry that is served', () => {
   const app = appOf('greeter_greeted_total')
   return within(app, async (w) => {
     await w.client.create(ConfigMap, { metadata: ref('a') })
@@ -133,7 +133,7 @@ test('the one with metrics of its own counts in the registry that is served', ()
   })
 })
 
-test('the one with a finalizer drops what it mirrored with the object', () =>
+test('the operator with a finalizer deletes its mirror with the object', () =>
   within(appOf('example.dev/mirror'), async (w) => {
     const { metadata } = await w.client.create(ConfigMap, {
       metadata: { ...ref('a'), labels: { mirror: 'yes' } },
@@ -146,11 +146,11 @@ test('the one with a finalizer drops what it mirrored with the object', () =>
     assert.equal(await w.client.get(ConfigMap, ref('a')), undefined)
   }))
 
-/** A kind of the pages, by its name alone. */
+/** A kind of the docs, by name. */
 const kindOf = (group: string, kind: string) =>
   dynamicResource({ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' })
 
-test('the one with conditions sets one', () =>
+test('the operator with conditions sets one', () =>
   within(appOf('conditions.setCondition('), async (w) => {
     const Site = kindOf('example.dev', 'Site')
     await w.client.create(Site, { metadata: ref('a'), spec: { host: 'example.dev' } } as never)
@@ -159,7 +159,7 @@ test('the one with conditions sets one', () =>
     assert.deepEqual(status?.conditions.map((each) => each.status), ['True'])
   }))
 
-test('the one with an index ranks what is in a pool', () =>
+test('the operator with an index ranks the objects of a pool', () =>
   within(appOf('claimsByPool'), async (w) => {
     const Claim = kindOf('ip.example.dev', 'Claim')
     for (const name of ['a', 'b']) await w.client.create(Claim, { metadata: ref(name), spec: { pool: 'p' } } as never)
@@ -168,7 +168,7 @@ test('the one with an index ranks what is in a pool', () =>
     assert.deepEqual(ranks.toSorted(), [0, 1])
   }))
 
-test('the one with a schedule says when it ran last, and runs again a day later', () =>
+test('the operator with a schedule writes its last run', () =>
   within(appOf("plural: 'backups'"), async (w) => {
     const Backup = kindOf('example.dev', 'Backup')
     await w.client.create(Backup, { metadata: ref('a'), spec: { schedule: 'daily' } } as never)
@@ -181,7 +181,7 @@ test('the one with a schedule says when it ran last, and runs again a day later'
     assert.ok(status.last)
   }))
 
-test('the one that applies a dependent has it named after the keys of its owner', () =>
+test('the operator that applies a dependent writes the keys of its owner into it', () =>
   within(appOf("operator({ name: 'tokens' })"), async (w) => {
     await w.client.create(Secret, {
       metadata: { ...ref('a'), labels: { public: 'yes' } },
@@ -192,14 +192,14 @@ test('the one that applies a dependent has it named after the keys of its owner'
     assert.deepEqual([map?.data, map?.metadata.ownerReferences?.[0]?.kind], [{ keys: 'x,y' }, 'Secret'])
   }))
 
-test('the one with a task of the leader does it', () =>
+test('the operator with a task of the leader runs it', () =>
   within(appOf("operator({ name: 'reporter'"), async (w) => {
     await w.settle()
     assert.deepEqual((await w.client.get(ConfigMap, ref('report')))?.data, { leader: 'here' })
   }))
 
-test('the one with Events warns of what is broken', async () => {
-  const { lines, log } = listening()
+test('the operator with Events records a warning for a broken object', async () => {
+  const { lines, log } = recordingLog()
   await within(appOf("operator({ name: 'checker' })"), async (w) => {
     await w.client.create(ConfigMap, { metadata: ref('a'), data: { mode: 'broken' } })
     await w.settle()
@@ -211,7 +211,7 @@ test('the one with Events warns of what is broken', async () => {
   assert.ok(lines.some((line) => line.includes('is broken')))
 })
 
-test('the definition with a union and a rule is taken by a server', async () => {
+test('a server accepts the definition with a union and a rule', async () => {
   const { Range } = moduleOf('export const Range = ') as unknown as { readonly Range: Resource<KubeObject> }
   const app = operator({ name: 'ranges' })
   app.controllerFor(Range).reconcile(async () => {})
@@ -225,7 +225,7 @@ test('the definition with a union and a rule is taken by a server', async () => 
   })
 })
 
-test('the one that assembles its parts hears of Deployments and of their ReplicaSets', async () => {
+test('the program assembled from parts receives events of Deployments and their ReplicaSets', async () => {
   const { watch } = moduleOf('export async function watch(') as unknown as {
     watch: (cluster: Cluster, seen: (name: string) => void, signal: AbortSignal) => Promise<void>
   }
@@ -241,8 +241,8 @@ test('the one that assembles its parts hears of Deployments and of their Replica
   await running
 })
 
-test('the one with all kinds of sources reconciles what its predicates let pass, at the start and every so often', async () => {
-  const { lines, log } = listening()
+test('the operator with all kinds of sources reconciles what its predicates accept, at the start and periodically', async () => {
+  const { lines, log } = recordingLog()
   await within(appOf('new EventChannel'), async (w) => {
     await w.client.create(ConfigMap, { metadata: { ...ref('web'), labels: { app: 'web' } } })
     await w.client.create(ConfigMap, { metadata: { ...ref('other'), labels: { app: 'db' } } })
@@ -260,7 +260,7 @@ test('the one with all kinds of sources reconciles what its predicates let pass,
   }, log)
 })
 
-test('the one with a server and a check of its own serves both', async () => {
+test('the operator with a custom server and health check serves both', async () => {
   const stopping = new AbortController()
   const app = appOf(`new Server({ name: 'api'`)
   const elected = new Latch<number>()
@@ -271,7 +271,7 @@ test('the one with a server and a check of its own serves both', async () => {
   try {
     const health = await Promise.race([elected.opened, running.then(() => assert.fail('it ended before it began'))])
     assert.equal(await (await fetch(`http://127.0.0.1:${apiPort}/`)).text(), 'hello')
-    // There is no database here.
+    // There is no database in this test.
     assert.match(
       await (await fetch(`http://127.0.0.1:${health}/readyz`)).text(),
       /^\[\+\]caches-synced ok\n\[-\]database failed/,
@@ -282,7 +282,7 @@ test('the one with a server and a check of its own serves both', async () => {
   }
 })
 
-test('the one with two clusters copies from one to the other, and puts right what is changed there', async () => {
+test('the operator with two clusters copies from one to the other, and restores changed copies', async () => {
   const app = appOf(`app.cluster('west'`)
   const [west] = app.description.clusters
   await within(app, async (w) => {

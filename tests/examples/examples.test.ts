@@ -1,4 +1,4 @@
-/** What holds for every example. */
+/** Rules for all examples. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ test('the examples are numbered, at most 60 lines long, and begin with a sentenc
   assert.ok(EXAMPLES.length >= 7, `there are ${EXAMPLES.length}`)
   for (const [i, name] of EXAMPLES.entries()) {
     const lines = readFileSync(join(ROOT, 'examples', name), 'utf8').trimEnd().split('\n')
-    assert.ok(name.startsWith(`${i + 1}_`), `${name} has the place ${i + 1}`)
+    assert.ok(name.startsWith(`${i + 1}_`), `${name} is number ${i + 1}`)
     assert.ok(lines.length <= 60, `${name} has ${lines.length} lines`)
     assert.match(lines[0]!, /^\/\/ [A-Z].*\.$/, name)
   }

@@ -11,7 +11,7 @@ type Bucket = ObjectOf<typeof Bucket>
 const ref = { namespace: 'default', name: 'a' }
 const credentials = { metadata: { namespace: 'default', name: 'login' }, data: { token: btoa('s3cret') } }
 
-/** A bucket, its cloud, and what it has come to. */
+/** A world with a bucket, its cloud, and a function that reads the bucket. */
 async function bucket(spec: { keep?: boolean } = {}, { withLogin = true } = {}) {
   const cloud = new MemoryCloud()
   const w = await world(buckets(cloud))
@@ -31,7 +31,7 @@ async function events({ client }: World): Promise<string[]> {
   )
 }
 
-test('a bucket is created with the credentials, looked at until it is ready, and then its address is there', async () => {
+test('a bucket is created with the credentials, checked until it is ready, and then has its address', async () => {
   const { cloud, w, only, status, now } = await bucket()
   assert.deepEqual(await status(), { phase: 'Creating' })
   assert.deepEqual([only().region, only().token], ['eu', 's3cret'])
@@ -44,7 +44,7 @@ test('a bucket is created with the credentials, looked at until it is ready, and
   const address = await w.client.get(Secret, { namespace: 'default', name: 'a-url' })
   assert.equal(atob(address?.data?.['url'] ?? ''), url)
   assert.equal(address?.metadata.ownerReferences?.[0]?.name, 'a')
-  // An hour later it is looked at again, and what is there already is no failure.
+  // An hour later it is checked again; an existing bucket is not a failure.
   const before = cloud.calls.length
   await w.advance('1h')
   assert.ok(cloud.calls.slice(before).includes('state') && !cloud.calls.slice(before).includes('create'))
@@ -52,7 +52,7 @@ test('a bucket is created with the credentials, looked at until it is ready, and
   await w.stop()
 })
 
-test('a bucket that the cloud refuses has failed, is told of, and is not tried again until it changes', async () => {
+test('a bucket that the cloud refuses fails, gets an Event, and is not retried until it changes', async () => {
   const { cloud, w, only, status } = await bucket()
   only().state = 'refused'
   await w.advance('10s')
@@ -68,7 +68,7 @@ test('a bucket that the cloud refuses has failed, is told of, and is not tried a
   await w.stop()
 })
 
-test('without credentials it is tried again with growing pauses, and works once they are there', async () => {
+test('without credentials a bucket is retried with back-off, and created once they exist', async () => {
   const { cloud, w, status } = await bucket({}, { withLogin: false })
   assert.deepEqual([await status(), cloud.buckets.size], [undefined, 0])
   await w.advance('1s')
@@ -82,7 +82,7 @@ test('without credentials it is tried again with growing pauses, and works once 
   await w.stop()
 })
 
-test('a bucket that is deleted stays until the cloud has let it go', async () => {
+test('a deleted bucket stays until the cloud has destroyed it', async () => {
   const { cloud, w, now } = await bucket()
   assert.deepEqual((await now())?.metadata.finalizers, ['buckets/bucket'])
   cloud.goingFor = 2
@@ -103,7 +103,7 @@ test('a bucket that is deleted stays until the cloud has let it go', async () =>
   await w.stop()
 })
 
-test('a bucket to be kept is let go at once, and stays in the cloud', async () => {
+test('a bucket with keep is deleted at once, and stays in the cloud', async () => {
   const { cloud, w, now } = await bucket({ keep: true })
   await w.client.delete(Bucket, ref)
   await w.settle()

@@ -1,4 +1,4 @@
-/** A cloud that a test looks into: buckets that take their time. */
+/** A cloud in memory. Tests set the state of its buckets. */
 import type { Cloud } from '../../examples/3_external_bucket.ts'
 
 interface Stored {
@@ -9,11 +9,11 @@ interface Stored {
 
 export class MemoryCloud implements Cloud {
   readonly buckets = new Map<string, Stored>()
-  /** What was asked, in order. */
+  /** The calls, in order. */
   readonly calls: string[] = []
   /** Thrown by the next calls, one each. */
   readonly failures: Error[] = []
-  /** How often a destroy is answered with `going`. */
+  /** How many calls of destroy return `going`. */
   goingFor = 0
 
   async create(id: string, region: string, token: string, signal: AbortSignal): Promise<void> {

@@ -7,7 +7,7 @@ import app from '../../examples/6_nightly_report.ts'
 const report = async ({ client }: World): Promise<unknown> =>
   (await client.get(ConfigMap, { namespace: 'default', name: 'nightly-report' }))?.data
 
-test('Pods are counted at 02:00, and at once where a run was missed', async () => {
+test('Pods are counted at 02:00, and at once if a run was missed', async () => {
   await using w = await world(app)
   const day = new Date(w.clock.now()).toISOString()
   await w.settle()
@@ -26,7 +26,7 @@ test('Pods are counted at 02:00, and at once where a run was missed', async () =
   assert.deepEqual(await report(w), { at: new Date(atTwo).toISOString(), pods: '{"default":2}' })
 })
 
-test('a report of the night before is not made again by a leader that begins', async () => {
+test('a new leader does not repeat the report of the last night', async () => {
   const data = { at: '2025-12-31T02:00:01.000Z', pods: '{"a":1}' }
   await using w = await world(app, {
     objects: [{

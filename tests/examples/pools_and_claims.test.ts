@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { world } from 'kubeloop/testing'
 import app, { Claim, Pool } from '../../examples/4_pools_and_claims.ts'
 
-test('claims are bound in the order of their age, as far as their pool goes, and move up when one is deleted', async () => {
+test('claims are bound by age up to the size of their pool, and move up when one is deleted', async () => {
   await using w = await world(app)
   const claim = (name: string) => ({ namespace: 'default', name })
   const bound = async (): Promise<unknown[]> =>

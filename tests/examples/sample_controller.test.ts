@@ -5,7 +5,7 @@ import { dynamicResource } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import app, { Foo } from '../../examples/1_sample_controller.ts'
-// Its tests are run as they are.
+// The tests of the example run unchanged.
 import '../../examples/7_testing.test.ts'
 import { DENO_ENV } from '../e2e/operator_process.ts'
 import { pageText } from '../tools/docs.ts'
@@ -18,22 +18,22 @@ const owned = { namespace: 'default', name: 'example-foo' }
 const foo = { metadata: key, spec: { deploymentName: 'example-foo' } }
 
 test('the sample is an inert description of at most 30 lines of code', () => {
-  // Importing it above connected to nothing: there is no cluster here, and run() does nothing in an imported file.
+  // The import above did not connect: run() does nothing in an imported file.
   assert.equal(app.description.controllers.length, 1)
   assert.equal(app.description.options.name, 'sample-controller')
   const lines = SOURCE.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('//'))
   assert.ok(lines.length <= 30, `${lines.length} lines of code`)
 })
 
-test('the README shows the sample as it is', () => {
+test('the README contains the sample unchanged', () => {
   assert.ok(pageText('README.md').includes(SOURCE.trim()), 'README.md and examples/1_sample_controller.ts differ')
 })
 
-test('the docs tell the rights that the end-to-end tests give to Deno', () => {
+test('the docs have the Deno permissions of the end-to-end tests', () => {
   assert.ok(pageText('docs/getting-started.md').includes(DENO_ENV))
 })
 
-test('a Foo has its Deployment, owned by it', async () => {
+test('a Foo gets a Deployment, owned by it', async () => {
   const w = await world(app)
   const created = await w.client.create(Foo, foo)
   assert.equal(created.spec.replicas, 1)
@@ -53,7 +53,7 @@ test('a Foo has its Deployment, owned by it', async () => {
   await w.stop()
 })
 
-test('its Deployment is scaled with the Foo', async () => {
+test('the Deployment is scaled with the Foo', async () => {
   const w = await world(app)
   await w.client.create(Foo, foo)
   await w.settle()
@@ -63,7 +63,7 @@ test('its Deployment is scaled with the Foo', async () => {
   await w.stop()
 })
 
-test('its Deployment comes back when it is deleted by hand, or changed', async () => {
+test('the Deployment is restored when it is deleted or changed manually', async () => {
   const w = await world(app)
   await w.client.create(Foo, foo)
   await w.settle()
@@ -89,7 +89,7 @@ test("the Deployment's status is written back to the Foo", async () => {
   await w.stop()
 })
 
-test('its Deployment goes with the Foo', async () => {
+test('the Deployment is deleted with the Foo', async () => {
   const w = await world(app)
   await w.client.create(Foo, foo)
   await w.settle()
@@ -100,7 +100,7 @@ test('its Deployment goes with the Foo', async () => {
   await w.stop()
 })
 
-test('a Foo that was there before the operator gets its Deployment too, and a settled one costs no write', async () => {
+test('a Foo from before the start of the operator gets its Deployment, and an unchanged one causes no write', async () => {
   const w = await world(app)
   await w.client.create(Foo, foo)
   await w.settle()
@@ -110,7 +110,7 @@ test('a Foo that was there before the operator gets its Deployment too, and a se
   await w.stop()
 })
 
-test('refused writes are tried again until they succeed', async () => {
+test('refused writes are retried until they succeed', async () => {
   const w = await world(app)
   w.fault({ verb: 'patch', resource: Deployment, status: 500, times: 5 })
   await w.client.create(Foo, foo)
@@ -121,13 +121,13 @@ test('refused writes are tried again until they succeed', async () => {
   await w.stop()
 })
 
-test('of two replicas one works, and the other one when that has ended', async () => {
+test('of two replicas one works, and the other after the first has ended', async () => {
   const [first, second] = await replicas(app, 2)
   await first!.client.create(Foo, foo)
   await first!.clock.advance(5000)
   assert.equal((await first!.client.get(Deployment, owned))?.spec?.replicas, 1)
   assert.deepEqual([works(first!), works(second!)], [true, false])
-  assert.deepEqual(failures(second!), [], 'it does not try and fail at the fence')
+  assert.deepEqual(failures(second!), [], 'the follower tries to write')
   const lease = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
   const spec = (await first!.client.get(lease, { namespace: 'default', name: 'sample-controller' }))?.['spec'] as {
     holderIdentity: string

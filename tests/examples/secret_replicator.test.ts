@@ -8,7 +8,7 @@ import app from '../../examples/2_secret_replicator.ts'
 const source = { namespace: 'vault', name: 'tls' }
 const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
 
-/** A world with namespaces, and a source for those that match. */
+/** Returns a world with namespaces, and a source to copy to those that match. */
 async function replicating(to: string, namespaces: readonly string[]): Promise<World> {
   const w = await world(app, { objects: ['vault', ...namespaces].map(namespace) })
   await w.client.create(Secret, {
@@ -20,13 +20,13 @@ async function replicating(to: string, namespaces: readonly string[]): Promise<W
   return w
 }
 
-/** `namespace=value` of every copy. */
+/** Returns `namespace=value` of every copy. */
 async function copies({ client }: Pick<World, 'client'>): Promise<string[]> {
   const found = await client.list(Secret, { labels: { 'replicator.dev/role': 'copy' } })
   return found.map(({ metadata, data }) => `${metadata.namespace}=${atob(data?.['tls.crt'] ?? '')}`).toSorted()
 }
 
-test('a source is copied to the namespaces that match, whole, and to those that come', async () => {
+test('a source is copied completely to matching namespaces, existing and new', async () => {
   const w = await replicating('team-.*', ['team-a', 'team-b', 'other'])
   assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one'])
   const copy = await w.client.get(Secret, { namespace: 'team-a', name: 'tls' })
@@ -37,7 +37,7 @@ test('a source is copied to the namespaces that match, whole, and to those that 
   await w.stop()
 })
 
-test('copies follow their source, and where it is to go', async () => {
+test('copies follow changes of their source and of its target namespaces', async () => {
   const w = await replicating('team-.*', ['team-a', 'team-b'])
   await w.client.edit(Secret, source, (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('new') }))
   await w.settle()
@@ -48,7 +48,7 @@ test('copies follow their source, and where it is to go', async () => {
   await w.stop()
 })
 
-test('a copy that is changed or deleted is put right', async () => {
+test('a changed or deleted copy is restored', async () => {
   const w = await replicating('team-a', ['team-a'])
   await w.client.edit(
     Secret,
@@ -63,7 +63,7 @@ test('a copy that is changed or deleted is put right', async () => {
   await w.stop()
 })
 
-test('a source that is deleted stays until its copies are gone', async () => {
+test('a deleted source stays until its copies are deleted', async () => {
   const w = await replicating('team-.*', ['team-a', 'team-b'])
   assert.deepEqual((await w.client.get(Secret, source))?.metadata.finalizers, ['secret-replicator/secret'])
   w.fault({ verb: 'delete', resource: Secret, status: 500, times: 2 })
@@ -78,7 +78,7 @@ test('a source that is deleted stays until its copies are gone', async () => {
   await w.stop()
 })
 
-test('one of two replicas does it, and Secrets that are none of ours are not touched', async () => {
+test('only one of two replicas copies, and other Secrets are not changed', async () => {
   const [first, second] = await replicas(app, 2)
   const { client, clock } = first!
   await client.create(Namespace, { metadata: { name: 'team-a' } })
@@ -96,7 +96,7 @@ test('one of two replicas does it, and Secrets that are none of ours are not tou
   assert.deepEqual(await copies(first!), ['team-a=one'])
   assert.equal((await client.get(Secret, { namespace: 'default', name: 'mine' }))?.metadata.finalizers, undefined)
   assert.deepEqual([works(first!), works(second!)], [true, false])
-  assert.deepEqual(failures(second!), [], 'it does not try and fail at the fence')
+  assert.deepEqual(failures(second!), [], 'the follower tries to write')
   await first!.stop()
   await client.delete(Secret, { namespace: 'default', name: 'tls' })
   await clock.advance(5000)

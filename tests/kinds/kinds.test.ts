@@ -1,4 +1,4 @@
-/** The generated kinds: what is committed is what client-node says today, and what a kube-apiserver 1.36 serves. */
+/** Tests that the committed kinds match client-node and a kube-apiserver 1.36. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -7,13 +7,13 @@ import { generate } from '../tools/kinds.ts'
 import type { Desired, ObjectOf } from '../../lib/core/resource.ts'
 
 for (const [name, text] of Object.entries(generate())) {
-  test(`lib/kinds/${name} is what \`node tests/tools/kinds.ts\` writes`, () => {
+  test(`lib/kinds/${name} matches the output of \`node tests/tools/kinds.ts\``, () => {
     const committed = readFileSync(new URL(`../../lib/kinds/${name}`, import.meta.url), 'utf8')
-    assert.ok(committed === text, 'run it, and look at what changed')
+    assert.ok(committed === text, 'run it and review the changes')
   })
 }
 
-/** `kubectl api-resources` of kube-apiserver 1.36.3, without componentstatuses (deprecated, and not to be written). */
+/** `kubectl api-resources` of kube-apiserver 1.36.3, without componentstatuses (deprecated and read-only). */
 const SERVED = `
 bindings v1 true Binding
 configmaps v1 true ConfigMap
@@ -83,14 +83,14 @@ volumeattachments storage.k8s.io/v1 false VolumeAttachment
 volumeattributesclasses storage.k8s.io/v1 false VolumeAttributesClass
 `
 
-test('they are the kinds that a server serves, with its plurals and scopes', () => {
+test('the kinds are those of a server, with its plurals and scopes', () => {
   const ours = Object.values(kinds).map(({ group, version, kind, plural, scope }) =>
     `${plural} ${group ? `${group}/` : ''}${version} ${scope === 'Namespaced'} ${kind}`
   )
   assert.deepEqual(ours.sort(), SERVED.trim().split('\n').sort())
 })
 
-test('a value goes by its kind, but for the newer Event', () => {
+test('each export is named by its kind, except the newer Event', () => {
   const others = Object.entries(kinds).filter(([name, { kind }]) => name !== kind).map(([name]) => name)
   assert.deepEqual(others, ['EventsV1Event'])
   assert.equal(kinds.Event.group, '')
@@ -111,12 +111,12 @@ test('fields have their wire names', () => {
       'continue?:',
     ]
   ) {
-    // ListMeta, which has the last one, belongs to lists: no kind reaches it.
+    // The last is of ListMeta, which no kind contains.
     assert.equal(models.includes(`readonly ${name}`), name !== 'continue?:', name)
   }
 })
 
-test('values are wire values, and required fields are required', () => {
+test('fields have wire types, and required fields are required', () => {
   const pod: Partial<ObjectOf<typeof kinds.Pod>> = {}
   const started: string | undefined = pod.status?.startTime
   const lease: Desired<typeof kinds.Lease> = {
@@ -127,7 +127,7 @@ test('values are wire values, and required fields are required', () => {
     metadata: {},
     spec: { ports: [{ targetPort: 'http' }, { targetPort: 80 }] },
   }
-  // @ts-expect-error an instant is no Date
+  // @ts-expect-error a time is not a Date
   const wrong: Desired<typeof kinds.Lease> = { metadata: {}, spec: { renewTime: new Date(0) } }
   // @ts-expect-error a container that was read has a name
   const unnamed: NonNullable<ObjectOf<typeof kinds.Pod>['spec']>['containers'][number] = {}
@@ -141,7 +141,7 @@ test('values are wire values, and required fields are required', () => {
   assert.ok(wrong && unnamed && status)
 })
 
-test('nothing but types is imported, so that a user compiles and bundles no more than he uses', () => {
+test('only types are imported, so that users compile and bundle only what they use', () => {
   for (const name of ['mod.ts', 'models.ts']) {
     const text = readFileSync(new URL(`../../lib/kinds/${name}`, import.meta.url), 'utf8')
     const imports = text.match(/^import .*$/gm) ?? []

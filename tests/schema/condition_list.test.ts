@@ -1,4 +1,4 @@
-/** The schema of conditions: what a server takes of them is what setCondition makes and what Kubernetes' own kinds take. */
+/** Tests that the schema of conditions accepts what setCondition makes and built-in kinds accept. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, conditions, defineResource } from 'kubeloop'
@@ -70,7 +70,7 @@ const values: readonly (readonly [string, unknown, boolean])[] = [
   ['what setCondition makes', valid, true],
   ['none', undefined, true],
   ['an empty list', [], true],
-  ['an instant with an offset', [{ ...one, lastTransitionTime: '2026-01-02T03:04:05+02:00' }], true],
+  ['a time with an offset', [{ ...one, lastTransitionTime: '2026-01-02T03:04:05+02:00' }], true],
   ['no generation', [{ ...one, observedGeneration: undefined }], true],
   ['another status', [{ ...one, status: 'Maybe' }], false],
   ['an empty reason', [{ ...one, reason: '' }], false],
@@ -83,7 +83,7 @@ const values: readonly (readonly [string, unknown, boolean])[] = [
 ]
 
 for (const [name, list, isRight] of values) {
-  test(`a status with ${name} is ${isRight ? 'valid' : 'refused'}, here and by a server`, async () => {
+  test(`a status with ${name} is ${isRight ? 'valid' : 'refused'}, by zod and by a server`, async () => {
     const object = { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1 } }
     assert.equal(Foo.definition.validate({ ...object, status: { conditions: list } }).length === 0, isRight)
     const api = new Api({ transport: new ApiServer().handle })

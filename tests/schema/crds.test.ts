@@ -24,7 +24,7 @@ function outline(crds: readonly CustomResourceDefinition[]): object {
   )
 }
 
-test('versions of one kind share a CRD, and the best is stored', () => {
+test('versions of one kind share a CRD, and the one of the highest priority is stored', () => {
   const resources = [version('v1alpha1'), version('v1'), version('v1beta1'), version('v1', { kind: 'Other' })]
   assert.deepEqual(outline(crdOf(resources)), {
     'sites.example.com': ['v1 stored', 'v1beta1', 'v1alpha1'],
@@ -40,7 +40,7 @@ test('each version keeps its schema', () => {
   assert.deepEqual(parts.map(({ spec }) => Object.keys(spec.properties)), [['v1'], ['v1alpha1']])
 })
 
-test('a hub is stored, whatever its name', () => {
+test('a hub is the stored version, whatever its priority', () => {
   const hub = version('v1alpha1')
   assert.deepEqual(outline(crdOf([hub, version('v1')], { hubs: [hub] })), {
     'sites.example.com': ['v1', 'v1alpha1 stored'],
@@ -60,12 +60,12 @@ test('the same resource twice is one version, and kinds without a definition hav
   assert.deepEqual(crdOf([builtIn]), [])
 })
 
-test('versions that contradict each other are refused', () => {
+test('contradicting versions are refused', () => {
   assert.throws(() => crdOf([version('v1'), version('v1')]), /its version "v1" is defined twice/)
-  assert.throws(() => crdOf([version('v1'), version('v2', { cluster: true })]), /of its scope, .*"Cluster"/)
+  assert.throws(() => crdOf([version('v1'), version('v2', { cluster: true })]), /versions differ in scope: .*"Cluster"/)
   assert.throws(
     () => crdOf([version('v1', { plural: 'sites' }), version('v2', { kind: 'Page', plural: 'sites' })]),
-    /of its kind, /,
+    /versions differ in kind: /,
   )
   const both = [version('v1'), version('v2')]
   assert.throws(() => crdOf(both, { hubs: both }), /only one version can be stored, not "v2" and "v1"/)
@@ -93,7 +93,7 @@ const ours = Site.definition!.crd
 
 type Mutable = { [key: string]: Mutable } & Mutable[]
 
-/** The differences of a copy after a change to it. The second argument is the schema of its spec. */
+/** Returns the differences of a changed copy. The second argument of `change` is the schema of its spec. */
 function after(change: (crd: Mutable, spec: Mutable) => void): readonly string[] {
   const copy = structuredClone(ours) as unknown as Mutable
   change(copy, copy['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties']!['spec']!)
@@ -103,20 +103,20 @@ function after(change: (crd: Mutable, spec: Mutable) => void): readonly string[]
 const set = (object: Mutable, key: string, value: unknown): void =>
   void ((object as Record<string, unknown>)[key] = value)
 
-test('a CRD will do for itself', () => assert.deepEqual(after(() => undefined), []))
+test('a CRD does not differ from itself', () => assert.deepEqual(after(() => undefined), []))
 
 const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => void, readonly string[]])[] = [
   ['another scope', (crd) => set(crd['spec']!, 'scope', 'Cluster'), ['its scope is Cluster, not Namespaced']],
   ['another kind', (crd) => set(crd['spec']!['names']!, 'kind', 'Sight'), ['its kind is Sight, not Site']],
   [
-    'names that are taken',
+    'names in use by another CRD',
     (crd) =>
       set(crd, 'status', {
         conditions: [{ type: 'NamesAccepted', status: 'False', message: '"sites" is already in use' }],
       }),
     ['it is not served: "sites" is already in use'],
   ],
-  ['no such version', (crd) => set(crd['spec']!['versions']![0]!, 'name', 'v2'), ['version v1 is missing']],
+  ['a missing version', (crd) => set(crd['spec']!['versions']![0]!, 'name', 'v2'), ['version v1 is missing']],
   ['a version that is not served', (crd) => set(crd['spec']!['versions']![0]!, 'served', false), [
     'version v1 is not served',
   ]],
@@ -124,7 +124,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     'version v1 has no status subresource',
   ]],
   ['a missing field', (_, spec) => void delete spec['properties']!['size'], ['v1: spec.size is missing']],
-  ['a missing field at depth', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}), [
+  ['a missing nested field', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}), [
     'v1: spec.hosts[].name is missing',
   ]],
   ['another type', (_, spec) => set(spec['properties']!['size']!, 'type', 'string'), [
@@ -139,10 +139,10 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
   ['a narrower enum', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['a']), [
     'v1: enum of spec.mode lacks "b"',
   ]],
-  ['a required field of theirs', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'zone']), [
+  ['an unexpected required field', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'zone']), [
     'v1: required of spec has "zone"',
   ]],
-  ['a map that is none', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), [
+  ['an object in place of a map', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), [
     'v1: additionalProperties of spec.tags is absent, not {"type":"string","minLength":1}',
   ]],
   [
@@ -151,7 +151,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     ['v1: type of spec.tags{} is "integer", not "string"'],
   ],
   [
-    'a required field of theirs at depth',
+    'an unexpected nested required field',
     (_, spec) => set(spec['properties']!['hosts']!['items']!, 'required', ['name', 'port']),
     ['v1: required of spec.hosts[] has "port"'],
   ],
@@ -160,7 +160,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     (_, spec) => set(spec['properties']!['hosts']!['items']!['properties']!['name']!, 'type', 'integer'),
     ['v1: type of spec.hosts[].name is "integer", not "string"'],
   ],
-  ['a type where anything may be', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), [
+  ['a type where any value is expected', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), [
     'v1: type of spec.open is "object", not "anything"',
   ]],
   [
@@ -168,7 +168,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     (_, spec) => set(spec['properties']!, 'size', { 'x-kubernetes-int-or-string': true, default: 1 }),
     ['v1: type of spec.size is "int-or-string", not "integer"'],
   ],
-  ['fields that are like those of a map', (_, spec) => {
+  ['a map in place of fields', (_, spec) => {
     set(spec, 'properties', {})
     set(spec, 'additionalProperties', { type: 'integer' })
   }, [
@@ -188,11 +188,11 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
   ['a higher maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 99), [
     'v1: maximum of spec.size is 99, not 50',
   ]],
-  ['a minimum that we have not', (_, spec) => set(spec['properties']!['size']!, 'minimum', 0), [
+  ['an unexpected minimum', (_, spec) => set(spec['properties']!['size']!, 'minimum', 0), [
     'v1: minimum of spec.size is 0, not absent',
   ]],
   [
-    'no minLength any more, in a map',
+    'no minLength in a map',
     (_, spec) => void delete spec['properties']!['tags']!['additionalProperties']!['minLength'],
     ['v1: minLength of spec.tags{} is absent, not 1'],
   ],
@@ -206,16 +206,16 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
   ['any value', (_, spec) => void delete spec['properties']!['mode']!['enum'], [
     'v1: enum of spec.mode lacks "a", "b"',
   ]],
-  ['a pattern that we have not', (_, spec) => set(spec['properties']!['note']!, 'pattern', '^a'), [
+  ['an unexpected pattern', (_, spec) => set(spec['properties']!['note']!, 'pattern', '^a'), [
     'v1: pattern of spec.note is "^a", not absent',
   ]],
   ['a list of another kind', (_, spec) => set(spec['properties']!['hosts']!, 'x-kubernetes-list-type', 'set'), [
     'v1: x-kubernetes-list-type of spec.hosts is "set", not absent',
   ]],
-  ['a required field that we have as optional', (_, spec) => set(spec, 'required', ['note', 'mode', 'hosts']), [
+  ['a required field that should be optional', (_, spec) => set(spec, 'required', ['note', 'mode', 'hosts']), [
     'v1: required of spec has "note"',
   ]],
-  ['an optional field that we require', (_, spec) => set(spec, 'required', ['mode']), [
+  ['an optional field that should be required', (_, spec) => set(spec, 'required', ['mode']), [
     'v1: required of spec lacks "hosts"',
   ]],
   ['nothing required', (_, spec) => void delete (spec as Record<string, unknown>)['required'], [
@@ -227,14 +227,14 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
       void delete (crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema'] as Record<string, unknown>)['required'],
     ['v1: required of the object lacks "spec"'],
   ],
-  ['null where we have none', (_, spec) => set(spec['properties']!['size']!, 'nullable', true), [
+  ['an unexpected nullable field', (_, spec) => set(spec['properties']!['size']!, 'nullable', true), [
     'v1: nullable of spec.size is true, not absent',
   ]],
-  ['a default where we have none', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a'), [
+  ['an unexpected default', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a'), [
     'v1: default of spec.mode is "a", not absent',
   ]],
   [
-    'anything for a field',
+    'a field of any type',
     (_, spec) => set(spec['properties']!, 'mode', { 'x-kubernetes-preserve-unknown-fields': true }),
     ['v1: type of spec.mode is "anything", not "string"'],
   ],
@@ -259,7 +259,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     'v1: column "Size" is missing',
   ]],
   [
-    'a column that shows something else',
+    'a column with another path',
     (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'jsonPath', '.spec.mode'),
     ['v1: column "Size" shows .spec.mode (integer), not .spec.size (integer)'],
   ],
@@ -273,7 +273,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['additionalPrinterColumns'],
     ['v1: column "Size" is missing', 'v1: column "Age" is missing'],
   ],
-  ['a short name less', (crd) => set(crd['spec']!['names']!, 'shortNames', ['st']), [
+  ['a missing short name', (crd) => set(crd['spec']!['names']!, 'shortNames', ['st']), [
     'its shortNames is st, not si,st',
   ]],
   ['no short names', (crd) => void delete (crd['spec']!['names'] as Record<string, unknown>)['shortNames'], [
@@ -287,7 +287,7 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     'its listKind is Sites, not SiteList',
   ]],
   [
-    'no schema of the version',
+    'a version without a schema',
     (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['schema'],
     ['v1: type of the object is "anything", not "object"'],
   ],
@@ -314,9 +314,13 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
     'v1: type of spec.size is "string", not "integer"',
     'v1: spec.mode is missing',
   ]],
-  ['that is not established', (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }), [
-    'it is not served: Established',
-  ]],
+  [
+    'a condition that it is not established',
+    (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }),
+    [
+      'it is not served: Established',
+    ],
+  ],
   ['null refused', (_, spec) => set(spec['properties']!['note']!, 'nullable', false), [
     'v1: nullable of spec.note is absent, not true',
   ]],
@@ -332,13 +336,13 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
     set(spec['properties']!['hosts']!['items']!['properties']!, 'port', { type: 'integer', default: 80 })
   }],
   [
-    'an older version beside',
+    'an additional older version',
     (crd) =>
       set(crd['spec']!, 'versions', [{ name: 'v1alpha1', served: true, storage: false }, ...crd['spec']!['versions']!]),
   ],
   ['another stored version', (crd) => set(crd['spec']!['versions']![0]!, 'storage', false)],
   ['other descriptions', (_, spec) => set(spec['properties']!['mode']!, 'description', 'x')],
-  ['no word of what every object has', (crd) => {
+  ['no schema of apiVersion, kind and metadata', (crd) => {
     const properties = crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties'] as Record<
       string,
       unknown
@@ -355,7 +359,7 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
       crd['spec']!['versions']![0]!['additionalPrinterColumns']!.toReversed(),
     )
   }],
-  ['short names, categories and columns beside ours', (crd) => {
+  ['additional short names, categories and columns', (crd) => {
     set(crd['spec']!['names']!, 'shortNames', ['a', 'si', 'st'])
     set(crd['spec']!['names']!, 'categories', ['all', 'some'])
     set(crd['spec']!['versions']![0]!, 'additionalPrinterColumns', [
@@ -364,11 +368,11 @@ const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => voi
     ])
   }],
   [
-    'anything, and no word of null, where we have anything or null',
+    'any value without `nullable`, where any value and null are expected',
     (_, spec) => void delete spec['properties']!['open']!['nullable'],
   ],
   [
-    'conditions that say nothing',
+    'conditions without effect',
     (crd) =>
       set(crd, 'status', {
         conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }],
@@ -387,7 +391,7 @@ for (const [name, change] of harmless) {
   test(`the cluster's CRD may have ${name}`, () => assert.deepEqual(after(change), []))
 }
 
-test('of two versions, each is compared with its own', () => {
+test('each version is compared with the version of the same name', () => {
   const [first, second] = [version('v1'), version('v2')].map((resource) => resource.definition!.crd.spec.versions[0]!)
   const both = { ...ours, spec: { ...ours.spec, versions: [first!, second!] } }
   const broken = structuredClone(both) as unknown as Mutable
@@ -396,7 +400,7 @@ test('of two versions, each is compared with its own', () => {
   assert.deepEqual(crdDifferences(both, { spec: { ...both.spec, versions: both.spec.versions.toReversed() } }), [])
 })
 
-test('what keeps unknown fields must keep them', () => {
+test('whether unknown fields are kept must not differ', () => {
   const open =
     defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({ a: z.looseObject({}) }) })
       .definition!.crd
@@ -413,7 +417,7 @@ test('what keeps unknown fields must keep them', () => {
   ])
 })
 
-test('a difference of a field hides none of a field whose name begins alike', () => {
+test('a difference of a field hides no difference of a field with the same prefix', () => {
   const of = (inner: z.ZodType, other: z.ZodType): typeof ours => {
     return defineResource({
       group: 'example.com',
@@ -428,7 +432,7 @@ test('a difference of a field hides none of a field whose name begins alike', ()
   ])
 })
 
-test('what others require in what we keep open is a difference: our objects may be without it', () => {
+test('a required field inside an open object is a difference: objects may lack it', () => {
   const open =
     defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({}) }).definition!.crd
   const copy = structuredClone(open) as unknown as Mutable

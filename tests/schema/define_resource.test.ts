@@ -33,14 +33,14 @@ const Site = defineResource({
   }),
 })
 
-test('a resource has the names of its kind', () => {
+test('a resource has the names of the definition', () => {
   const { group, version, kind, plural, scope } = Site
   assert.deepEqual({ group, version, kind, plural, scope }, { ...base, plural: 'foos', scope: 'Namespaced' })
   assert.equal(defineResource({ ...base, cluster: true, spec: z.object({}) }).scope, 'Cluster')
   assert.equal(defineResource({ ...base, plural: 'fooses', spec: z.object({}) }).plural, 'fooses')
 })
 
-test('the CRD is whole', () => {
+test('the CRD is complete', () => {
   const { crd } = Site.definition
   assert.equal(crd.metadata.name, 'foos.example.com')
   assert.deepEqual(crd.spec.names, {
@@ -68,21 +68,21 @@ test('the CRD is whole', () => {
   })
 })
 
-test('without a status schema there is no status', () => {
+test('without a status schema there is no status subresource', () => {
   const [version] = defineResource({ ...base, spec: z.object({}) }).definition.crd.spec.versions
   assert.equal(version!.subresources, undefined)
   assert.equal(version!.additionalPrinterColumns, undefined)
   assert.ok(!('status' in (version!.schema.openAPIV3Schema['properties'] as object)))
 })
 
-test('a spec that is filled in is not required', () => {
+test('a spec with a default is not required', () => {
   const [version] =
     defineResource({ ...base, spec: z.object({ a: z.string().default('x') }).prefault({}) }).definition.crd.spec
       .versions
   assert.equal(version!.schema.openAPIV3Schema['required'], undefined)
 })
 
-test('a column of the age is not repeated', () => {
+test('a stated age column is not repeated', () => {
   const columns = { Born: '.metadata.creationTimestamp' }
   const [version] = defineResource({ ...base, columns, spec: z.object({}) }).definition.crd.spec.versions
   assert.deepEqual(version!.additionalPrinterColumns, [{
@@ -92,7 +92,7 @@ test('a column of the age is not repeated', () => {
   }])
 })
 
-test('a column that shows nothing is refused', () => {
+test('a column with an unknown path is refused', () => {
   const define = (path: string): unknown =>
     defineResource({ ...base, columns: { X: path }, spec: z.object({ a: z.string() }) })
   assert.throws(
@@ -104,14 +104,14 @@ test('a column that shows nothing is refused', () => {
   assert.throws(() => define('spec.a'), /needs a JSON path such as ".spec.replicas", not "spec.a"/)
 })
 
-test('a name that the server would not take is refused', () => {
+test('a name that the server would refuse is refused', () => {
   assert.throws(
     () => defineResource({ ...base, group: 'g', spec: z.object({}) }),
     /^TypeError: Cannot define resource "Foo": group "g" must be a domain/,
   )
 })
 
-test('a group of the Kubernetes project gets the annotation that the server demands', () => {
+test('a group of the Kubernetes project gets the annotation that the server requires', () => {
   const { crd } = defineResource({ ...base, group: 'samplecontroller.k8s.io', spec: z.object({}) }).definition
   assert.deepEqual(crd.metadata, {
     name: 'foos.samplecontroller.k8s.io',
@@ -120,7 +120,7 @@ test('a group of the Kubernetes project gets the annotation that the server dema
   assert.ok(!('annotations' in Site.definition.crd.metadata))
 })
 
-test('zod and zod/mini define the same', () => {
+test('zod and zod/mini give the same CRD', () => {
   const classic = defineResource({
     ...base,
     spec: z.object({
@@ -142,7 +142,7 @@ test('zod and zod/mini define the same', () => {
 
 const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'x' } }
 
-test('a valid object has no problems, whatever else it has', () => {
+test('a valid object with unknown fields has no problems', () => {
   const { validate } = Site.definition
   assert.deepEqual(validate({ ...object, spec: { size: 1 } }), [])
   assert.deepEqual(validate({ ...object, spec: { later: true }, status: { ready: true, more: 1 }, other: 1 }), [])
@@ -153,7 +153,7 @@ test('a valid object has no problems, whatever else it has', () => {
   assert.deepEqual(strict.definition.validate({ spec: { later: 1, deep: { a: 'x', later: 1 } } }), [])
 })
 
-test('problems name their fields as the server does', () => {
+test('problems name fields as the server does', () => {
   const { validate } = Site.definition
   assert.deepEqual(
     validate({ ...object, spec: { size: 'x', hosts: ['a', ''] }, status: {} }).map(({ field }) => field),
@@ -163,7 +163,7 @@ test('problems name their fields as the server does', () => {
   assert.deepEqual(validate(null).map(({ field }) => field), ['spec'])
 })
 
-test('the alternative that was meant speaks', () => {
+test('problems of a union are those of the closest alternative', () => {
   const spec = z.object({
     tls: z.discriminatedUnion('mode', [
       z.object({ mode: z.literal('off') }),
@@ -187,13 +187,13 @@ test('the alternative that was meant speaks', () => {
   assert.match(port!.message, /number.*, or .*string/)
 })
 
-test("a user's own message is kept", () => {
+test('a custom message is kept', () => {
   const { validate } = defineResource({ ...base, spec: z.object({ a: z.string().min(3, 'Too short a name') }) })
     .definition
   assert.deepEqual(validate({ spec: { a: 'x' } }), [{ field: 'spec.a', message: 'Too short a name' }])
 })
 
-test('a dynamic resource guesses what is left out', () => {
+test('a dynamic resource has defaults for plural and scope', () => {
   assert.deepEqual(dynamicResource({ group: 'a.b', version: 'v1', kind: 'Policy' }), {
     group: 'a.b',
     version: 'v1',

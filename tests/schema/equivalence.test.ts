@@ -1,7 +1,4 @@
-/**
- * Random schemas and values: a CRD takes what zod takes, and what a server stores is what zod reads. A failure prints
- * its seed.
- */
+/** Tests with random schemas that a CRD and zod accept and return the same. A failure prints its seed. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -26,14 +23,14 @@ test('a CRD is structural', () => {
   )
 })
 
-test('a CRD takes what zod takes, and refuses what zod refuses', () => {
-  let taken = 0
+test('a CRD accepts what zod accepts, and refuses what zod refuses', () => {
+  let accepted = 0
   let refused = 0
   fc.assert(
     fc.property(cases(anyNode), ([schema, value]) => {
       const crd = structuralSchema(schema, place) as Record<string, unknown>
       const parsed = schema.safeParse(value)
-      // What zod strips of alternatives that were not chosen, a server would check; so it is given what zod read.
+      // A server checks fields of other alternatives, which zod strips: give it zod's result.
       if (parsed.success) {
         assert.ok(
           isValid(crd, stored(crd, parsed.data)),
@@ -42,35 +39,35 @@ test('a CRD takes what zod takes, and refuses what zod refuses', () => {
       }
       const kept = stored(crd, value)
       const valid = isValid(crd, kept)
-      if (valid) assert.ok(schema.safeParse(kept).success, `${JSON.stringify(crd)} takes ${JSON.stringify(kept)}`)
-      if (parsed.success) taken++
+      if (valid) assert.ok(schema.safeParse(kept).success, `${JSON.stringify(crd)} accepts ${JSON.stringify(kept)}`)
+      if (parsed.success) accepted++
       else if (!valid) refused++
     }),
     { numRuns: 2000 },
   )
-  assert.ok(taken > 200 && refused > 200, `${taken} taken and ${refused} refused: the values are too much alike`)
+  assert.ok(accepted > 200 && refused > 200, `${accepted} accepted and ${refused} refused: the values are too similar`)
 })
 
-test('a CRD takes of a union what zod takes whole: a field of another alternative is refused, and no other', () => {
-  const counts = { taken: 0, refused: 0 }
+test('a CRD accepts of a union what zod accepts without stripping: only fields of other alternatives are refused', () => {
+  const counts = { accepted: 0, refused: 0 }
   fc.assert(
     fc.property(unionNode.chain(({ schema, values }) => fc.tuple(fc.constant(schema), values)), ([schema, value]) => {
       const crd = structuralSchema(schema, place) as Record<string, unknown>
       assert.deepEqual(structuralFaults(crd), [])
       const kept = stored(crd, value)
-      const isTaken = isWhole(schema, kept)
-      assert.equal(isValid(crd, kept), isTaken, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
-      counts[isTaken ? 'taken' : 'refused']++
+      const isAccepted = isWhole(schema, kept)
+      assert.equal(isValid(crd, kept), isAccepted, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
+      counts[isAccepted ? 'accepted' : 'refused']++
     }),
     { numRuns: 800 },
   )
   assert.ok(
-    counts.taken > 100 && counts.refused > 100,
-    `${counts.taken} taken and ${counts.refused} refused: the values are too much alike`,
+    counts.accepted > 100 && counts.refused > 100,
+    `${counts.accepted} accepted and ${counts.refused} refused: the values are too similar`,
   )
 })
 
-test('what a server stores is what zod reads: the same fields are pruned and the same defaults filled in', () => {
+test('a server stores what zod returns: the same fields pruned, the same defaults filled in', () => {
   let filled = 0
   fc.assert(
     fc.property(cases(plainNode), ([schema, value]) => {

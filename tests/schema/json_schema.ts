@@ -1,11 +1,11 @@
 /**
- * A small evaluator of structural OpenAPI v3 schemas, written from the Kubernetes documentation alone: it prunes, fills
- * in defaults and validates as an API server does, and knows the rules of a structural schema. It shares nothing with
- * lib/schema.
+ * A small evaluator of structural OpenAPI v3 schemas: prunes, fills in defaults and validates like an API server.
+ *
+ * Written from the Kubernetes documentation only; shares nothing with lib/schema.
  */
 type Json = Record<string, unknown>
 
-/** What a server stores of a value: nulls that may not be are dropped, unknown fields pruned, defaults filled in. */
+/** Returns what a server stores of a value: forbidden nulls dropped, unknown fields pruned, defaults filled in. */
 export function stored(schema: Json, value: unknown): unknown {
   if (Array.isArray(value)) return schema['items'] ? value.map((item) => stored(schema['items'] as Json, item)) : value
   if (!isObject(value)) return value
@@ -24,7 +24,7 @@ export function stored(schema: Json, value: unknown): unknown {
   return result
 }
 
-/** Whether a stored value is valid. */
+/** Tests whether a stored value is valid. */
 export function isValid(schema: Json, value: unknown): boolean {
   if (value === null && schema['nullable'] !== true && 'type' in schema) return false
   if (value !== null && !hasType(schema, value)) return false
@@ -50,7 +50,7 @@ function hasType(schema: Json, value: unknown): boolean {
   }
 }
 
-/** What each keyword demands. Those of one type say nothing of values of another, null among them. */
+/** The condition of each keyword. A keyword of one type does not apply to values of another, null included. */
 const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, schema: Json) => boolean])[] = [
   ['enum', (values: unknown[], value) => values.some((one) => one === value && value !== null)],
   [
@@ -88,7 +88,7 @@ const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, 
   ],
 ]
 
-/** A CEL rule of comparisons with literals and has(), read as JavaScript. Of another rule nothing is known. */
+/** Evaluates a CEL rule of comparisons with literals and has() as JavaScript. Other rules count as true. */
 function holds(rule: string, self: Json): boolean {
   const known = /^(?:!?has\(self\.\w+\)|self\.\w+ [!=]= (?:"(?:[^"\\]|\\.)*"|[-\w.]+)| \|\| | && )+$/
   if (!known.test(rule)) return true
@@ -127,7 +127,7 @@ function hasFormat(format: string, value: string): boolean {
   return true
 }
 
-/** How a schema breaks the rules of a structural one, each with the path in the schema. */
+/** Returns how a schema breaks the rules of structural schemas, each with the path in the schema. */
 export function structuralFaults(schema: Json, path = '$'): readonly string[] {
   const faults: string[] = []
   const free = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
@@ -184,7 +184,7 @@ const ALLOWED = new Set([
 ])
 const FORBIDDEN_INSIDE = ['type', 'default', 'nullable', 'description', 'title', 'additionalProperties']
 
-/** Inside a junctor only conditions may stand, on fields that the structure outside has. */
+/** Inside a junctor only conditions are allowed, on fields of the structure outside. */
 function conditionFaults(inner: Json, structure: Json, path: string): readonly string[] {
   const faults = Object.keys(inner)
     .filter((keyword) =>

@@ -11,7 +11,7 @@ const good = {
   categories: ['all'],
 }
 
-test('usual names are taken', () => assert.equal(nameProblem(good), undefined))
+test('usual names are accepted', () => assert.equal(nameProblem(good), undefined))
 
 const bad: readonly (readonly [Partial<typeof good>, RegExp])[] = [
   [{ group: '' }, /^group "" must be a domain/],
@@ -36,7 +36,7 @@ for (const [change, message] of bad) {
     assert.match(nameProblem({ ...good, ...change }) ?? '', message))
 }
 
-test('plurals', () => {
+test('plurals are derived from kinds', () => {
   const plurals = {
     Foo: 'foos',
     Proxy: 'proxies',
@@ -50,7 +50,7 @@ test('plurals', () => {
   for (const [kind, plural] of Object.entries(plurals)) assert.equal(pluralOf(kind), plural)
 })
 
-test('versions in the order of the Kubernetes documentation', () => {
+test('versions are sorted as in the Kubernetes documentation', () => {
   const ordered = ['v10', 'v2', 'v1', 'v11beta2', 'v10beta3', 'v3beta1', 'v12alpha1', 'v11alpha2', 'foo1', 'foo10']
   for (let turn = 0; turn < ordered.length; turn++) {
     const shuffled = [...ordered.slice(turn), ...ordered.slice(0, turn)].reverse()

@@ -1,8 +1,8 @@
-/** Random zod schemas from a small grammar, each with values that mostly fit it. */
+/** Random zod schemas from a small grammar, each with mostly valid values. */
 import fc from 'fast-check'
 import * as z from 'zod'
 
-/** A schema and values that mostly fit it. */
+/** A schema and mostly valid values. */
 export interface Node {
   readonly schema: z.ZodType
   readonly values: fc.Arbitrary<unknown>
@@ -44,7 +44,9 @@ const leaf: fc.Arbitrary<Node> = fc.oneof(
   }),
 )
 
-/** Any JSON. No tiny fractions: zod forgives them in multipleOf, and a server does not. Lengths differ beyond ASCII. */
+/**
+ * Any JSON in ASCII, as lengths differ beyond it. No tiny fractions: zod ignores them in multipleOf, a server does not.
+ */
 const json = fc.anything({
   key: fieldName,
   values: [word, fc.integer(), fc.constantFrom(0.5, -1.25), fc.boolean(), fc.constant(null)],
@@ -54,7 +56,7 @@ const json = fc.anything({
 /** Any schema of the grammar. */
 export const anyNode: fc.Arbitrary<Node> = nodes(true)
 
-/** One without alternatives, of which zod keeps less than a server. */
+/** A schema without alternatives, of which zod keeps less than a server. */
 export const plainNode: fc.Arbitrary<Node> = nodes(false)
 
 function nodes(alternatives: boolean): fc.Arbitrary<Node> {
@@ -80,7 +82,7 @@ function containerOf(inner: fc.Arbitrary<Node>, alternatives: boolean): fc.Arbit
     inner.map((value): Node => ({ schema: value.schema.nullable(), values: fc.option(value.values) })),
   ]
   const choice = fc.tuple(fields, fields, fc.option(inner, { nil: undefined })).map(([left, right, shared]): Node => {
-    // Fields of both must have one type: each alternative has its own names, and there may be a field that both have.
+    // A field of both alternatives must have one type: use different names, and sometimes a shared field.
     const both = shared && { shared }
     const [a, b] = [left, right].map((side, i) => {
       return Object.fromEntries(Object.entries(side).map(([name, node]) => [`${name}${i}`, withoutDefault(node)]))
@@ -105,11 +107,11 @@ function objectOf(fields: Record<string, Node>): Node {
   const whole = fc.record(values, { requiredKeys: required, noNullPrototype: true })
   const partial = fc.record(values, { requiredKeys: [], noNullPrototype: true })
   const withUnknown = fc.tuple(whole, json).map(([value, unknown]) => ({ ...value as object, unknown }))
-  // Mostly whole; sometimes a required field is missing, sometimes there is one too many.
+  // Mostly complete; sometimes a field is missing or unknown.
   return { schema, values: fc.oneof({ weight: 3, arbitrary: whole }, partial, withUnknown) }
 }
 
-/** A default belongs to an object that always has the field; an alternative's object does not. */
+/** Removes the default: a field of one alternative only may not have one. */
 function withoutDefault(node: Node): Node {
   const { type } = node.schema._zod.def
   return type === 'default' || type === 'prefault'
@@ -117,7 +119,7 @@ function withoutDefault(node: Node): Node {
     : node
 }
 
-/** A field: as it is, optional, or with a default that fits. */
+/** Returns a field: unchanged, optional, or with a valid default. */
 export function withDefaults(node: Node): fc.Arbitrary<Node> {
   const withDefault = node.values.map((value): Node => {
     const parsed = node.schema.safeParse(value)
@@ -127,7 +129,7 @@ export function withDefaults(node: Node): fc.Arbitrary<Node> {
   return fc.oneof(fc.constant(node), fc.constant({ ...node, schema: node.schema.optional() }), withDefault)
 }
 
-/** A schema of an object with the field v, and a value for it. */
+/** The schema of an object with the field v, and a value for it. */
 export function cases(node: fc.Arbitrary<Node>): fc.Arbitrary<readonly [z.ZodType, unknown]> {
   const whole = node.chain(withDefaults).map((v) => objectOf({ v }))
   const others = fc.record({ v: json }, { noNullPrototype: true })

@@ -1,9 +1,11 @@
-/** Random unions that a field tells apart, where a schema can have them, with values that often break one demand. */
+/** Random discriminated unions at any place in a schema, with values that often break one condition. */
 import fc from 'fast-check'
 import * as z from 'zod'
 import type { Node } from './random_schemas.ts'
 
-/** Fields have one type each in all alternatives, and limits that may differ. Some names CEL has to escape, one it cannot say. */
+/**
+ * A field has one type in all alternatives, and limits may differ. Some names need escapes in CEL, one has no CEL name.
+ */
 const FIELDS: Readonly<Record<string, fc.Arbitrary<Node>>> = {
   a: fc.nat(3).map((max) => ({
     schema: z.string().max(max),
@@ -55,14 +57,14 @@ function unionOf(inner: fc.Arbitrary<Node> | undefined): fc.Arbitrary<Node> {
     const options = tags.map((values, at) => {
       const { names, optional, fields, isStrict } = alternatives[at]!
       const shape = Object.fromEntries(names.map((name) => {
-        // An inner union has one structure.
+        // An inner union has the same structure in all alternatives.
         const { schema } = (name === 'inner' || name === 'h' ? shared : fields)[name as keyof typeof fields] as Node
         return [name, optional.includes(name) ? schema.optional() : schema]
       }))
       return (isStrict ? z.strictObject : z.object)({ [tag]: z.literal([...values]), ...shape })
     }) as unknown as [z.ZodObject, z.ZodObject]
     const [first, ...others] = options
-    // A union of a union is one union.
+    // A union inside a union counts as one union.
     const schema = form === 0
       ? z.union(options)
       : form === 1 && others.length > 1
@@ -120,12 +122,12 @@ const wrappers: readonly ((node: Node) => Node)[] = [
 const wrapped = (node: fc.Arbitrary<Node>): fc.Arbitrary<Node> =>
   fc.tuple(node, fc.constantFrom(...wrappers)).map(([inner, wrap]) => wrap(inner))
 
-/** A union, where a schema can have one; some have another in a field. */
+/** A union at any place in a schema; some contain another in a field. */
 export const unionNode: fc.Arbitrary<Node> = wrapped(
   fc.oneof({ weight: 2, arbitrary: unionOf(undefined) }, unionOf(wrapped(unionOf(undefined)))),
 )
 
-/** Whether zod accepts a value and drops nothing of it. */
+/** Tests whether zod accepts a value and strips nothing. */
 export function isWhole(schema: z.ZodType, value: unknown): boolean {
   const { success, data } = schema.safeParse(value)
   return success && holds(data, value)

@@ -1,4 +1,4 @@
-/** What a CRD cannot say is refused when the resource is defined, with its path and a way out. */
+/** Tests that what a CRD cannot express is refused on definition, with its path and advice. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const recursive: z.ZodType<Tree> = z.object({
     return z.array(recursive)
   },
 })
-/** A schema whose getter makes a new one each time. */
+/** A schema whose getter makes a new schema on each call. */
 function endless(): z.ZodType {
   return z.object({
     get next(): z.ZodType {
@@ -44,7 +44,7 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a refinement of an object', z.object({}).superRefine(() => undefined), /spec\.at is a refinement/],
   ['a mini refinement', mini.string().check(mini.refine(() => true)), /spec\.at is a refinement/],
   [
-    "a refinement below another's rules",
+    'a refinement in a field of an object with rules',
     z.array(z.string().refine(() => true)).meta({ 'x-kubernetes-validations': [{ rule: 'true' }] }),
     /spec\.at\[\] is a refinement/,
   ],
@@ -89,7 +89,7 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ],
   ['recursion by a getter', recursive, /spec\.at\.children\[\] is recursive/],
   ['recursion by lazy', lazily, /spec\.at(\[\])+ is recursive/],
-  ['a lookahead', z.string().regex(/^(?!x)/), /spec\.at is a regular expression that looks around/],
+  ['a lookahead', z.string().regex(/^(?!x)/), /spec\.at is a regular expression with lookaround/],
   ['a backreference', z.string().regex(/(a)\1/), /spec\.at is a regular expression with a backreference/],
   ['a checksum', z.iban(), /spec\.at is a string of format "iban"/],
   [
@@ -109,20 +109,20 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     z.string().nullable().default(null),
     /spec\.at is given the default null, .*; use \.nullish\(\)/,
   ],
-  ['a default of null that anything may be', z.unknown().default(null), /spec\.at is given the default null/],
+  ['a default of null for any value', z.unknown().default(null), /spec\.at is given the default null/],
   ['a prefault of null', z.int().nullable().prefault(null), /spec\.at is given the default null/],
   [
-    'a default of null at depth',
+    'a nested default of null',
     z.array(z.object({ b: z.int().nullable().default(null) })),
     /spec\.at\[\]\.b is given the default null/,
   ],
   [
-    'a default with a field that its schema does not have',
+    'a default with an unknown field',
     z.object({ a: z.int() }).default({ a: 1, b: 2 } as { a: number }),
     /spec\.at is given a default with the field spec\.at\.b, which its schema does not have/,
   ],
   [
-    'a default with such a field at depth',
+    'a default with a nested unknown field',
     z.array(z.object({ a: z.int() })).default([{ a: 1 }, { a: 1, b: 2 } as { a: number }]),
     /a default with the field spec\.at\[1\]\.b/,
   ],
@@ -135,13 +135,13 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     /spec\.at\.into is a default in one alternative only/,
   ],
   [
-    'a length that is no integer',
+    'a fractional length',
     z.string().min(1.5),
     /spec\.at is limited to a length of 1\.5, .*; lengths are integers/,
   ],
-  ['a maximal length that is no integer', z.string().max(2.5), /spec\.at is limited to a length of 2\.5/],
-  ['a length of exactly a half', z.string().length(0.5), /spec\.at is limited to a length of 0\.5/],
-  ['a number of items that is no integer', z.array(z.string()).max(1.5), /spec\.at is limited to a length of 1\.5/],
+  ['a fractional maximum length', z.string().max(2.5), /spec\.at is limited to a length of 2\.5/],
+  ['a fractional exact length', z.string().length(0.5), /spec\.at is limited to a length of 0\.5/],
+  ['a fractional number of items', z.array(z.string()).max(1.5), /spec\.at is limited to a length of 1\.5/],
   ['an infinite length', z.string().min(Infinity), /spec\.at is limited to a length of Infinity/],
   [
     'a misspelled extension',
@@ -151,7 +151,7 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a garbled class', z.string().regex(/[a-\d]/), /spec\.at is a regular expression with a range that ends in a class/],
   ['recursion by new schemas', endless(), /spec\.at(\.next)+ is recursive/],
   [
-    'a default that does not fit',
+    'a default that its schema refuses',
     z.string().min(3).default('a'),
     /the default of spec\.at does not fit its own schema: Too small/,
   ],
@@ -172,7 +172,7 @@ for (const [name, at, message] of refused) {
   })
 }
 
-test('what is deep, or occurs twice, is not recursive', () => {
+test('a deep schema, or one used twice, is not recursive', () => {
   let deep: z.ZodType = z.string()
   for (let depth = 0; depth < 60; depth++) deep = z.array(deep)
   const twice = z.object({ a: z.string() })
@@ -192,7 +192,7 @@ test('a spec must be an object', () => {
   )
 })
 
-test('a status is checked as well', () => {
+test('a status is checked like a spec', () => {
   const definition = {
     group: 'example.com',
     version: 'v1',
@@ -206,15 +206,15 @@ test('a status is checked as well', () => {
 const define = (spec: unknown): unknown =>
   defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: spec as $ZodType })
 
-test('what is no schema of zod 4 is refused', () => {
+test('a value that is not a schema of zod 4 is refused', () => {
   const message = 'Cannot define resource "Foo": spec is not a schema of zod 4.1.13 or later'
-  // The last has the look of zod 3.
+  // The last looks like a schema of zod 3.
   for (const spec of [undefined, 'x', { at: z.string() }, { _def: { typeName: 'ZodObject' }, parse: () => ({}) }]) {
     assert.throws(() => define(spec), { name: 'TypeError', message })
   }
 })
 
-test('schemas of a zod that has no registry for all of its copies are refused, as what they say of themselves would be lost', () => {
+test('schemas of a zod without the global registry are refused, as their metadata would be lost', () => {
   const shared = globalThis as { __zod_globalRegistry?: unknown }
   const registry = shared.__zod_globalRegistry
   delete shared.__zod_globalRegistry
@@ -229,7 +229,7 @@ test('schemas of a zod that has no registry for all of its copies are refused, a
   assert.ok(define(z.object({})))
 })
 
-test('a validation that does not end at once is refused when it is asked for', () => {
+test('an asynchronous validation throws when called', () => {
   const rules = { 'x-kubernetes-validations': [{ rule: 'true' }] }
   const Foo = defineResource({
     group: 'example.com',

@@ -1,4 +1,4 @@
-/** What differs between two schemas, which differences stored objects may not survive, and what a schema would drop. */
+/** Tests the comparison of schemas, which changes narrow, and which fields a schema prunes. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -17,16 +17,16 @@ const object = (properties: Record<string, JsonSchema>, more: JsonSchema = {}): 
 const ANYTHING = { 'x-kubernetes-preserve-unknown-fields': true }
 const text = { type: 'string' }
 
-/** A change of the field `f`, whether it narrows, and how it is said. */
+/** A change of the field `f`, whether it narrows, and its text. */
 const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, string])[] = [
   ['a lower maximum', { maximum: 5 }, { maximum: 4 }, true, 'maximum of f is 4, not 5'],
   ['a higher maximum', { maximum: 5 }, { maximum: 6 }, false, 'maximum of f is 6, not 5'],
   ['a new maximum', {}, { maximum: 4 }, true, 'maximum of f is 4, not absent'],
-  ['no maximum any more', { maximum: 4 }, {}, false, 'maximum of f is absent, not 4'],
+  ['a removed maximum', { maximum: 4 }, {}, false, 'maximum of f is absent, not 4'],
   ['a higher minimum', { minimum: 0 }, { minimum: 1 }, true, 'minimum of f is 1, not 0'],
   ['a lower minimum', { minimum: 1 }, { minimum: 0 }, false, 'minimum of f is 0, not 1'],
-  ['a shorter text', { maxLength: 5 }, { maxLength: 4 }, true, 'maxLength of f is 4, not 5'],
-  ['a longer list', { minItems: 1 }, { minItems: 2 }, true, 'minItems of f is 2, not 1'],
+  ['a lower maximum length', { maxLength: 5 }, { maxLength: 4 }, true, 'maxLength of f is 4, not 5'],
+  ['a higher minimum of items', { minItems: 1 }, { minItems: 2 }, true, 'minItems of f is 2, not 1'],
   [
     'an exclusive limit',
     { minimum: 1 },
@@ -34,8 +34,8 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
     true,
     'exclusiveMinimum of f is true, not absent',
   ],
-  ['a value less', { enum: ['a', 'b'] }, { enum: ['a'] }, true, 'enum of f is ["a"], not ["a","b"]'],
-  ['a value more', { enum: ['a'] }, { enum: ['b', 'a'] }, false, 'enum of f is ["b","a"], not ["a"]'],
+  ['a removed value', { enum: ['a', 'b'] }, { enum: ['a'] }, true, 'enum of f is ["a"], not ["a","b"]'],
+  ['an added value', { enum: ['a'] }, { enum: ['b', 'a'] }, false, 'enum of f is ["b","a"], not ["a"]'],
   ['another value', { enum: ['a'] }, { enum: ['b'] }, true, 'enum of f is ["b"], not ["a"]'],
   [
     'a new required field',
@@ -45,7 +45,7 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
     'required of f is ["a","b"], not ["a"]',
   ],
   [
-    'a required field less',
+    'a removed required field',
     { required: ['a', 'b'] },
     { required: ['b'] },
     false,
@@ -60,7 +60,7 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
     'type of f is "integer", not "string"',
   ],
   ['another pattern', { pattern: 'a' }, { pattern: 'b' }, true, 'pattern of f is "b", not "a"'],
-  ['no pattern any more', { pattern: 'a' }, {}, false, 'pattern of f is absent, not "a"'],
+  ['a removed pattern', { pattern: 'a' }, {}, false, 'pattern of f is absent, not "a"'],
   [
     'another alternative',
     { anyOf: [{ minimum: 1 }] },
@@ -69,28 +69,34 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
     'anyOf of f is [{"minimum":0}], not [{"minimum":1}]',
   ],
   ['a rule', {}, { 'x-kubernetes-validations': [] }, true, 'x-kubernetes-validations of f is [], not absent'],
-  ['null no longer', { ...text, nullable: true }, text, true, 'nullable of f is absent, not true'],
-  ['null, too', text, { ...text, nullable: true }, false, 'nullable of f is true, not absent'],
-  ['unknown fields no longer', object({}, ANYTHING), object({}), true, 'additionalProperties of f is absent, not {}'],
-  ['unknown fields, too', object({}), object({}, ANYTHING), false, 'additionalProperties of f is {}, not absent'],
-  ['a type where anything was', ANYTHING, text, true, 'type of f is "string", not "anything"'],
+  ['null no longer allowed', { ...text, nullable: true }, text, true, 'nullable of f is absent, not true'],
+  ['null allowed', text, { ...text, nullable: true }, false, 'nullable of f is true, not absent'],
   [
-    'anything instead of a type',
+    'unknown fields no longer kept',
+    object({}, ANYTHING),
+    object({}),
+    true,
+    'additionalProperties of f is absent, not {}',
+  ],
+  ['unknown fields kept', object({}), object({}, ANYTHING), false, 'additionalProperties of f is {}, not absent'],
+  ['a type where any was allowed', ANYTHING, text, true, 'type of f is "string", not "anything"'],
+  [
+    'any type instead of one',
     text,
     ANYTHING,
     false,
     'type of f is "anything", not "string"; additionalProperties of f is {}, not absent',
   ],
   [
-    'no number any more',
+    'numbers no longer allowed',
     { 'x-kubernetes-int-or-string': true },
     text,
     true,
     'type of f is "string", not "int-or-string"',
   ],
-  ['a number, too', text, { 'x-kubernetes-int-or-string': true }, true, 'type of f is "int-or-string", not "string"'],
+  ['numbers allowed', text, { 'x-kubernetes-int-or-string': true }, true, 'type of f is "int-or-string", not "string"'],
   [
-    'no map any more',
+    'a map no longer',
     { type: 'object', additionalProperties: text },
     object({}),
     true,
@@ -112,11 +118,11 @@ const changes: readonly (readonly [string, JsonSchema, JsonSchema, boolean, stri
   ],
   ['another default', { default: 1 }, { default: 2 }, false, 'default of f is 2, not 1'],
   ['a default of false', {}, { default: false }, false, 'default of f is false, not absent'],
-  ['no default any more', { default: 1 }, {}, false, 'default of f is absent, not 1'],
+  ['a removed default', { default: 1 }, {}, false, 'default of f is absent, not 1'],
   ['a field less', object({ a: text, b: text }), object({ a: text }), true, 'f.b is missing'],
   ['a field more', object({ a: text }), object({ a: text, b: text }), false, 'f.b is new'],
   [
-    'a typed field where anything was kept',
+    'a typed field in an open object',
     object({}, ANYTHING),
     object({ b: text }, ANYTHING),
     true,
@@ -132,7 +138,7 @@ for (const [name, from, to, narrows, said] of changes) {
   })
 }
 
-test('changes are found in lists and maps, each at its path', () => {
+test('changes in lists and maps are found, each with its path', () => {
   const at = (max: number): JsonSchema =>
     object({
       l: {
@@ -144,7 +150,7 @@ test('changes are found in lists and maps, each at its path', () => {
   assert.deepEqual(schemaChanges(at(1), at(2)), [{ path: 'l[].m{}', keyword: 'maximum', from: 1, to: 2, schema }])
 })
 
-test('several changes are all found, and a change of the root is said so', () => {
+test('all changes are found, and a change of the root is named', () => {
   const found = schemaChanges(
     object({ a: text, b: text }, { required: ['a'] }),
     object({ a: { type: 'integer' }, c: text }),
@@ -156,7 +162,7 @@ test('several changes are all found, and a change of the root is said so', () =>
   )
 })
 
-test('a field that becomes one of those that are kept as they are may be anything, and null is no change to that', () => {
+test('a removed field of an open object allows any value, and nullable is no change', () => {
   const found = schemaChanges(object({ b: { ...text, default: 'x' } }, ANYTHING), object({}, ANYTHING))
   assert.deepEqual([found.map(changeText), found.some(isNarrowing)], [[
     'type of b is "anything", not "string"',
@@ -166,7 +172,7 @@ test('a field that becomes one of those that are kept as they are may be anythin
   assert.deepEqual(schemaChanges({ ...ANYTHING, nullable: true }, ANYTHING), [])
 })
 
-test('what the server drops, and descriptions, are no change', () => {
+test('false flags, which the server drops, and descriptions are no change', () => {
   const plain = object({ a: text, m: { type: 'object', additionalProperties: {} } })
   const wordy = object({
     a: { ...text, description: 'x', title: 'y', nullable: false, exclusiveMaximum: false, default: undefined },
@@ -175,15 +181,15 @@ test('what the server drops, and descriptions, are no change', () => {
   assert.deepEqual([schemaChanges(plain, wordy), schemaChanges(wordy, plain)], [[], []])
 })
 
-test('a field called like one of every object is compared, too', () => {
+test('a field named like a method of every object is compared', () => {
   assert.deepEqual(schemaChanges(object({}), object({ constructor: text })).map(changeText), ['constructor is new'])
 })
 
 const prunes: readonly (readonly [string, unknown, JsonSchema, string | undefined])[] = [
-  ['nothing of a whole', { a: 'x' }, object({ a: text }), undefined],
+  ['nothing of a valid object', { a: 'x' }, object({ a: text }), undefined],
   ['an unknown field', { a: 'x', b: 1 }, object({ a: text }), 'b'],
   [
-    'a field at depth',
+    'a nested field',
     { a: [{ b: 1 }, { c: { d: 1 } }] },
     object({ a: { type: 'array', items: object({ b: text, c: object({}) }) } }),
     'a[1].c.d',
@@ -195,7 +201,7 @@ const prunes: readonly (readonly [string, unknown, JsonSchema, string | undefine
     object({ a: { type: 'object', additionalProperties: object({}) } }),
     'a.b.c',
   ],
-  ['nothing of what is open', { a: { b: { c: [1, { d: 1 }] } } }, object({ a: ANYTHING }), undefined],
+  ['nothing of an open field', { a: { b: { c: [1, { d: 1 }] } } }, object({ a: ANYTHING }), undefined],
   ['nothing of an open object', { a: { b: { c: 1 } } }, object({ a: object({}, ANYTHING) }), undefined],
   [
     'a field of a typed field in an open object',
@@ -212,7 +218,7 @@ for (const [name, value, schema, expected] of prunes) {
   test(`a server prunes ${name}`, () => assert.equal(prunedField(value, schema), expected))
 }
 
-test('what a server stores of any value is not pruned once more', () => {
+test('pruning a stored value finds nothing', () => {
   fc.assert(
     fc.property(cases(plainNode), ([schema, value]) => {
       const crd = structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
@@ -222,7 +228,7 @@ test('what a server stores of any value is not pruned once more', () => {
   )
 })
 
-test('a change that does not narrow keeps every value valid and whole', () => {
+test('a change that does not narrow keeps every value valid and unpruned', () => {
   let kept = 0
   fc.assert(
     fc.property(cases(plainNode), cases(plainNode), ([from, value], [to]) => {
@@ -243,7 +249,7 @@ test('a change that does not narrow keeps every value valid and whole', () => {
   assert.ok(kept > 20, `only ${kept} pairs did not narrow`)
 })
 
-test('a schema differs in nothing from itself', () => {
+test('a schema does not differ from itself', () => {
   fc.assert(
     fc.property(cases(plainNode), ([schema]) => {
       const place = { kind: 'Random', path: 'spec' }

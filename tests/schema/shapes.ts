@@ -1,6 +1,7 @@
 /**
- * Shapes of fields, each with values that a schema takes and refuses. The same list runs in memory (structural.test.ts)
- * and by hand against a real API server (tests/tools/shapes.ts).
+ * Shapes of fields, each with values that a schema accepts and refuses.
+ *
+ * The list runs in memory (structural.test.ts), and manually with a real API server (tests/tools/shapes.ts).
  */
 import * as z from 'zod'
 import * as mini from 'zod/mini'
@@ -9,93 +10,98 @@ import type { $ZodType } from 'zod/v4/core'
 export interface Shape {
   readonly name: string
   readonly schema: $ZodType
-  readonly takes: readonly unknown[]
+  readonly accepts: readonly unknown[]
   readonly refuses: readonly unknown[]
 }
 
 const strings: readonly Shape[] = [
-  { name: 'string', schema: z.string(), takes: ['', 'a'], refuses: [1, null, true, [], {}] },
-  { name: 'length', schema: z.string().min(2).max(4), takes: ['ab', 'abcd'], refuses: ['a', 'abcde'] },
+  { name: 'string', schema: z.string(), accepts: ['', 'a'], refuses: [1, null, true, [], {}] },
+  { name: 'length', schema: z.string().min(2).max(4), accepts: ['ab', 'abcd'], refuses: ['a', 'abcde'] },
   {
     name: 'narrowed length',
     schema: z.string().min(2).min(3).max(9).length(4),
-    takes: ['abcd'],
+    accepts: ['abcd'],
     refuses: ['abc', 'abcde'],
   },
   {
     name: 'pattern',
     schema: z.string().regex(/^[a-z]+(?<tail>-\d+)?$/),
-    takes: ['a', 'b-12'],
+    accepts: ['a', 'b-12'],
     refuses: ['', 'A', 'a-'],
   },
-  { name: 'two patterns', schema: z.string().regex(/^a/).regex(/z$/), takes: ['az', 'a-z'], refuses: ['a', 'z'] },
-  { name: 'pattern with flags', schema: z.string().regex(/^abc$/i), takes: ['ABC'], refuses: ['ABD'] },
+  { name: 'two patterns', schema: z.string().regex(/^a/).regex(/z$/), accepts: ['az', 'a-z'], refuses: ['a', 'z'] },
+  { name: 'pattern with flags', schema: z.string().regex(/^abc$/i), accepts: ['ABC'], refuses: ['ABD'] },
   {
     name: 'pattern with escapes',
     schema: z.string().regex(/^[[\]\/\u00e9]\x41[^\s\S]?[^]$/),
-    takes: ['éAx', '[A]'],
+    accepts: ['éAx', '[A]'],
     refuses: ['eAx', 'éA'],
   },
   {
     name: 'unicode pattern',
     schema: z.string().regex(/^\p{L}\u{1F600}$/u),
-    takes: ['é\u{1F600}'],
+    accepts: ['é\u{1F600}'],
     refuses: ['1\u{1F600}', 'é'],
   },
   {
     name: 'starts, ends, includes',
     schema: z.string().startsWith('a.').endsWith('z').includes('+'),
-    takes: ['a.+z'],
+    accepts: ['a.+z'],
     refuses: ['ab+z', 'a.z'],
   },
-  { name: 'lower case', schema: z.string().lowercase(), takes: ['abc-1'], refuses: ['aBc'] },
-  { name: 'email', schema: z.email(), takes: ['a.b@example.com'], refuses: ['a', 'a@b', 'A <a@example.com>'] },
+  { name: 'lower case', schema: z.string().lowercase(), accepts: ['abc-1'], refuses: ['aBc'] },
+  { name: 'email', schema: z.email(), accepts: ['a.b@example.com'], refuses: ['a', 'a@b', 'A <a@example.com>'] },
   {
     name: 'uuid',
     schema: z.uuid(),
-    takes: ['0b5e4d3a-6b1f-4c8e-9d2a-1f2e3d4c5b6a'],
+    accepts: ['0b5e4d3a-6b1f-4c8e-9d2a-1f2e3d4c5b6a'],
     refuses: ['x', '0b5e4d3a6b1f4c8e9d2a1f2e3d4c5b6a'],
   },
-  { name: 'url', schema: z.url(), takes: ['http://a.example/x?y#z', 'mailto:a@example.com'], refuses: ['/a', 'a', ''] },
+  {
+    name: 'url',
+    schema: z.url(),
+    accepts: ['http://a.example/x?y#z', 'mailto:a@example.com'],
+    refuses: ['/a', 'a', ''],
+  },
   {
     name: 'http url',
     schema: z.httpUrl(),
-    takes: ['https://a.example:8443/x', 'http://u@a.example'],
+    accepts: ['https://a.example:8443/x', 'http://u@a.example'],
     refuses: ['ftp://a.example', 'http://a'],
   },
-  { name: 'hostname', schema: z.hostname(), takes: ['a', 'a-b.example.'], refuses: ['-a', 'a..b', ''] },
+  { name: 'hostname', schema: z.hostname(), accepts: ['a', 'a-b.example.'], refuses: ['-a', 'a..b', ''] },
   {
     name: 'instant',
     schema: z.iso.datetime(),
-    takes: ['2020-02-29T12:00:00Z', '2020-01-01T00:00:00.123Z'],
+    accepts: ['2020-02-29T12:00:00Z', '2020-01-01T00:00:00.123Z'],
     refuses: ['2021-02-29T12:00:00Z', '2020-01-01', '2020-01-01T00:00:00+01:00'],
   },
   {
     name: 'instant with offset',
     schema: z.iso.datetime({ offset: true }),
-    takes: ['2020-01-01T00:00:00+01:00'],
+    accepts: ['2020-01-01T00:00:00+01:00'],
     refuses: ['2020-01-01T00:00:00'],
   },
   {
     name: 'local instant',
     schema: z.iso.datetime({ local: true }),
-    takes: ['2020-01-01T00:00:00', '2020-01-01T00:00'],
+    accepts: ['2020-01-01T00:00:00', '2020-01-01T00:00'],
     refuses: ['2020-01-01'],
   },
-  { name: 'date', schema: z.iso.date(), takes: ['2020-01-31'], refuses: ['2020-02-30', '2020-1-1'] },
-  { name: 'time', schema: z.iso.time(), takes: ['12:34', '12:34:56.7'], refuses: ['24:00', '1:2'] },
+  { name: 'date', schema: z.iso.date(), accepts: ['2020-01-31'], refuses: ['2020-02-30', '2020-1-1'] },
+  { name: 'time', schema: z.iso.time(), accepts: ['12:34', '12:34:56.7'], refuses: ['24:00', '1:2'] },
   {
     name: 'duration',
     schema: z.iso.duration(),
-    takes: ['P3W', 'P1Y', 'PT5M', 'P1DT1.5S'],
+    accepts: ['P3W', 'P1Y', 'PT5M', 'P1DT1.5S'],
     refuses: ['P', 'PT', 'P1DT', '5m', 'P1W1D'],
   },
-  { name: 'ipv4', schema: z.ipv4(), takes: ['10.0.0.1'], refuses: ['10.0.0.256', '::1'] },
-  { name: 'ipv6', schema: z.ipv6(), takes: ['::1', 'fe80::1', '::ffff:10.0.0.1'], refuses: ['10.0.0.1', '::g'] },
-  { name: 'cidrv4', schema: z.cidrv4(), takes: ['10.0.0.0/8'], refuses: ['10.0.0.0', '10.0.0.0/33'] },
-  { name: 'cidrv6', schema: z.cidrv6(), takes: ['fe80::/10'], refuses: ['10.0.0.0/8', 'fe80::', 'fe80::/129'] },
-  { name: 'base64', schema: z.base64(), takes: ['', 'YWI=', 'YQ==', 'YWJj'], refuses: ['YQ=', 'a', 'Y===', '_-__'] },
-  { name: 'base64url', schema: z.base64url(), takes: ['', '_-__', 'YQ'], refuses: ['YQ==', 'a', '++++'] },
+  { name: 'ipv4', schema: z.ipv4(), accepts: ['10.0.0.1'], refuses: ['10.0.0.256', '::1'] },
+  { name: 'ipv6', schema: z.ipv6(), accepts: ['::1', 'fe80::1', '::ffff:10.0.0.1'], refuses: ['10.0.0.1', '::g'] },
+  { name: 'cidrv4', schema: z.cidrv4(), accepts: ['10.0.0.0/8'], refuses: ['10.0.0.0', '10.0.0.0/33'] },
+  { name: 'cidrv6', schema: z.cidrv6(), accepts: ['fe80::/10'], refuses: ['10.0.0.0/8', 'fe80::', 'fe80::/129'] },
+  { name: 'base64', schema: z.base64(), accepts: ['', 'YWI=', 'YQ==', 'YWJj'], refuses: ['YQ=', 'a', 'Y===', '_-__'] },
+  { name: 'base64url', schema: z.base64url(), accepts: ['', '_-__', 'YQ'], refuses: ['YQ==', 'a', '++++'] },
   {
     name: 'names of machines',
     schema: z.object({
@@ -105,7 +111,7 @@ const strings: readonly Shape[] = [
       tel: z.e164().optional(),
       md5: z.hash('md5').optional(),
     }),
-    takes: [{
+    accepts: [{
       ulid: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
       mac: '00:1a:2b:3c:4d:5e',
       tel: '+14155550123',
@@ -116,134 +122,139 @@ const strings: readonly Shape[] = [
   {
     name: 'template literal',
     schema: z.templateLiteral(['v', z.int().min(0), z.enum(['a', 'b'])]),
-    takes: ['v12a'],
+    accepts: ['v12a'],
     refuses: ['v12', '12a'],
   },
 ]
 
 const numbers: readonly Shape[] = [
-  { name: 'number', schema: z.number(), takes: [0, -1.5, 1e300], refuses: ['0', null, true] },
-  { name: 'limits', schema: z.number().min(1).max(2), takes: [1, 1.5, 2], refuses: [0.9, 2.1] },
-  { name: 'exclusive limits', schema: z.number().gt(1).lt(2), takes: [1.5], refuses: [1, 2] },
-  { name: 'narrower limits win', schema: z.number().min(1).gt(1).min(0).lt(9).max(9), takes: [1.5], refuses: [1, 9] },
-  { name: 'multiples', schema: z.number().multipleOf(5), takes: [0, -10], refuses: [7] },
-  { name: 'several multiples', schema: z.number().multipleOf(2).multipleOf(3), takes: [6], refuses: [2, 3] },
-  { name: 'integer', schema: z.int(), takes: [0, Number.MAX_SAFE_INTEGER, -5], refuses: [1.5, 2 ** 60, '1'] },
-  { name: 'number that is an integer', schema: z.number().int().positive(), takes: [1], refuses: [0, 1.5] },
-  { name: 'int32', schema: z.int32(), takes: [2 ** 31 - 1, -(2 ** 31)], refuses: [2 ** 31, 0.5] },
-  { name: 'int32 within limits', schema: z.int32().min(0).max(10), takes: [0, 10], refuses: [-1, 11] },
-  { name: 'uint32', schema: z.uint32(), takes: [0, 2 ** 32 - 1], refuses: [-1, 2 ** 32] },
-  { name: 'float32', schema: z.float32(), takes: [1.5], refuses: [1e39] },
+  { name: 'number', schema: z.number(), accepts: [0, -1.5, 1e300], refuses: ['0', null, true] },
+  { name: 'limits', schema: z.number().min(1).max(2), accepts: [1, 1.5, 2], refuses: [0.9, 2.1] },
+  { name: 'exclusive limits', schema: z.number().gt(1).lt(2), accepts: [1.5], refuses: [1, 2] },
+  { name: 'narrower limits win', schema: z.number().min(1).gt(1).min(0).lt(9).max(9), accepts: [1.5], refuses: [1, 9] },
+  { name: 'multiples', schema: z.number().multipleOf(5), accepts: [0, -10], refuses: [7] },
+  { name: 'several multiples', schema: z.number().multipleOf(2).multipleOf(3), accepts: [6], refuses: [2, 3] },
+  { name: 'integer', schema: z.int(), accepts: [0, Number.MAX_SAFE_INTEGER, -5], refuses: [1.5, 2 ** 60, '1'] },
+  { name: 'number that is an integer', schema: z.number().int().positive(), accepts: [1], refuses: [0, 1.5] },
+  { name: 'int32', schema: z.int32(), accepts: [2 ** 31 - 1, -(2 ** 31)], refuses: [2 ** 31, 0.5] },
+  { name: 'int32 within limits', schema: z.int32().min(0).max(10), accepts: [0, 10], refuses: [-1, 11] },
+  { name: 'uint32', schema: z.uint32(), accepts: [0, 2 ** 32 - 1], refuses: [-1, 2 ** 32] },
+  { name: 'float32', schema: z.float32(), accepts: [1.5], refuses: [1e39] },
 ]
 
 const values: readonly Shape[] = [
-  { name: 'boolean', schema: z.boolean(), takes: [true, false], refuses: [0, 'true', null] },
-  { name: 'enum', schema: z.enum(['a', 'b']), takes: ['a'], refuses: ['c', 1, null] },
-  { name: 'numeric enum', schema: z.enum({ One: 1, Two: 2 }), takes: [1], refuses: [3, 'One'] },
-  { name: 'literal', schema: z.literal(['x', 'y']), takes: ['x'], refuses: ['z'] },
-  { name: 'true', schema: z.literal(true), takes: [true], refuses: [false, 'true'] },
-  { name: 'nullable string', schema: z.string().min(2).nullable(), takes: [null, 'ab'], refuses: ['a', 1] },
+  { name: 'boolean', schema: z.boolean(), accepts: [true, false], refuses: [0, 'true', null] },
+  { name: 'enum', schema: z.enum(['a', 'b']), accepts: ['a'], refuses: ['c', 1, null] },
+  { name: 'numeric enum', schema: z.enum({ One: 1, Two: 2 }), accepts: [1], refuses: [3, 'One'] },
+  { name: 'literal', schema: z.literal(['x', 'y']), accepts: ['x'], refuses: ['z'] },
+  { name: 'true', schema: z.literal(true), accepts: [true], refuses: [false, 'true'] },
+  { name: 'nullable string', schema: z.string().min(2).nullable(), accepts: [null, 'ab'], refuses: ['a', 1] },
   {
     name: 'nullable enum',
     schema: z.enum(['a.b', 'c']).nullable(),
-    takes: [null, 'a.b', 'c'],
+    accepts: [null, 'a.b', 'c'],
     refuses: ['a-b', 'd', 'xc'],
   },
-  { name: 'nullable numbers', schema: z.literal([1, 3]).nullable(), takes: [null, 1, 3], refuses: [2] },
-  { name: 'nullable true', schema: z.literal(true).nullable(), takes: [null, true], refuses: [false] },
-  { name: 'literal or null', schema: z.literal(['a', null]), takes: [null, 'a'], refuses: ['b'] },
+  { name: 'nullable numbers', schema: z.literal([1, 3]).nullable(), accepts: [null, 1, 3], refuses: [2] },
+  { name: 'nullable true', schema: z.literal(true).nullable(), accepts: [null, true], refuses: [false] },
+  { name: 'literal or null', schema: z.literal(['a', null]), accepts: [null, 'a'], refuses: ['b'] },
   {
     name: 'nullable object',
     schema: z.object({ a: z.string() }).nullable(),
-    takes: [null, { a: 'x' }],
+    accepts: [null, { a: 'x' }],
     refuses: [{}, 1],
   },
-  { name: 'anything', schema: z.unknown(), takes: [1, 'a', null, [1, 'a'], { a: { b: null } }], refuses: [] },
-  { name: 'any', schema: z.any(), takes: [1, null], refuses: [] },
+  { name: 'anything', schema: z.unknown(), accepts: [1, 'a', null, [1, 'a'], { a: { b: null } }], refuses: [] },
+  { name: 'any', schema: z.any(), accepts: [1, null], refuses: [] },
   {
     name: 'mini',
     schema: mini.string().check(mini.minLength(2), mini.regex(/^a/)),
-    takes: ['ab'],
+    accepts: ['ab'],
     refuses: ['a', 'bb'],
   },
-  { name: 'brand and readonly', schema: z.array(z.string().brand('Name')).readonly(), takes: [['a']], refuses: [[1]] },
+  {
+    name: 'brand and readonly',
+    schema: z.array(z.string().brand('Name')).readonly(),
+    accepts: [['a']],
+    refuses: [[1]],
+  },
 ]
 
 const containers: readonly Shape[] = [
-  { name: 'array', schema: z.array(z.int()).min(1).max(2), takes: [[1], [1, 2]], refuses: [[], [1, 2, 3], ['a'], 1] },
-  { name: 'array of length', schema: z.array(z.string()).length(2), takes: [['a', 'b']], refuses: [['a']] },
+  { name: 'array', schema: z.array(z.int()).min(1).max(2), accepts: [[1], [1, 2]], refuses: [[], [1, 2, 3], ['a'], 1] },
+  { name: 'array of length', schema: z.array(z.string()).length(2), accepts: [['a', 'b']], refuses: [['a']] },
   {
     name: 'object',
     schema: z.object({ a: z.string(), b: z.int().optional(), c: z.boolean().default(true) }),
-    takes: [{ a: 'x' }, { a: 'x', b: 1, c: false }],
+    accepts: [{ a: 'x' }, { a: 'x', b: 1, c: false }],
     refuses: [{}, { a: 1 }, []],
   },
-  { name: 'empty object', schema: z.object({}), takes: [{}], refuses: [1] },
+  { name: 'empty object', schema: z.object({}), accepts: [{}], refuses: [1] },
   {
     name: 'loose object',
     schema: z.looseObject({ a: z.string() }),
-    takes: [{ a: 'x', b: { c: 1 } }],
+    accepts: [{ a: 'x', b: { c: 1 } }],
     refuses: [{ b: 1 }],
   },
   {
     name: 'object of anything typed',
     schema: z.object({}).catchall(z.int()),
-    takes: [{ a: 1 }],
+    accepts: [{ a: 1 }],
     refuses: [{ a: 'x' }],
   },
-  { name: 'record', schema: z.record(z.string(), z.int()), takes: [{}, { a: 1 }], refuses: [{ a: 'x' }, []] },
+  { name: 'record', schema: z.record(z.string(), z.int()), accepts: [{}, { a: 1 }], refuses: [{ a: 'x' }, []] },
   {
     name: 'record of an enum',
     schema: z.record(z.enum(['a', 'b']), z.int()),
-    takes: [{ a: 1, b: 2 }],
+    accepts: [{ a: 1, b: 2 }],
     refuses: [{ a: 1 }],
   },
   {
     name: 'partial record',
     schema: z.partialRecord(z.enum(['a', 'b']), z.int()),
-    takes: [{}, { a: 1 }],
+    accepts: [{}, { a: 1 }],
     refuses: [{ a: 'x' }],
   },
   {
     name: 'intersection',
     schema: z.object({ a: z.string() }).and(z.object({ b: z.int() })),
-    takes: [{ a: 'x', b: 1 }],
+    accepts: [{ a: 'x', b: 1 }],
     refuses: [{ a: 'x' }, { b: 1 }],
   },
   {
     name: 'overlapping intersection',
     schema: z.object({ a: z.string().min(2) }).and(z.object({ a: z.string().max(3) })),
-    takes: [{ a: 'xx' }],
+    accepts: [{ a: 'xx' }],
     refuses: [{ a: 'x' }, { a: 'xxxx' }],
   },
   {
     name: 'defaults at depth',
     schema: z.array(z.object({ n: z.int().default(3), deep: z.object({ s: z.string().default('x') }).prefault({}) })),
-    takes: [[{}], [{ n: 1, deep: { s: 'y' } }]],
+    accepts: [[{}], [{ n: 1, deep: { s: 'y' } }]],
     refuses: [[{ n: 'a' }]],
   },
-  { name: 'nullable default', schema: z.string().nullable().default('x'), takes: [null, 'a'], refuses: [1] },
+  { name: 'nullable default', schema: z.string().nullable().default('x'), accepts: [null, 'a'], refuses: [1] },
 ]
 
 const unions: readonly Shape[] = [
-  { name: 'integer or string', schema: z.union([z.int(), z.string()]), takes: [1, 'a'], refuses: [1.5, true, null] },
+  { name: 'integer or string', schema: z.union([z.int(), z.string()]), accepts: [1, 'a'], refuses: [1.5, true, null] },
   {
     name: 'limited integer or string',
     schema: z.union([z.string().regex(/^\d+%$/), z.int32().min(0)]),
-    takes: [1, '5%'],
+    accepts: [1, '5%'],
     refuses: [-1, '5'],
   },
-  { name: 'or null', schema: z.union([z.string(), z.null()]), takes: ['a', null], refuses: [1] },
+  { name: 'or null', schema: z.union([z.string(), z.null()]), accepts: ['a', null], refuses: [1] },
   {
     name: 'strings of two kinds',
     schema: z.union([z.ipv4(), z.literal('auto')]),
-    takes: ['10.0.0.1', 'auto'],
+    accepts: ['10.0.0.1', 'auto'],
     refuses: ['b'],
   },
   {
     name: 'enums together',
     schema: z.enum(['a']).or(z.enum(['b'])).or(z.null()),
-    takes: ['a', 'b', null],
+    accepts: ['a', 'b', null],
     refuses: ['c'],
   },
   {
@@ -252,14 +263,14 @@ const unions: readonly Shape[] = [
       z.object({ mode: z.literal('off') }),
       z.object({ mode: z.literal('on'), secret: z.string().min(2), tags: z.array(z.string().min(1)).optional() }),
     ]),
-    takes: [{ mode: 'off' }, { mode: 'on', secret: 'ab', tags: ['x'] }],
+    accepts: [{ mode: 'off' }, { mode: 'on', secret: 'ab', tags: ['x'] }],
     refuses: [{}, { mode: 'on' }, { mode: 'x' }, { mode: 'on', secret: 'a' }, { mode: 'on', secret: 'ab', tags: [''] }],
   },
   {
     name: 'nullable discriminated',
     schema: z.discriminatedUnion('k', [z.object({ k: z.literal('a') }), z.object({ k: z.literal('b'), n: z.int() })])
       .nullable(),
-    takes: [null, { k: 'a' }],
+    accepts: [null, { k: 'a' }],
     refuses: [{ k: 'b' }],
   },
   {
@@ -268,7 +279,7 @@ const unions: readonly Shape[] = [
       z.looseObject({ k: z.literal('a') }),
       z.looseObject({ k: z.literal('b'), n: z.int() }),
     ]),
-    takes: [{ k: 'a', n: 1 }, { k: 'a', m: 'x' }, { k: 'b', n: 1 }],
+    accepts: [{ k: 'a', n: 1 }, { k: 'a', m: 'x' }, { k: 'b', n: 1 }],
     refuses: [{ k: 'b' }, { k: 'c' }],
   },
   {
@@ -285,13 +296,13 @@ const unions: readonly Shape[] = [
         })
       ) as never,
     ),
-    takes: [{ k: 'a', in: { t: 'x', n: 1 } }, { k: 'b', in: { t: 'y', n: 1 } }, { k: 'a', in: { t: 'y' } }],
+    accepts: [{ k: 'a', in: { t: 'x', n: 1 } }, { k: 'b', in: { t: 'y', n: 1 } }, { k: 'a', in: { t: 'y' } }],
     refuses: [{ k: 'b', in: { t: 'y' } }, { k: 'a', in: { t: 'z' } }],
   },
   {
     name: 'alternatives with a name of two types of values',
     schema: z.union([z.object({ k: z.literal('a') }), z.object({ k: z.literal(['a', 'b']), n: z.int() })]),
-    takes: [{ k: 'a' }, { k: 'b', n: 1 }, { k: 'a', n: 1 }],
+    accepts: [{ k: 'a' }, { k: 'b', n: 1 }, { k: 'a', n: 1 }],
     refuses: [{ k: 'b' }, {}],
   },
   {
@@ -300,19 +311,19 @@ const unions: readonly Shape[] = [
       z.object({ a: z.string().min(2), b: z.int() }),
       z.object({ a: z.string().min(2), c: z.array(z.string().min(1)) }),
     ]),
-    takes: [{ a: 'xx', b: 1 }, { a: 'xx', c: ['x'] }],
+    accepts: [{ a: 'xx', b: 1 }, { a: 'xx', c: ['x'] }],
     refuses: [{ a: 'x', b: 1 }, { a: 'xx' }, { b: 1 }, { a: 'xx', c: [''] }],
   },
   {
     name: 'arrays of two lengths',
     schema: z.union([z.array(z.string().min(2)).length(1), z.array(z.string().min(2)).length(3)]),
-    takes: [['ab'], ['ab', 'ab', 'ab']],
+    accepts: [['ab'], ['ab', 'ab', 'ab']],
     refuses: [[], ['a'], ['ab', 'ab'], ['ab', 'ab', 'a']],
   },
   {
     name: 'alternatives within alternatives',
     schema: z.union([z.union([z.string().regex(/^a/), z.string().regex(/^b/)]), z.string().min(3)]),
-    takes: ['a', 'b', 'ccc'],
+    accepts: ['a', 'b', 'ccc'],
     refuses: ['c', 1],
   },
   {
@@ -321,13 +332,13 @@ const unions: readonly Shape[] = [
       z.discriminatedUnion('k', [z.object({ k: z.literal('x') }), z.object({ k: z.literal('y'), n: z.int() })]),
     )
       .and(z.discriminatedUnion('m', [z.object({ m: z.literal('x') }), z.object({ m: z.literal('y'), o: z.int() })])),
-    takes: [{ a: 1, k: 'x', m: 'x' }, { a: 1, k: 'y', n: 1, m: 'y', o: 1 }],
+    accepts: [{ a: 1, k: 'x', m: 'x' }, { a: 1, k: 'y', n: 1, m: 'y', o: 1 }],
     refuses: [{ k: 'x', m: 'x' }, { a: 1, k: 'y', m: 'x' }, { a: 1, k: 'x', m: 'y' }, { a: 1, k: 'z', m: 'x' }],
   },
   {
     name: 'nullable alternatives of numbers',
     schema: z.union([z.literal([1, 2]), z.int().min(10)]).nullable(),
-    takes: [null, 1, 2, 11],
+    accepts: [null, 1, 2, 11],
     refuses: [3],
   },
   {
@@ -336,7 +347,7 @@ const unions: readonly Shape[] = [
       z.object({ http: z.object({ port: z.int32() }) }),
       z.object({ exec: z.object({ command: z.array(z.string()).min(1) }) }),
     ]),
-    takes: [{ http: { port: 1 } }, { exec: { command: ['a'] } }],
+    accepts: [{ http: { port: 1 } }, { exec: { command: ['a'] } }],
     refuses: [{}, { http: {} }, { exec: { command: [] } }],
   },
 ]
@@ -346,7 +357,7 @@ const extended: readonly Shape[] = [
     name: 'refined with CEL',
     schema: z.object({ a: z.int(), b: z.int() }).refine((v) => v.a < v.b)
       .meta({ 'x-kubernetes-validations': [{ rule: 'self.a < self.b', message: 'a must be less than b' }] }),
-    takes: [{ a: 1, b: 2 }],
+    accepts: [{ a: 1, b: 2 }],
     refuses: [{ a: 'x', b: 2 }],
   },
   {
@@ -355,7 +366,7 @@ const extended: readonly Shape[] = [
       mini.refine((s) => s !== 'x'),
       mini.meta({ 'x-kubernetes-validations': [{ rule: "self != 'x'" }] }),
     ),
-    takes: ['a'],
+    accepts: ['a'],
     refuses: [1],
   },
   {
@@ -364,28 +375,28 @@ const extended: readonly Shape[] = [
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
     }),
-    takes: [[{ name: 'a' }]],
+    accepts: [[{ name: 'a' }]],
     refuses: [[{}]],
   },
   {
     name: 'described',
     schema: z.string().describe('a name').min(1).meta({ title: 'Name', id: 'ShapeName' }),
-    takes: ['a'],
+    accepts: ['a'],
     refuses: [''],
   },
   {
     name: 'an embedded object',
     schema: z.looseObject({}).meta({ 'x-kubernetes-embedded-resource': true }),
-    takes: [{ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec: { a: 1 } }],
+    accepts: [{ apiVersion: 'v1', kind: 'X', metadata: { name: 'x' }, spec: { a: 1 } }],
     refuses: [1],
   },
   {
     name: 'unchecked',
     schema: z.custom<{ a: number }>().meta({ 'x-kubernetes-preserve-unknown-fields': true }),
-    takes: [{ a: 1 }],
+    accepts: [{ a: 1 }],
     refuses: [],
   },
-  { name: 'lazy', schema: z.lazy(() => z.string().min(1)), takes: ['a'], refuses: [''] },
+  { name: 'lazy', schema: z.lazy(() => z.string().min(1)), accepts: ['a'], refuses: [''] },
 ]
 
 export const shapes: readonly Shape[] = [...strings, ...numbers, ...values, ...containers, ...unions, ...extended]

@@ -1,4 +1,4 @@
-/** Every shape, in memory: the schema is structural, and takes and refuses what zod does. tests/tools/shapes.ts asks a real server. */
+/** Tests every shape in memory; tests/tools/shapes.ts tests with a real server. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import * as z from 'zod'
@@ -7,12 +7,12 @@ import { structuralSchema } from '../../lib/schema/structural.ts'
 import { isValid, stored, structuralFaults } from './json_schema.ts'
 import { shapes } from './shapes.ts'
 
-for (const { name, schema, takes, refuses } of shapes) {
+for (const { name, schema, accepts, refuses } of shapes) {
   test(`a field of the shape "${name}"`, () => {
     const whole = z.object({ v: schema })
     const crd = structuralSchema(whole, { kind: 'Shape', path: 'spec' }) as Record<string, unknown>
     assert.deepEqual(structuralFaults(crd), [])
-    for (const [values, expected] of [[takes, true], [refuses, false]] as const) {
+    for (const [values, expected] of [[accepts, true], [refuses, false]] as const) {
       for (const v of values) {
         assert.equal(safeParse(whole, { v }).success, expected, `zod, of ${JSON.stringify(v)}`)
         assert.equal(
@@ -25,7 +25,7 @@ for (const { name, schema, takes, refuses } of shapes) {
   })
 }
 
-/** The whole schema, where its words matter and not only its meaning. */
+/** Cases where the text of the schema matters, not only its meaning. */
 const texts: readonly (readonly [string, z.ZodType, object])[] = [
   ['int32 with limits and a default', z.int32().min(0).max(10).default(1), {
     type: 'integer',
@@ -41,7 +41,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
   }],
-  ['a date has the format that kubectl and CEL know', z.iso.date(), {
+  ['a date, with the format that kubectl and CEL know', z.iso.date(), {
     type: 'string',
     format: 'date',
     pattern: z.iso.date()._zod.def.pattern!.source,
@@ -90,7 +90,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     },
   ],
   [
-    'lengths without an end',
+    'infinite lengths',
     z.object({ a: z.string().min(0).max(Infinity), b: z.array(z.string()).min(-Infinity).max(3).length(2) }),
     {
       type: 'object',
@@ -110,12 +110,12 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     'x-kubernetes-preserve-unknown-fields': true,
     default: { a: 1, b: { c: null } },
   }],
-  ['the outer description wins', z.string().describe('inner').optional().describe('outer'), {
+  ['an inner and an outer description', z.string().describe('inner').optional().describe('outer'), {
     type: 'string',
     description: 'outer',
   }],
   [
-    'rules of a wrapper join those inside',
+    'rules of a wrapper and of its inner schema',
     z.string().meta({ 'x-kubernetes-validations': [{ rule: 'a' }] }).optional().meta({
       'x-kubernetes-validations': [{ rule: 'b' }],
     }),
@@ -150,7 +150,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     },
   ],
   [
-    'a tag that is described alike everywhere',
+    'a tag with the same description in all alternatives',
     z.discriminatedUnion('t', [
       z.object({ t: z.literal('a').describe('How.') }),
       z.object({ t: z.literal('b').describe('How.') }),
@@ -163,7 +163,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'] } }, required: ['t'] },
   ],
   [
-    'alternatives whose names CEL escapes, and one that it cannot say in few words',
+    'alternatives with names that CEL escapes, and one without a supported CEL name',
     z.discriminatedUnion('in', [
       z.object({ in: z.literal(true), namespace: z.string() }),
       z.object({ in: z.literal(false), 'a-b': z.string().optional() }),
@@ -190,7 +190,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     },
   ],
   [
-    'numbers with and without fractions that tell alternatives apart',
+    'numeric tags with and without fractions',
     z.discriminatedUnion('t', [
       z.object({ t: z.literal(1.5) }),
       z.object({ t: z.literal(2), n: z.string().optional() }),
@@ -205,18 +205,18 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
 ]
 
 for (const [name, schema, expected] of texts) {
-  test(`the words of ${name}`, () => {
+  test(`the schema of ${name}`, () => {
     assert.deepEqual(structuralSchema(schema, { kind: 'Words', path: 'spec' }), expected)
   })
 }
 
-/** Unions in lists and maps, and whether their rules cost little enough for a server. */
+/** Unions in lists and maps, and whether the cost of their rules is low enough for a server. */
 const costs: readonly (readonly [string, z.ZodType, boolean])[] = [
   ['by itself', union(2), true],
   ['in a list of lists with small limits', z.array(z.array(union(2)).max(100)).max(100), true],
   ['in a list of lists with large limits', z.array(z.array(union(2)).max(10_000)).max(10_000), false],
   ['in a list without a limit', z.array(union(2)), true],
-  ['in a list without a limit in one with a large limit', z.array(z.array(union(2))).max(1_000_000), true],
+  ['in a list without a limit, in a list with a large limit', z.array(z.array(union(2))).max(1_000_000), true],
   ['with many values', union(60), true],
   ['with many values in a list without a limit', z.array(union(60)), false],
   ['with many values in a map', z.record(z.string(), union(60)), false],

@@ -61,7 +61,7 @@ test(&apos;fails&apos;, () =&gt; { })</failure>
     </testsuite>
 </testsuites>`
 
-test('the reports of the three runtimes say the same', () => {
+test('the reports of the three runtimes give the same results', () => {
   for (const [runtime, report] of Object.entries({ NODE, BUN, DENO })) {
     assert.deepEqual(readReport(report).map(({ name, result }) => `${name}: ${result}`).sort(), [
       'fails: failed',
@@ -74,13 +74,13 @@ test('the reports of the three runtimes say the same', () => {
   assert.equal(readReport(BUN).find(({ result }) => result === 'failed')?.line, 7)
 })
 
-test('a test that Deno cancelled, because the process ended under it, failed', () => {
+test('a test that Deno cancelled because the process ended counts as failed', () => {
   const report =
     '<testsuite name="./a.test.ts"><testcase name="dies" line="3"><error message="Cancelled"/></testcase></testsuite>'
   assert.deepEqual(readReport(report).map(({ result }) => result), ['failed'])
 })
 
-test('a suite that failed by itself counts, one that passed or has a failed test does not', () => {
+test('a suite that failed by itself counts; one that passed or has a failed test does not', () => {
   const report = (suite: string, inside: string): string =>
     `<testsuite name="./a.test.ts"><testcase name="s">${suite}</testcase></testsuite>` +
     `<testsuite name="ext:x.ts"><testcase name="s &gt; a">${inside}</testcase></testsuite>`

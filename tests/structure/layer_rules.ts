@@ -1,7 +1,7 @@
-/** The rules between the parts, as a pure function of the files: DESIGN's table, and what goes where. */
+/** Checks the rules of layers and imports (DESIGN.md), as a pure function of the files. */
 import { type ImportFact, readFacts, type SourceFacts } from './source_facts.ts'
 
-/** Row by row, from the ground. A file imports from its own folder and from lower rows. */
+/** From the lowest row up. A file imports from its own folder and from lower rows. */
 const ROWS: readonly (readonly string[])[] = [
   ['core'],
   ['async', 'observe', 'kinds'],
@@ -13,26 +13,26 @@ const ROWS: readonly (readonly string[])[] = [
   ['cli', 'testing', 'simcluster'],
 ]
 
-/** Folders that may use less than what is below them, and why. */
+/** Folders that may import fewer folders than those of lower rows, and why. */
 const NARROWER: Readonly<Record<string, readonly string[]>> = {
-  // Descriptors and types: whoever imports the kinds gets nothing else with them.
+  // Descriptors and types: an import of the kinds must load nothing else.
   kinds: ['core'],
-  // It must not lean on the client that it checks.
+  // It must not depend on the client that it tests.
   apiserver: ['core', 'async', 'observe', 'runtime'],
 }
 
-/** Neighbours in one row that one may import from the other, and why. */
+/** Folders that may import a folder of the same row, and why. */
 const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
-  // The operator is assembled from the manager's parts and from nothing else.
+  // The operator is assembled from the manager's parts.
   operator: ['manager'],
-  // The commands and the worlds of tests run the control loops.
+  // The commands and the test worlds run the control loops.
   cli: ['simcluster', 'testing'],
   testing: ['simcluster'],
-  // A log that is limited in rate needs the time.
+  // A rate-limited log needs the time.
   observe: ['async'],
 }
 
-/** What the top row may import by the package's name, so that in the bundles a class exists once. */
+/** Imports by package name, allowed in the top row, so that a class exists once in the bundles. */
 const OWN_NAMES: Readonly<Record<string, string>> = {
   'kubeloop': 'mod.ts',
   'kubeloop/kinds': 'lib/kinds/mod.ts',
@@ -40,14 +40,14 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
   'kubeloop/testing': 'lib/testing/mod.ts',
 }
 
-/** Other packages: all but zod's core are loaded when they are needed. */
+/** Other packages: all except zod's core are imported dynamically. */
 const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'zod/v4/core': 'static',
   'js-yaml': 'dynamic',
   'prom-client': 'dynamic',
 }
 
-/** Plain JavaScript that says what is wrong on a Node too old to load anything of lib/runtime. */
+/** Plain JavaScript that reports a Node too old to load lib/runtime. */
 const LAUNCHER = 'lib/cli/bin.js'
 
 const RUNTIME_GLOBALS = ['process', 'Buffer', 'Deno', 'Bun', '__dirname', '__filename', 'require', 'global']
@@ -61,28 +61,31 @@ const TIME = [
   'AbortSignal.timeout',
 ]
 
-/** Files by path from the top, such as `lib/core/errors.ts`, and what is in them. Answers one line per violation. */
+/**
+ * Checks files, given with their text by path from the top, such as `lib/core/errors.ts`. Returns one line per
+ * violation.
+ */
 export function checkLayers(files: ReadonlyMap<string, string>): string[] {
   const facts = new Map([...files].map(([path, text]) => [path, readFacts(path, text)]))
   const problems: string[] = []
   for (const [path, fact] of facts) {
-    const say = (line: number, what: string): void => void problems.push(`${path}:${line} ${what}`)
-    for (const each of fact.imports) checkImport(path, each, files, say)
-    for (const use of fact.uses) checkUse(path, use, say)
-    if (path !== 'mod.ts' && !path.endsWith('/mod.ts') && fact.exports.includes('*')) say(1, 'exports *: a barrel')
+    const report = (line: number, what: string): void => void problems.push(`${path}:${line} ${what}`)
+    for (const each of fact.imports) checkImport(path, each, files, report)
+    for (const use of fact.uses) checkUse(path, use, report)
+    if (path !== 'mod.ts' && !path.endsWith('/mod.ts') && fact.exports.includes('*')) report(1, 'exports *: a barrel')
   }
   return [...problems, ...cycles(facts), ...checkMod(facts.get('mod.ts'))]
 }
 
-/** Values of mod.ts. Types cost nothing and are not counted: each that a declaration mentions must have a name. */
+/** The maximum number of values in mod.ts. Types are not counted: every mentioned type must be exported. */
 export const MAX_VALUES = 40
 
-/** mod.ts exports names and does nothing else. */
+/** mod.ts only exports names. */
 function checkMod(mod: SourceFacts | undefined): string[] {
   if (!mod) return ['mod.ts is missing']
   const problems: string[] = []
   if (mod.statements > 0) problems.push(`mod.ts has ${mod.statements} statements besides exports of names`)
-  if (mod.exports.includes('*')) problems.push('mod.ts exports *: each name is named')
+  if (mod.exports.includes('*')) problems.push('mod.ts exports *: name each export')
   if (mod.values.length > MAX_VALUES) {
     problems.push(`mod.ts exports ${mod.values.length} values, more than ${MAX_VALUES}`)
   }
@@ -95,66 +98,69 @@ function checkImport(
   path: string,
   fact: ImportFact,
   files: ReadonlyMap<string, string>,
-  say: (line: number, what: string) => void,
+  report: (line: number, what: string) => void,
 ): void {
   const { specifier, line, how } = fact
   if (specifier === undefined) {
-    // Computed, so that no bundler follows it: client-node and the files a user names.
-    if (!['config', 'runtime', 'cli', 'testing'].includes(folderOf(path))) say(line, 'imports a computed name')
+    // Computed, so that no bundler follows it: client-node and files named by users.
+    if (!['config', 'runtime', 'cli', 'testing'].includes(folderOf(path))) report(line, 'imports a computed name')
     return
   }
   if (specifier.startsWith('node:')) {
     if (folderOf(path) !== 'runtime' && path !== LAUNCHER) {
-      say(line, `imports ${specifier}: node modules are for lib/runtime`)
+      report(line, `imports ${specifier}: node modules are for lib/runtime`)
     }
     return
   }
   if (specifier in OWN_NAMES) {
     if (rowOf(folderOf(path)) !== ROWS.length - 1) {
-      say(line, `imports "${specifier}" by name: only ${ROWS.at(-1)?.join(', ')} may`)
+      report(line, `imports "${specifier}" by name: only ${ROWS.at(-1)?.join(', ')} may`)
     }
-    if (OWN_NAMES[specifier] === `lib/${folderOf(path)}/mod.ts`) say(line, `imports its own folder as "${specifier}"`)
+    if (OWN_NAMES[specifier] === `lib/${folderOf(path)}/mod.ts`) {
+      report(line, `imports its own folder as "${specifier}"`)
+    }
     return
   }
   if (!specifier.startsWith('.')) {
     const allowed = PACKAGES[specifier]
     if (how === 'type' && folderOf(path) === 'config' && specifier === '@kubernetes/client-node') return
-    if (allowed === undefined) say(line, `imports the package "${specifier}"`)
+    if (allowed === undefined) report(line, `imports the package "${specifier}"`)
     else if (allowed === 'dynamic' && how === 'static') {
-      say(line, `imports "${specifier}" at once: it is loaded when needed`)
+      report(line, `imports "${specifier}" statically: import it dynamically`)
     }
     return
   }
   const target = resolve(path, specifier)
-  if (!/\.(ts|js)$/.test(specifier)) return say(line, `imports "${specifier}" without its extension`)
-  if (!files.has(target)) return say(line, `imports ${target}, which does not exist`)
+  if (!/\.(ts|js)$/.test(specifier)) return report(line, `imports "${specifier}" without its extension`)
+  if (!files.has(target)) return report(line, `imports ${target}, which does not exist`)
   const [from, to] = [folderOf(path), folderOf(target)]
   if (path === 'mod.ts') {
     if (rowOf(to) >= ROWS.findIndex((row) => row.includes('apiserver'))) {
-      say(line, `mod.ts imports ${target}: that is a subpath of its own`)
+      report(line, `mod.ts imports ${target}: it is an entry of its own`)
     }
     return
   }
-  if (target === 'mod.ts') return say(line, 'imports mod.ts by path: the top row imports it by name')
+  if (target === 'mod.ts') return report(line, 'imports mod.ts by path: the top row imports it by name')
   if (from === to || SIDEWAYS[from]?.includes(to)) return
   const narrower = NARROWER[from]
-  if (narrower && !narrower.includes(to)) say(line, `${from} imports ${target}: it may use ${narrower.join(', ')} only`)
-  else if (rowOf(to) >= rowOf(from)) say(line, `${from} (row ${rowOf(from)}) imports ${target} (row ${rowOf(to)})`)
+  if (narrower && !narrower.includes(to)) {
+    report(line, `${from} imports ${target}: it may use ${narrower.join(', ')} only`)
+  } else if (rowOf(to) >= rowOf(from)) report(line, `${from} (row ${rowOf(from)}) imports ${target} (row ${rowOf(to)})`)
 }
 
 function checkUse(
   path: string,
   { name, line }: { name: string; line: number },
-  say: (line: number, what: string) => void,
+  report: (line: number, what: string) => void,
 ): void {
   const folder = folderOf(path)
   if (folder === 'runtime' || path === LAUNCHER) return
-  if (RUNTIME_GLOBALS.includes(name)) say(line, `uses ${name}: runtime globals are for lib/runtime`)
-  if (TIME.includes(name) && path !== 'lib/async/clock.ts') say(line, `uses ${name}: time is a parameter (Clock)`)
-  if (name === 'AbortSignal.any') say(line, 'uses AbortSignal.any: it leaks, see async/abort.ts')
+  if (RUNTIME_GLOBALS.includes(name)) report(line, `uses ${name}: runtime globals are for lib/runtime`)
+  if (TIME.includes(name) && path !== 'lib/async/clock.ts') report(line, `uses ${name}: time is a parameter (Clock)`)
+  if (name === 'AbortSignal.any') report(line, 'uses AbortSignal.any: it leaks, see async/abort.ts')
 }
 
-/** Circles among the files, types included, each named once. */
+/** Returns the import cycles, types included, each once. */
 function cycles(facts: ReadonlyMap<string, SourceFacts>): string[] {
   const found: string[] = []
   const done = new Set<string>()

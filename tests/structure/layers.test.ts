@@ -33,14 +33,14 @@ test('a folder imports from itself and from lower rows', () => {
   ])
 })
 
-test('an operator is assembled from the manager, never the other way', () => {
+test('the operator imports the manager, never the reverse', () => {
   assert.deepEqual(check({ 'lib/operator/a.ts': `import '../manager/b.ts'`, 'lib/manager/b.ts': '' }), [])
   assert.deepEqual(check({ 'lib/manager/a.ts': `import '../operator/b.ts'`, 'lib/operator/b.ts': '' }), [
     'lib/manager/a.ts:1 manager (row 5) imports lib/operator/b.ts (row 5)',
   ])
 })
 
-test('the embedded API and the kinds use less than what is below them', () => {
+test('the embedded API and the kinds import fewer folders than those of lower rows', () => {
   const api = 'it may use core, async, observe, runtime only'
   assert.deepEqual(check({ 'lib/apiserver/a.ts': `import '../client/b.ts'`, 'lib/client/b.ts': '' }), [
     `lib/apiserver/a.ts:1 apiserver imports lib/client/b.ts: ${api}`,
@@ -76,7 +76,7 @@ test('node modules and runtime globals stay in lib/runtime', () => {
   }
 })
 
-test('the launcher alone is free of that: it runs before lib/runtime can be loaded', () => {
+test('only the launcher may use them, as it runs before lib/runtime can be loaded', () => {
   const text = `import fs from 'node:fs'\nprocess.exit()`
   assert.deepEqual(check({ 'lib/cli/bin.js': text }), [])
   assert.equal(check({ 'lib/cli/main.ts': text }).length, 2)
@@ -91,13 +91,13 @@ test('time is a parameter', () => {
   assert.match(check({ 'lib/core/a.ts': 'AbortSignal.any([])' })[0] ?? '', /it leaks/)
 })
 
-test('other packages come when they are needed', () => {
+test('other packages are imported dynamically', () => {
   assert.deepEqual(
     check({ 'lib/schema/a.ts': `import * as z from 'zod/v4/core'`, 'lib/config/a.ts': `await import('js-yaml')` }),
     [],
   )
   assert.deepEqual(check({ 'lib/config/a.ts': `import yaml from 'js-yaml'` }), [
-    'lib/config/a.ts:1 imports "js-yaml" at once: it is loaded when needed',
+    'lib/config/a.ts:1 imports "js-yaml" statically: import it dynamically',
   ])
   assert.deepEqual(check({ 'lib/schema/a.ts': `import * as z from 'zod'` }), [
     'lib/schema/a.ts:1 imports the package "zod"',
@@ -118,7 +118,7 @@ test('only the top row imports the package by its name', () => {
   )
 })
 
-test('a circle is found, through types and through the package name too', () => {
+test('a cycle is found, also through types and the package name', () => {
   assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'`, 'lib/core/b.ts': `import type { A } from './a.ts'` }), [
     'cycle: lib/core/a.ts → lib/core/b.ts → lib/core/a.ts',
   ])
@@ -126,7 +126,7 @@ test('a circle is found, through types and through the package name too', () => 
   assert.ok(check(byName).some((problem) => problem.startsWith('cycle: ')))
 })
 
-test('paths are whole and point at something', () => {
+test('paths have an extension and exist', () => {
   assert.deepEqual(check({ 'lib/core/a.ts': `import './b'` }), [`lib/core/a.ts:1 imports "./b" without its extension`])
   assert.deepEqual(check({ 'lib/core/a.ts': `import './b.ts'` }), [
     'lib/core/a.ts:1 imports lib/core/b.ts, which does not exist',
@@ -152,7 +152,7 @@ test('mod.ts is a list of names', () => {
     [],
   )
   assert.deepEqual(check({ ...files, 'mod.ts': `export * from './lib/core/a.ts'` }), [
-    'mod.ts exports *: each name is named',
+    'mod.ts exports *: name each export',
   ])
   assert.deepEqual(check({ ...files, 'mod.ts': `export const a = 1` }), [
     'mod.ts has 1 statements besides exports of names',
@@ -185,7 +185,7 @@ test('mod.ts is a list of names', () => {
   assert.deepEqual(checkLayers(new Map()), ['mod.ts is missing'])
 })
 
-test('names that imports take are read', () => {
+test('the names of imports are read', () => {
   const { imports } = readFacts(
     'a.ts',
     `import { a, type B, c as d } from './x.ts'\nimport { type E } from './y.ts'\nimport * as f from './z.ts'`,

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ROOT } from '../types/virtual_program.ts'
 import { hiddenTypes } from './public_types.ts'
 
-/** The files behind the names that users import. */
+/** The files of the entries that users import. */
 const entries = Object.values(
   (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: Record<string, string> }).exports,
 )
@@ -17,13 +17,13 @@ test('every type that the public declarations mention is exported by an entry', 
   assert.deepEqual(hiddenTypes(entries), [], remedy)
 })
 
-/** What is hidden in a module of this text. */
+/** Returns the hidden types of a module with this text. */
 function hiddenIn(mod: string, inner: string): string[] {
   return hiddenTypes(['lib/core/virtual.ts'], new Map([['lib/core/virtual.ts', mod], ['lib/core/inner.ts', inner]]))
     .map((line) => line.replace(' (lib/core/inner.ts), mentioned by', ' by'))
 }
 
-test('a hidden type is found wherever a declaration may mention it, with what it mentions itself', () => {
+test('a hidden type is found wherever a declaration can mention it, with the types that it mentions', () => {
   const inner = `
     export interface Deep { readonly a: string }
     export interface Hidden { readonly deep: Deep }
@@ -47,7 +47,7 @@ test('a hidden type is found wherever a declaration may mention it, with what it
   assert.deepEqual(hiddenIn(`export { value } from './inner.ts'`, inner), ['Deep by Hidden', 'Hidden by value'])
 })
 
-test("bodies, initializers, private members and a file's own types hide nothing", () => {
+test("bodies, initializers, private members and a file's own types are not checked", () => {
   const inner = `
     export interface Hidden { readonly a: string }
     interface Own { readonly a: string }

@@ -1,13 +1,13 @@
-/** Which types the declarations of the public entries mention that no entry exports. */
+/** Finds types that public declarations mention and no entry exports. */
 import ts from 'typescript'
 import { ROOT, virtualHost } from '../types/virtual_program.ts'
 
 /**
  * Returns the types that public declarations mention and no entry exports, as `Name (its file), mentioned by Name`.
  *
- * Walks from the exports of the entries, by their paths from the top, through every type that a declaration names. What a hidden
- * type mentions is walked too: it must be exported with it. Bodies, initializers and private members mention nothing, and what a
- * file keeps to itself is a part of what mentions it. `texts`: files that exist only in a test, by their paths from the top.
+ * Walks from the exports of the entries, by their paths from the top, through every mentioned type, hidden ones
+ * included. Bodies, initializers and private members are skipped. A type that a file does not export counts as part of
+ * the declaration that mentions it. `texts`: files that exist only in a test, by their paths from the top.
  */
 export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<string, string> = new Map()): string[] {
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
@@ -27,7 +27,7 @@ export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<strin
     if (known.has(target)) return
     known.add(target)
     waiting.push(target)
-    // `export * as name`: what the module exports is reached through the name.
+    // `export * as name`: the exports of the module are reached through the name.
     // An alias of a type exports it.
     for (const each of target.declarations ?? []) {
       if (!ts.isTypeAliasDeclaration(each) || !ts.isTypeReferenceNode(each.type) || each.type.typeArguments) continue
@@ -77,7 +77,7 @@ function isExported(symbol: ts.Symbol): boolean {
   )
 }
 
-/** Members that no declaration file shows the types of. */
+/** Tests for members whose types are not in declaration files. */
 function isOutOfSight(node: ts.Node): boolean {
   if (!ts.isClassElement(node)) return false
   if (node.name && ts.isPrivateIdentifier(node.name)) return true
@@ -85,7 +85,7 @@ function isOutOfSight(node: ts.Node): boolean {
     (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
 }
 
-/** A body, or the value that something begins with: its type is written beside it. */
+/** Tests for a body or an initializer: its type is declared separately. */
 function isHiddenPart(parent: ts.Node, child: ts.Node): boolean {
   return ('body' in parent && parent.body === child && ts.isBlock(child)) ||
     ('initializer' in parent && parent.initializer === child)

@@ -8,10 +8,10 @@ export const CASES = [
   { name: 'a token is made', realOnly: NOT_HERE },
   { name: 'a pod is bound' },
   { name: 'a pod is evicted',
-    skip: { embedded: 'nobody evicts' } },
+    skip: { embedded: 'no evictions' } },
 ]`
 
-test('the reason of a case is that of its table', () => {
+test('the reason of a case comes from its table', () => {
   const table = `for (const { name, realOnly } of CASES) {\n  test(name, { skip: realOnly ?? false }, async () => {})`
   assert.equal(
     skipReason({ name: 'a token is made', line: 2 }, table, [CASES]),
@@ -23,11 +23,11 @@ test('the reason of a case is that of its table', () => {
   )
   const nested =
     `const missing = env ? false : 'KUBEBUILDER_ASSETS is not set'\ntest(name, { skip: missing || (each.skip?.embedded ?? false) }, () => {})`
-  assert.equal(skipReason({ name: 'real: a pod is evicted', line: 2 }, nested, [CASES]), 'nobody evicts')
+  assert.equal(skipReason({ name: 'real: a pod is evicted', line: 2 }, nested, [CASES]), 'no evictions')
   assert.equal(skipReason({ name: 'real: a pod is bound', line: 2 }, nested, [CASES]), 'KUBEBUILDER_ASSETS is not set')
 })
 
-test('a constant is told by its text, or by how it is made; what is in neither place as it stands', () => {
+test('a constant is replaced by its text or its initializer, and kept if unknown', () => {
   const source = `const old: string | false = 'too old'\ntest('a', { skip: old }, run)`
   assert.equal(skipReason({ name: 'a', line: 2 }, source, []), 'too old')
   assert.equal(skipReason({ name: 'c', line: 1 }, `test('c', { skip: elsewhere }, run)`, []), 'elsewhere')

@@ -1,31 +1,31 @@
-/** What a source file depends on: its imports, and the globals and declarations that the rules ask about. */
+/** Reads the imports, exports and uses of globals of a source file. */
 import ts from 'typescript'
 
 export interface ImportFact {
-  /** Undefined when it is computed at run time. */
+  /** Undefined if it is computed at run time. */
   readonly specifier: string | undefined
   readonly line: number
-  /** `static`, `dynamic` (`import()`), or `type`: gone before anything runs. */
+  /** `static`, `dynamic` (`import()`), or `type`: erased before running. */
   readonly how: 'static' | 'dynamic' | 'type'
-  /** The names it takes; empty for a namespace, a side effect or a dynamic import. */
+  /** The imported names. Empty for a namespace, a side effect or a dynamic import. */
   readonly names: readonly string[]
 }
 
 export interface SourceFacts {
   readonly imports: readonly ImportFact[]
-  /** Free names and calls: `process`, `Date.now`, … with the line of each use. */
+  /** Uses of globals, such as `process` and `Date.now`, with their lines. */
   readonly uses: readonly { readonly name: string; readonly line: number }[]
-  /** The names a file exports, as written, and `*` for `export * from`. */
+  /** The exported names, and `*` for `export * from`. */
   readonly exports: readonly string[]
-  /** Those of them that are there when it runs. */
+  /** The exported names that are values. */
   readonly values: readonly string[]
   /** Statements other than imports and exports of names. */
   readonly statements: number
-  /** It makes a class, a symbol or an empty map at its top level: what must exist once. */
+  /** Whether the top level creates a class, a symbol or an empty map, which must exist once. */
   readonly identity: boolean
 }
 
-/** Globals worth reporting; what a file declares itself under such a name is its own. */
+/** Globals to report, unless the file declares the name itself. */
 const WATCHED = new Set([
   'process',
   'Buffer',
@@ -108,7 +108,7 @@ function exportFact(node: ts.ExportDeclaration, line: number): ImportFact {
   }
 }
 
-/** `wanted` is asked of statements and of the names in an `export { … }`. */
+/** `wanted` filters statements and the names in an `export { … }`. */
 function exportedNames(
   statement: ts.Statement,
   wanted: (node: ts.Statement | ts.ExportSpecifier) => boolean = () => true,
@@ -155,7 +155,7 @@ function declares(node: ts.Identifier): boolean {
     ts.isImportSpecifier(parent) || ts.isImportClause(parent) || ts.isNamespaceImport(parent)) && parent.name === node
 }
 
-/** A name that is looked up, not one that names a member, a property or a label. */
+/** Tests for a reference, not the name of a member, a property or a label. */
 function isUse(node: ts.Identifier): boolean {
   const parent = node.parent
   if (ts.isPropertyAccessExpression(parent)) {

@@ -5,7 +5,7 @@ import { readTree } from '../tools/tree.ts'
 
 const files = readTree(['tests'], /\.test\.ts$/)
 
-/** Where real time, sockets or processes are the subject. */
+/** Folders whose subject is real time, sockets or processes. */
 const REAL = /^tests\/(runtime|testing|e2e|build|bench)\//
 
 test('every test file has a test, and all use node:test', () => {
@@ -23,14 +23,14 @@ test('no test sleeps or polls by the real clock', () => {
   )
 })
 
-test('no test asks again and again, each time a turn later: what it waits for says so itself', () => {
+test('no test polls turn by turn: tests wait for events', () => {
   const found = [...readTree(['tests'], /\.ts$/)].filter(([path]) =>
     !REAL.test(path) && !path.startsWith('tests/tools/')
   ).flatMap(([path, text]) => polls(path, text))
   assert.deepEqual(found, [])
 })
 
-test('a loop that polls is known by what it awaits, one that counts is none', () => {
+test('a polling loop is recognized by what it awaits; a counting loop is not polling', () => {
   const loops: readonly (readonly [string, boolean])[] = [
     ['while (!done) await nextTurn()', true],
     ['while (!(await done())) {\n  await new Promise((resolve) => setImmediate(resolve))\n}', true],
@@ -49,15 +49,15 @@ test('a loop that polls is known by what it awaits, one that counts is none', ()
   for (const [text, isPoll] of loops) assert.equal(polls('a.ts', text).length > 0, isPoll, text)
 })
 
-test('a skip is an option with a reason: Deno takes a call of t.skip() for a pass', () => {
+test('a skip is an option with a reason: Deno counts a call of t.skip() as passed', () => {
   assert.deepEqual(lines(/\bt\.skip\(|\btest\.skip\(|skip: true\b/, () => true), [])
 })
 
-test('no test is left out by accident, or alone, and mock timers are not used', () => {
+test('no test is skipped or run alone by accident, and mock timers are not used', () => {
   assert.deepEqual(lines(/\b(test|it|describe)\.(only|todo)\b|only: true|mock\.timers/, () => true), [])
 })
 
-/** The loops of a file that have no count and await nothing but another turn, directly or by a function of the file. */
+/** Returns the loops of a file that have no counter and only await another turn, directly or through a function. */
 function polls(path: string, text: string): string[] {
   if (
     !/\bwhile \(|\bdo \{|\bfor \([^)\n]*;[^)\n]*;/.test(text) ||
@@ -65,7 +65,7 @@ function polls(path: string, text: string): string[] {
   ) return []
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const passing = new Set(['nextTurn', 'sleep', 'setImmediate', 'setTimeout'])
-  /** Whether what is awaited comes by itself. */
+  /** Tests whether the awaited promise resolves by itself. */
   const passes = (awaited: ts.Expression): boolean => {
     if (['null', 'undefined', 'Promise.resolve()'].includes(awaited.getText())) return true
     if (ts.isCallExpression(awaited)) return passing.has(awaited.expression.getText())

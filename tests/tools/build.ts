@@ -1,14 +1,14 @@
 /**
- * The package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
+ * Builds the package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
- * mod.js asks for what few need as files beside it (see `LOADED_LATER`, and yaml.js where a kubeconfig's YAML is unusual), so that
- * an operator in a pod loads what it runs. standalone.js is mod.js with all of that in it, for a copy beside an operator, with
- * standalone.d.ts for its types; kinds.js is one self-contained file as well. The other entries take from `kubeloop` itself what must exist once: classes, and module-level
- * maps and symbols.
- * tsup is called rather than configured in package.json, because that takes a plugin (see `onceOnly`).
+ * mod.js imports rarely used parts dynamically from files beside it (see `LOADED_LATER`, and yaml.js for unusual
+ * kubeconfigs), so that an operator in a pod loads only what it runs. standalone.js is mod.js including all of that, to
+ * be copied beside an operator, with standalone.d.ts for its types; kinds.js is self-contained too. The other entries
+ * import from `kubeloop` what must exist once: classes, and module-level maps and symbols. tsup is called, not
+ * configured in package.json, because it needs a plugin (see `onceOnly`).
  *
- * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the file,
- * and those who bundle an operator minify then. Comments are left to the declarations.
+ * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the whole file,
+ * and users who bundle an operator minify it then. Comments are only in the declarations.
  */
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { ROOT } from './tree.ts'
 
 type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 
-/** The entries whose names users import, by their file in dist. */
+/** The entries that users import, by their file in dist. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   mod: 'mod.ts',
   'client-node': 'lib/config/client_node_entry.ts',
@@ -30,30 +30,31 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * What is imported when it is needed, as files of their own beside mod.js; entries are among them. Bundlers take them along (all
- * but client-node.js, which loads a package that they cannot see). None imports mod.js: a bundler would have to keep all of that.
+ * Dynamically imported modules, as separate files beside mod.js; some are entries. Bundlers include them (except
+ * client-node.js, which loads a package by a computed name). None imports mod.js: a bundler would have to keep all of
+ * it.
  */
 export const LOADED_LATER: Readonly<Record<string, string>> = {
-  // An `auth-provider` of a kubeconfig.
+  // For the `auth-provider` of a kubeconfig.
   'client-node': 'lib/config/client_node_entry.ts',
-  // A kubeconfig: a pod has none.
+  // For kubeconfigs: a pod has none.
   kubeconfig: 'lib/config/from_kubeconfig.ts',
-  // `metrics`
+  // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
-  // A profile that is asked for.
+  // For requested profiles.
   profiling: 'lib/manager/servers/profiling.ts',
 }
 
-/** What the bundles leave to the one who installs them. client-node is imported by a computed name, which is outside by itself. */
+/** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
 const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
 
-/** What may be in several bundles although mod.js has it, and why. */
+/** Classes that may exist in several bundles besides mod.js, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   BoundedMap: 'a data structure inside others; nothing tests what it is an instance of',
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
-  ConfigError: 'known by its name',
+  ConfigError: 'recognized by its name',
   RotatingFile: 'the same',
-  Heap: 'a data structure inside others; nobody asks what it is an instance of',
+  Heap: 'an internal data structure, without instanceof checks',
   Latch: 'the same',
 }
 
@@ -114,14 +115,14 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   writeJsr(folder)
   const twice = madeTwice(folder, ownedByMod)
   if (twice.length > 0) {
-    const remedy = 'export them from mod.ts, or take what needs them by the name of the package'
+    const remedy = 'export them from mod.ts, or import by the name of the package'
     throw new Error(`Cannot build: these would exist twice; ${remedy}:\n${twice.join('\n')}`)
   }
 }
 
 /**
- * What another entry takes from a file that mod.js has too, and whose classes must exist once, is taken from
- * `kubeloop` as far as mod.ts exports it. The rest is bundled again: `madeTwice` looks at what that made.
+ * Replaces imports from files of mod.js with classes that must exist once by imports from `kubeloop`, as far as mod.ts
+ * exports them. The rest is bundled again, and checked by `madeTwice`.
  */
 function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
   const mod = readFacts('mod.ts', readFileSync(join(ROOT, 'mod.ts'), 'utf8'))
@@ -160,7 +161,7 @@ function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
   }
 }
 
-/** The classes, symbols and registries of mod.js that another bundle makes again: what is left after esbuild dropped the unused. */
+/** Returns the classes, symbols and registries of mod.js that another bundle contains too, after tree shaking. */
 function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
   const found: string[] = []
   for (
@@ -181,10 +182,10 @@ function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
   return found
 }
 
-/** esbuild turns the classes at the top into `var Name = class …`. */
+/** esbuild turns top-level classes into `var Name = class …`. */
 const MAKES_IDENTITY = /^var (\w+) = (?:\/\* @__PURE__ \*\/ )?(?:class\b|Symbol\(|new (?:Weak)?(?:Map|Set)\(\))/gm
 
-/** What is loaded later is asked for as the file that it becomes. */
+/** Resolves dynamic imports of `LOADED_LATER` to their files in dist. */
 const loadedLater: Plugin = {
   name: 'loaded-later',
   setup(bundler) {
@@ -198,8 +199,8 @@ const loadedLater: Plugin = {
 }
 
 /**
- * A package that is imported when it is needed, as a file beside the bundles: `fromSibling` has them ask for that file and notes
- * what they take, in `const { a } = await import('package')`; `onlyThat` makes the file of those names alone.
+ * Bundles a dynamically imported package as a file beside the bundles. `fromSibling` makes them import that file, and
+ * collects the names in `const { a } = await import('package')`; `onlyThat` builds the file from only those names.
  */
 function sibling(name: string, file: string): { readonly fromSibling: Plugin; readonly onlyThat: Plugin } {
   const filter = new RegExp(`^${name}$`)
@@ -213,7 +214,7 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
             readFileSync(importer, 'utf8'),
           )?.[1]
           if (names === undefined) {
-            throw new Error(`Cannot build ${importer}: it imports ${name} in a way that does not say what it takes`)
+            throw new Error(`Cannot build ${importer}: it must import ${name} as const { … } = await import('${name}')`)
           }
           for (const each of names.split(', ')) taken.add(each)
           return { path: file, external: true }
@@ -237,8 +238,8 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
 }
 
 /**
- * Makes of an import one that bundlers do not see: an operator's bundle runs in a pod, and shall not carry there what is for
- * unusual kubeconfigs. Where one is read, the file can be laid beside the bundle. Deno asks for the permission to read it.
+ * Hides an import from bundlers: an operator's bundle runs in a pod, which does not need the parser of unusual
+ * kubeconfigs. Where it is needed, the file can be copied beside the bundle. Deno needs the permission to read it.
  */
 function leaveOutOfBundles(bundle: string, file: string): void {
   const parts = readFileSync(bundle, 'utf8').split(`import("${file}")`)
@@ -248,7 +249,7 @@ function leaveOutOfBundles(bundle: string, file: string): void {
   writeFileSync(bundle, parts.join(`import(new URL("${file}", import.meta.url).href)`))
 }
 
-/** The files of lib that went into the bundle built last, from the top. */
+/** Returns the files of lib in the last bundle, by path from the top. */
 function inputsOf(folder: string): string[] {
   const { inputs } = JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as {
     inputs: Record<string, unknown>
@@ -259,8 +260,9 @@ function inputsOf(folder: string): string[] {
 }
 
 /**
- * One run for all entries, so that a class is one type: what two of them declare is in a shared file. Then what an entry imports
- * from those goes into it. A copy of mod.d.ts or kinds.d.ts needs no other file; the others import mod.d.ts, where the classes are.
+ * Writes the declarations of all entries in one run, so that a class is one type: common declarations go to shared
+ * files. Then each entry's imports from shared files are inlined. A copy of mod.d.ts or kinds.d.ts needs no other file;
+ * the others import mod.d.ts, which has the classes.
  */
 async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
@@ -286,12 +288,14 @@ async function writeDeclarations(common: Options): Promise<void> {
   for (const file of readdirSync(folder).filter(isShared)) rmSync(join(folder, file))
 }
 
-/** Deno finds the types of a JavaScript file that is no package's by its first lines. */
+/** Names the declarations in the first line: Deno finds the types of a file outside of packages by it. */
 function nameDeclarations(file: string, declarations: string): void {
   writeFileSync(file, `// @ts-self-types="${declarations}"\n${readFileSync(file, 'utf8')}`)
 }
 
-/** What a step of the build prints about itself. The bundler of declarations has no other way to report a warning. */
+/**
+ * Returns the warnings that a step of the build prints: the bundler of declarations has no other way to report them.
+ */
 async function warningsOf(step: () => Promise<void>): Promise<string[]> {
   const printed: string[] = []
   const streams = [process.stdout, process.stderr]
@@ -305,7 +309,7 @@ async function warningsOf(step: () => Promise<void>): Promise<string[]> {
   return printed.join('').split('\n').filter((line) => line.includes('[plugin'))
 }
 
-/** cli.js is bin.js as it stands, plain enough for the oldest Node; only the name of what it loads is another. */
+/** Writes cli.js: bin.js, which any old Node can parse, with another name of the file to load. */
 function writeLauncher(folder: string): void {
   const source = readFileSync(join(ROOT, 'lib/cli/bin.js'), 'utf8')
   const parts = source.split('./main.ts')
@@ -319,8 +323,8 @@ function writeLauncher(folder: string): void {
 const PUBLISHED = ['*.js', '*.d.ts', 'docs']
 
 /**
- * What jsr.io reads: the same files under a scope, as it asks for. It has no peer dependencies and no name for the package itself:
- * when it publishes, it writes what `imports` has in place of the names that the files import.
+ * Writes jsr.json: the same files under a scope, which jsr.io requires. It has no peer dependencies and no name for the
+ * package itself: publishing replaces the imported names by those of `imports`.
  */
 function writeJsr(folder: string): void {
   const { name, version, license, peerDependencies } = JSON.parse(
@@ -344,7 +348,9 @@ function writeJsr(folder: string): void {
   writeFileSync(join(folder, 'jsr.json'), `${JSON.stringify(jsr, null, 2)}\n`)
 }
 
-/** The published package.json: what users need to know, pointing at JavaScript. The one at the top is private: it points at sources. */
+/**
+ * Writes the published package.json, with paths to JavaScript. The one at the top is private, with paths to sources.
+ */
 function writePackage(folder: string): void {
   const source = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, unknown>
   const {

@@ -1,10 +1,10 @@
-/** What README and docs show, as their readers would paste it. */
+/** Reads the TypeScript of README, docs and doc comments. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readTree, ROOT } from './tree.ts'
 
 export interface DocsBlock {
-  /** Its page and place: `docs/client.md:20`. */
+  /** The page and line: `docs/client.md:20`. */
   readonly name: string
   readonly text: string
 }
@@ -19,7 +19,7 @@ export function pageText(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** The blocks of TypeScript of every page. */
+/** Returns the TypeScript blocks of every page. */
 export function typescriptBlocks(): readonly DocsBlock[] {
   return PAGES.flatMap((page) => {
     const whole = pageText(page)
@@ -30,15 +30,15 @@ export function typescriptBlocks(): readonly DocsBlock[] {
   })
 }
 
-/** Text that imports the operator's file, for a file in the folder of the examples. */
+/** Replaces the import of the operator's file for a file in the folder of the examples. */
 export function besideExamples(text: string): string {
   return text.replaceAll("'./operator.ts'", "'./1_sample_controller.ts'")
 }
 
-/** What they show is not exported, so that an example cannot import it. */
+/** Files whose examples show what is not exported. */
 const INTERNAL: ReadonlySet<string> = new Set(['lib/runtime/net/certificates.ts'])
 
-/** The examples of the doc comments in lib, without the comment's margin; the name is the file and the place: `core/index.ts 1`. */
+/** Returns the examples of doc comments in lib. The name is the file and a number: `core/object_indexer.ts 1`. */
 export function docComments(): readonly { readonly name: string; readonly path: string; readonly text: string }[] {
   return [...readTree(['lib'], /\.ts$/)].filter(([path]) => !INTERNAL.has(path)).flatMap(([path, source]) => {
     const examples = [...source.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g)].map(([, lines]) =>

@@ -1,10 +1,10 @@
 export interface ReportedTest {
-  /** With the names of the suites around it before it, joined by ` > `. */
+  /** The names of its suites and its own, joined by ` > `. */
   readonly name: string
   readonly result: 'passed' | 'failed' | 'skipped'
-  /** 0 when the runtime does not say. */
+  /** 0 if the runtime does not report it. */
   readonly line: number
-  /** Why it was skipped; Node alone says it. */
+  /** The reason of a skip. Only Node reports it. */
   readonly reason: string | undefined
 }
 

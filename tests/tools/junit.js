@@ -1,13 +1,13 @@
-/** Reads the JUnit reports of Node, Bun and Deno; plain JavaScript, for tests/run.js. */
+/** Reads the JUnit reports of Node, Bun and Deno. Plain JavaScript, for tests/run.js. */
 
 /**
- * The tests in a report, without the suites around them.
+ * Returns the tests in a report, without suites.
  *
  * @param {string} xml
  * @returns {{ name: string, result: 'passed' | 'failed' | 'skipped', line: number, reason: string | undefined }[]}
  */
 export function readReport(xml) {
-  // A comment may hold anything, and so may the text of a failure, once it is unescaped: tags are read first.
+  // Comments and unescaped failure texts may contain tags: drop comments, and unescape last.
   const text = xml.replaceAll(/<!--[\s\S]*?-->/g, '')
   const tests = []
   const suites = []
@@ -39,14 +39,14 @@ export function readReport(xml) {
       }
     }
   }
-  // Deno reports a suite as a test beside its tests; it counts only when it failed without one of them failing.
+  // Deno reports a suite as a test beside its tests; it counts only if it failed without a failed test.
   return tests.filter((test) => {
     const inside = tests.filter((other) => other.name.startsWith(`${test.name} > `))
     return inside.length === 0 || (test.result === 'failed' && inside.every(({ result }) => result !== 'failed'))
   })
 }
 
-/** The outermost suite of Bun and Deno is the file. */
+/** Tests for the outermost suite of Bun and Deno, which is the file. */
 function isFileSuite(name) {
   return name !== undefined && /\.(test\.)?ts$/.test(name)
 }

@@ -1,8 +1,8 @@
 /**
- * Writes lib/apiserver/builtin/schemas.ts from a real API server's /openapi/v3: types, required fields, defaults,
- * enums, list topology and strategic merge keys of the kinds that the embedded API serves, one line a definition.
+ * Writes lib/apiserver/builtin/schemas.ts from a real API server's /openapi/v3.
  *
- * What OpenAPI does not say comes from the Go sources of the same version: which fields are held by value, so that
+ * Types, required fields, defaults, enums, list topology and strategic merge keys of the embedded API's kinds, one line
+ * a definition. The Go sources of the same version add what OpenAPI lacks: which fields are held by value, so that
  * their zero is left out or, for times, written as null.
  *
  * Run: node tests/tools/openapi.ts https://127.0.0.1:6443 TOKEN CA.pem GOMODCACHE/k8s.io
@@ -26,7 +26,7 @@ const GROUPS: readonly string[] = [
   'apis/discovery.k8s.io/v1',
 ]
 
-/** The kinds whose definitions are kept, with all that they refer to. */
+/** The kinds whose definitions are kept, with all definitions that they refer to. */
 const ROOTS: readonly string[] = [
   ...[
     'Namespace',
@@ -62,7 +62,7 @@ const ROOTS: readonly string[] = [
   'meta.v1.Status',
 ]
 
-/** Definitions that have a letter of their own. */
+/** Definitions that are written as one letter. */
 const ATOMS: Readonly<Record<string, string>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': 'quantity',
   'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime': 'microtime',
@@ -132,11 +132,11 @@ function typeOf(property: Property): string {
     case 'number/double':
       return 'double'
     default:
-      throw new Error(`Cannot write a property: ${JSON.stringify(property)} is of no known type`)
+      throw new Error(`Cannot write a property: ${JSON.stringify(property)} has an unknown type`)
   }
 }
 
-/** How Go holds a field, by `definition/field`. */
+/** How Go declares a field, by `definition/field`. */
 type Holdings = ReadonlyMap<string, { readonly type: string; readonly omits: boolean; readonly omitsZero: boolean }>
 
 const GO_STRUCT = /^type (\w+) struct \{\n([\s\S]*?)^\}/gm
@@ -183,7 +183,10 @@ async function readHoldings(root: string): Promise<Holdings> {
   return holdings
 }
 
-/** `*` a string behind a pointer, kept when empty; `-` a number or flag by value, left out when zero; `+` a time by value. */
+/**
+ * Returns `*` for a string behind a pointer, kept if empty; `-` for a number or flag by value, left out if zero; `+`
+ * for a time by value.
+ */
 function holdingOf(type: string, held: { type: string; omits: boolean; omitsZero: boolean } | undefined): string {
   if (!held) return ''
   const isPointer = held.type.startsWith('*')
@@ -266,6 +269,6 @@ ${lines.join('\n')}
 
 const [server, token, caPath, sources] = process.argv.slice(2)
 if (!server || !token || !caPath || !sources) {
-  throw new TypeError('Cannot generate schemas: say SERVER TOKEN CA.pem GOMODCACHE/k8s.io')
+  throw new TypeError('Cannot generate schemas: the arguments are SERVER TOKEN CA.pem GOMODCACHE/k8s.io')
 }
 await main(server, token, caPath, sources)

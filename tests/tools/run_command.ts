@@ -1,7 +1,7 @@
-/** Runs a command to its end, for tests that need kubectl, npm or another program. */
+/** Runs commands for tests that need kubectl, npm or another program. */
 import { execFile } from 'node:child_process'
 
-/** How a command ended, and what it printed. */
+/** The exit and the output of a command. */
 export interface CommandResult {
   readonly code: number | null
   readonly signal: string | null
@@ -10,22 +10,22 @@ export interface CommandResult {
 }
 
 export interface CommandOptions {
-  /** Given to the command's standard input. */
+  /** Text for the command's standard input. */
   readonly input?: string
-  /** The folder it runs in. Default: this process's. */
+  /** The working directory. Default: this process's. */
   readonly cwd?: string
   /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Rejects when the command cannot be started; a code other than 0 is for the caller to judge. */
+/** Runs a command to its end. Rejects if it cannot be started, but not for an exit code other than 0. */
 export function runCommand(
   command: string,
   args: readonly string[],
   options: CommandOptions = {},
 ): Promise<CommandResult> {
   const { input = '', cwd, env } = options
-  const settings = { cwd, env: { ...process.env, ...env }, maxBuffer: LONGEST_OUTPUT }
+  const settings = { cwd, env: { ...process.env, ...env }, maxBuffer: MAX_OUTPUT_BYTES }
   return new Promise((resolve, reject) => {
     const child = execFile(command, [...args], settings, (error, stdout, stderr) => {
       const code = error ? error.code : 0
@@ -34,13 +34,13 @@ export function runCommand(
       }
       resolve({ code: typeof code === 'number' ? code : null, signal: error?.signal ?? null, stdout, stderr })
     })
-    // A command that does not read its input closes it; that is no error of ours.
+    // A command that does not read its input closes it, which is not an error.
     child.stdin?.on('error', () => child.stdin?.destroy())
     child.stdin?.end(input)
   })
 }
 
-/** Runs a command that has to succeed, and answers with what it printed. */
+/** Runs a command and returns its output. Rejects if it fails. */
 export async function mustRun(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { code, signal, stdout, stderr } = await runCommand(command, args, options)
   if (code === 0) return stdout
@@ -49,4 +49,4 @@ export async function mustRun(command: string, args: readonly string[], options:
   )
 }
 
-const LONGEST_OUTPUT = 64 * 1024 * 1024
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024

@@ -1,5 +1,5 @@
 /**
- * Installs a CRD with every shape of tests/schema/shapes.ts into a real API server and asks it about their values.
+ * Tests the values of every shape of tests/schema/shapes.ts with a CRD on a real API server.
  *
  * `NODE_TLS_REJECT_UNAUTHORIZED=0 node tests/tools/shapes.ts https://127.0.0.1:6443 TOKEN`
  */
@@ -24,7 +24,7 @@ async function send(method: string, path: string, body?: object): Promise<Answer
 }
 
 const kind = 'Shape'
-// One CRD for all of them, since a server takes seconds to serve another; each value is alone in its object.
+// One CRD for all, since a server takes seconds to serve a new one; each object has one value.
 const fields = Object.fromEntries(shapes.map(({ schema }, index) => [`s${index}`, z.object({ v: schema }).optional()]))
 const { plural, definition } = defineResource({
   group: 'shapes.example.com',
@@ -41,9 +41,9 @@ const created = await send('POST', `${crds}?fieldValidation=Strict`, crd)
 if (created.status !== 201) throw new Error(`Cannot install the CRD of all shapes: ${created.text}`)
 try {
   while ((await send('GET', path)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
-  for (const [index, { name, takes, refuses }] of shapes.entries()) {
-    for (const value of takes) await ask(index, name, value, 201)
-    for (const value of refuses) await ask(index, name, value, 422)
+  for (const [index, { name, accepts, refuses }] of shapes.entries()) {
+    for (const value of accepts) await tryValue(index, name, value, 201)
+    for (const value of refuses) await tryValue(index, name, value, 422)
   }
 } finally {
   await send('DELETE', `${crds}/${crd.metadata.name}`)
@@ -51,7 +51,7 @@ try {
 console.log(`${shapes.length} shapes, ${wrong} differences`)
 process.exitCode = wrong > 0 ? 1 : 0
 
-async function ask(index: number, name: string, value: unknown, expected: number): Promise<void> {
+async function tryValue(index: number, name: string, value: unknown, expected: number): Promise<void> {
   const object = {
     apiVersion: 'shapes.example.com/v1',
     kind,

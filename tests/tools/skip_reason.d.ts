@@ -1,6 +1,6 @@
 import type { ReportedTest } from './junit.js'
 
-/** Undefined where the source skips nothing. */
+/** Undefined if the source does not skip the test. */
 export function skipReason(
   test: Pick<ReportedTest, 'name' | 'line'>,
   source: string,

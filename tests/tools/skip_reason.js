@@ -1,18 +1,18 @@
-/** Why a test is skipped, as its source says: Bun and Deno do not report it. Plain JavaScript, for tests/run.js. */
+/** Finds the reason of a skip in a test's source: Bun and Deno do not report it. Plain JavaScript, for tests/run.js. */
 
 /**
- * The text of the reason where it can be found, else what stands in the source in its place.
+ * Returns the text of the reason if it can be found, else the expression in the source.
  *
  * @param {{ name: string, line: number }} test
- * @param {string} source The file of the test.
- * @param {readonly string[]} others The files that it may take its cases from.
+ * @param {string} source The text of the test's file.
+ * @param {readonly string[]} others The texts of files that may contain its cases.
  * @returns {string | undefined}
  */
 export function skipReason({ name, line }, source, others) {
   const near = source.split('\n').slice(Math.max(0, line - 1), line + 2).join(' ')
   const expression = /skip: (.+?) \}/.exec(near)?.[1]
   if (expression === undefined) return undefined
-  // As `realOnly ?? false`, `each.skip?.embedded ?? false`, `missing || (each.skip?.real ?? false)`.
+  // Such as `realOnly ?? false`, `each.skip?.embedded ?? false`, `missing || (each.skip?.real ?? false)`.
   const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
   const title = name.split(' > ').at(-1).replace(/^\w+: /, '')
   return first(words, (word) => ofCase(title, word, [source, ...others])) ??
@@ -28,7 +28,7 @@ function first(words, reasonOf) {
   return undefined
 }
 
-/** What a table of cases says of one by its name. */
+/** Returns the value of a field of the case with this name, from a table of cases. */
 function ofCase(title, field, sources) {
   for (const source of sources) {
     const start = ["'", '"', '`'].map((quote) => source.indexOf(`name: ${quote}${title}${quote}`)).find((at) => at >= 0)
@@ -41,7 +41,7 @@ function ofCase(title, field, sources) {
   return undefined
 }
 
-/** A constant's text, also where it is `false` otherwise, or how it is made. */
+/** Returns a constant's text, also of `condition ? false : text`, or its declaration. */
 function constant(name, source) {
   const value = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm').exec(
     source,

@@ -1,4 +1,4 @@
-/** The repository's files, for tests about the files themselves. */
+/** Reads the repository's files, for tests of the files themselves. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 /** The top of the repository, without a slash at its end. */
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 
-/** Files by their path from the top, with their text: those named, and those in the folders named that match. */
+/** Returns the text of files by path from the top: the named files, and matching files in the named folders. */
 export function readTree(paths: readonly string[], pattern: RegExp): Map<string, string> {
   const files = new Map<string, string>()
   for (const path of paths) {

@@ -1,4 +1,4 @@
-/** What README and docs show is TypeScript that the compiler takes, as a reader would paste it beside the sample. */
+/** Compiles the TypeScript blocks of README and docs as files beside the sample. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { besideExamples, typescriptBlocks } from '../tools/docs.ts'

@@ -1,4 +1,4 @@
-/** A mistake in an operator is told in a line or two, not in a page of types. */
+/** Tests that a mistake in an operator gives a short message of the compiler. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { check } from './virtual_program.ts'
@@ -17,7 +17,7 @@ export { ConfigMap, Deployment, Foo, NetworkPolicy, Pod, app, client, metadataOf
 export type { Desired }
 `
 
-/** A mistake, and what its message must mention. */
+/** A mistake, and a text that its message must contain. */
 const mistakes: readonly (readonly [string, string])[] = [
   [
     "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } })",
@@ -68,11 +68,11 @@ for (const [i, [mistake, mention]] of mistakes.entries()) {
   })
 }
 
-test('nothing but the mistakes is wrong', () => {
+test('only the mistakes have messages', () => {
   assert.deepEqual(messages.get(-1) ?? [], [])
 })
 
-/** The compiler's messages by mistake; those of other lines at -1. */
+/** Returns the compiler's messages by mistake, and those of other lines at -1. */
 function messagesByMistake(): ReadonlyMap<number, readonly string[]> {
   const preamble = PREAMBLE.trim()
   const text = [preamble, ...mistakes.map(([mistake]) => mistake)].join('\n')

@@ -1,4 +1,4 @@
-/** The first two lines of a compiler's message say what is wanted, by the two current majors of TypeScript. */
+/** Tests the first two lines of compiler messages, with two major versions of TypeScript. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -22,14 +22,14 @@ export type { Desired, Result }
 const key = { namespace: 'a', name: 'b' }
 `.trim()
 
-/** Of a union, the majors do not print the members in one order. */
+/** The versions print the members of a union in different orders. */
 const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '"30s"', '"5m"', '"1.5h"']) as [
   string[],
   string[],
 ]
 const NAMESPACED = '{ readonly namespace: string; readonly name: string; }'
 
-/** A mistake, and what the first two lines must say. */
+/** A mistake, and what the first two lines must contain. */
 const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '3 s' }))", REQUEUE],
   ["app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '30 sec' }))", REQUEUE],
@@ -81,7 +81,7 @@ const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ],
 ]
 
-/** What must go on compiling. */
+/** Code that must compile. */
 const RIGHT = `
 export const results: Result[] = [
   undefined, { requeueAfter: 0 }, { requeueAfter: '0s' }, { requeueAfter: '500ms' }, { requeueAfter: '1.5h' }, { requeueAfter: '0.25s' },
@@ -106,14 +106,14 @@ const FIRST = PREAMBLE.split('\n').length + 1
 for (const [compiler, version] of MAJORS) {
   const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc')
 
-  test(`${compiler} is of the major ${version}`, () => {
+  test(`${compiler} has the major version ${version}`, () => {
     assert.match(
       execFileSync(NODE, [tsc, '--version'], { encoding: 'utf8' }),
       new RegExp(`^Version ${version.replace('.', '\\.')}`),
     )
   })
 
-  test(`${compiler} says in two lines what is wanted, and what is right compiles`, () => {
+  test(`${compiler} explains mistakes in two lines, and correct code compiles`, () => {
     const messages = messagesBy(tsc)
     for (const [i, [mistake, wanted]] of mistakes.entries()) {
       const found = messages.get(FIRST + i) ?? []
@@ -126,7 +126,7 @@ for (const [compiler, version] of MAJORS) {
   })
 }
 
-/** The compiler's messages by their lines, from 1 on. */
+/** Returns the compiler's messages by line, from 1. */
 function messagesBy(tsc: string): Map<number, string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-messages-'))
   try {
@@ -145,7 +145,7 @@ function messagesBy(tsc: string): Map<number, string[]> {
     let last: string[] = []
     for (const line of stdout.split('\n').filter(Boolean)) {
       const [, at, text] = /^(?:.*\/)?mistakes\.ts\((\d+),\d+\): (.*)$/.exec(line) ?? []
-      // What is indented goes on.
+      // Indented lines continue the message.
       if (at === undefined && line.startsWith(' ')) last.push(`${last.pop()}\n${line}`)
       else found.set(Number(at ?? 0), last = [...found.get(Number(at ?? 0)) ?? [], text ?? line])
     }

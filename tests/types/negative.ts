@@ -1,4 +1,4 @@
-// What the API must refuse: tsc reports an @ts-expect-error above a line that compiles. So the check is `npm run check`.
+// Code that must not compile: tsc reports an @ts-expect-error above a line that compiles. Run with `npm run check`.
 import {
   type Client,
   clients,
@@ -38,7 +38,7 @@ const key = { namespace: 'a', name: 'b' }
 const foo = (await client.get(Foo, key))!
 const name: string = foo.metadata.name, ns: string = foo.metadata.namespace, uid: string = foo.metadata.uid
 
-// readonly out
+// objects that were read are readonly
 // @ts-expect-error readonly
 foo.spec.n = 2
 // @ts-expect-error readonly, deep
@@ -66,7 +66,7 @@ await client.edit(Foo, foo, (d) => {
 // defaults are optional to write, present to read
 await client.create(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {} })
 const n: number = foo.spec.n
-// what was read can be written on, arrays included
+// a spec that was read can be written, arrays included
 await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: foo.spec })
 await client.apply(Deployment, {
   metadata: { namespace: 'a', name: 'd' },
@@ -85,32 +85,32 @@ await client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spe
 await client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ from: [] }] } })
 // @ts-expect-error an object of a namespaced kind is not written without its namespace
 await client.apply(Deployment, { metadata: { name: 'd' } })
-// @ts-expect-error nor is it created
+// @ts-expect-error not created without its namespace either
 await client.create(Deployment, { metadata: { generateName: 'd-' } })
-// its owner has one, and a client for one namespace fills it in
+// the namespace of its owner, or of a client for one namespace, is filled in
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: foo })
 await client.create(Deployment, { metadata: { name: 'd' } }, { owner: foo, dryRun: true })
 await clients.namespaced(client, 'a').apply(Deployment, { metadata: { name: 'd' } })
 await clients.namespaced(client, 'a').live.create(Deployment, { metadata: { name: 'd' } })
 const narrower: Client = clients.namespaced(client, 'a')
 void narrower
-// @ts-expect-error a typo beside the owner
+// @ts-expect-error a typo in the options
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: foo, forced: true })
-// a cluster-scoped owner has none to fill in
+// a cluster-scoped owner gives no namespace
 declare const wide: ObjectOf<typeof Wide>
-// @ts-expect-error so the object must have its own
+// @ts-expect-error so the object needs its own
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: wide })
 // @ts-expect-error when it is created, too
 await client.create(Deployment, { metadata: { generateName: 'd-' } }, { owner: wide })
 await client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' } }, { owner: wide })
 await client.create(Deployment, { metadata: { namespace: 'a', generateName: 'd-' } }, { owner: wide })
 await client.apply(Wide, { metadata: { name: 'w' }, spec: { n: 1 } }, { owner: wide })
-// an owner of any kind, or one of several, may have one
+// an owner of any kind, or one of several, may have a namespace
 declare const any: KubeObject
 declare const either: ObjectOf<typeof Foo> | ObjectOf<typeof Wide>
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: any })
 await client.apply(Deployment, { metadata: { name: 'd' } }, { owner: either })
-// a cluster-scoped kind has none
+// a cluster-scoped kind has no namespace
 await client.apply(Namespace, { metadata: { name: 'n' } })
 // @ts-expect-error status is not written by apply
 await client.apply(Foo, { metadata: { namespace: 'a', name: 'x' }, spec: {}, status: { ok: true } })
@@ -142,7 +142,7 @@ await client.get(ConfigMap, (await client.get(Wide, { name: 'b' }))!)
 
 // status
 await client.setStatus(Foo, key, { ok: true, at: undefined })
-// @ts-expect-error misses ok
+// @ts-expect-error ok is missing
 await client.setStatus(Foo, key, { at: '1' })
 // @ts-expect-error unknown field
 await client.setStatus(Foo, key, { ok: true, att: '1' })
@@ -152,7 +152,7 @@ await client.setStatus(Bare, key, { anything: 1 })
 await client.setStatus(ConfigMap, key, { anything: 1 })
 
 const app = operator({ name: 'x' })
-// @ts-expect-error no such duration
+// @ts-expect-error an invalid duration
 app.controllerFor(Foo).reconcile(async () => ({ requeueAfter: '5 minutes' }))
 // @ts-expect-error misspelt result
 app.controllerFor(Foo).reconcile(async () => ({ requeueAfterMs: 5 }))
@@ -175,7 +175,7 @@ const anyKind: Resource = dynamicResource({ group: 'g', version: 'v1', kind: 'Ot
 // @ts-expect-error it may be absent
 void [plural, anyKind.definition.crd]
 
-// what the caches keep
+// options of caches
 const kept = operator({
   name: 'x',
   cache: {
@@ -194,9 +194,9 @@ kept.cache(Deployment, { namespaces: { prod: { strip: (d) => void (d.spec!.repli
 kept.cache(Deployment, { namespaces: { prod: { namespaces: ['a'] } } })
 // @ts-expect-error a typo
 kept.cache(Deployment, { namespaces: { prod: { label: 'a' } } })
-// @ts-expect-error one namespace is a list of one
+// @ts-expect-error a single namespace must be a list too
 kept.cache(Deployment, { namespaces: 'prod' })
-// @ts-expect-error all kinds have no spec
+// @ts-expect-error not all kinds have a spec
 operator({ name: 'x', cache: { strip: (d) => void delete d.spec } })
-// @ts-expect-error the defaults are of no one cluster
+// @ts-expect-error the defaults apply to all clusters
 operator({ name: 'x', cache: { cluster: kept.cluster('west', { server: 'https://a' }) } })

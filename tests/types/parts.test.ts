@@ -1,4 +1,6 @@
-/** The parts work by themselves, with nothing given that has a default: an operator is put together from them by hand. */
+/**
+ * Tests that the parts work separately, with only required options, and that an operator can be assembled from them.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -35,7 +37,7 @@ const inDefault = (name: string): { readonly metadata: { readonly namespace: str
   metadata: { namespace: 'default', name },
 })
 
-test('an operator put together by hand leads, reconciles what exists and what changes, records events, and stops', async () => {
+test('a manually assembled operator leads, reconciles existing and changed objects, records Events, and stops', async () => {
   const { cluster, admin } = embedded()
   await admin.create(ConfigMap, { ...inDefault('there'), data: { a: '1' } })
   const manager = new Manager({
@@ -96,7 +98,7 @@ test('an operator put together by hand leads, reconciles what exists and what ch
   assert.equal((await admin.get(Lease, { namespace: 'default', name: 'by-hand' }))?.spec?.holderIdentity || '', '')
 })
 
-test('a cache runs by itself, is ready when it has synced, and is read as a client is', async () => {
+test('a separate cache runs, is ready when it has synced, and is read like a client', async () => {
   const { cluster, admin } = embedded()
   for (const name of ['a', 'b']) await admin.create(ConfigMap, { ...inDefault(name), data: { of: name } })
   const cache = new Cache({ api: cluster.api })
@@ -123,7 +125,7 @@ test('a cache runs by itself, is ready when it has synced, and is read as a clie
   await running
 })
 
-test('an informer is a runnable of its own, ready when its first list is in', async () => {
+test('a separate informer is a runnable, ready after its first list', async () => {
   const { cluster, admin } = embedded()
   await admin.create(ConfigMap, { ...inDefault('a') })
   const informer = new Informer({ api: cluster.api, resource: ConfigMap, namespace: 'default' })
@@ -167,7 +169,7 @@ test('a cluster finds the informers of a kind by its group, version and kind', a
   })
 })
 
-test('a manager runs another: it is ready when that is, and a failure of either stops both', async () => {
+test('a manager runs another manager: it is ready with it, and a failure of either stops both', async () => {
   const log: string[] = []
   const part = (name: string, fails?: Error): Runnable => ({
     name,
@@ -200,7 +202,7 @@ test('a manager runs another: it is ready when that is, and a failure of either 
   await assert.rejects(new Manager().ready(AbortSignal.abort(new Error('stop'))), /stop/)
 })
 
-test('a queue needs nothing', async () => {
+test('a queue needs no options', async () => {
   const queue = new WorkQueue<string>()
   queue.add('a')
   assert.equal(await queue.get(new AbortController().signal), 'a')

@@ -1,4 +1,4 @@
-/** TypeScript files that exist only in a test, checked as if they lay in this repository. */
+/** Checks TypeScript files that exist only in a test as if they were in this repository. */
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
@@ -6,12 +6,12 @@ export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url))
 
 export interface Complaint {
   readonly file: string
-  /** From 0 on. */
+  /** Counted from 0. */
   readonly line: number
   readonly message: string
 }
 
-/** What the compiler says of files, given by their paths from the top of the repository. */
+/** Returns the compiler's messages for files, given by their paths from the top of the repository. */
 export function check(files: ReadonlyMap<string, string>): Complaint[] {
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
@@ -28,7 +28,7 @@ export function check(files: ReadonlyMap<string, string>): Complaint[] {
   })
 }
 
-/** A compiler's view of this repository, with files beside those on disk, given by their paths from the top. */
+/** Returns a compiler host for this repository with additional files, given by their paths from the top. */
 export function virtualHost(options: ts.CompilerOptions, files: ReadonlyMap<string, string>): ts.CompilerHost {
   const texts = new Map([...files].map(([path, text]) => [ROOT + path, text]))
   const host = ts.createCompilerHost(options)

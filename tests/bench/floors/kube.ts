@@ -1,6 +1,8 @@
 /**
- * What the floors share, and the least that their works need: kept connections to the API server over node:https, and the lines of
- * a watch, each parsed once. Nothing of kubeloop. An error ends the program.
+ * A minimal client for the floors, without kubeloop.
+ *
+ * Persistent connections to the API server over node:https, and the lines of a watch, each parsed once. An error ends
+ * the program.
  */
 import { readFileSync } from 'node:fs'
 import https from 'node:https'
@@ -20,13 +22,13 @@ export interface WatchEvent {
 }
 
 export interface Kube {
-  /** The text of the answer; anything but a 2xx throws. */
+  /** Returns the text of the response. Throws for a status other than 2xx. */
   request(method: string, path: string, body?: object, contentType?: string): Promise<string>
   /**
-   * Lists and watches into a Map, as long as the process lives; `hear` is told of each change after that. Settles when all that
-   * there is has come.
+   * Lists and watches into a Map until the process ends. Calls `onEvent` for each object. Resolves when all existing
+   * objects have been received.
    */
-  keep(path: string, kept: Map<string, Foo>, hear?: (event: WatchEvent) => void): Promise<void>
+  keep(path: string, kept: Map<string, Foo>, onEvent?: (event: WatchEvent) => void): Promise<void>
 }
 
 export const FOOS = '/apis/bench.example.com/v1/namespaces/default/foos'
@@ -58,7 +60,7 @@ export function connect(file: string | undefined): Kube {
         request.on('error', reject)
         request.end(text)
       }),
-    keep: (path, kept, hear) =>
+    keep: (path, kept, onEvent) =>
       new Promise((resolve, reject) => {
         const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
         const request = https.get(
@@ -78,7 +80,7 @@ export function connect(file: string | undefined): Kube {
                   delete object.metadata.managedFields
                   kept.set(key, object)
                 }
-                hear?.(event)
+                onEvent?.(event)
               }),
             )
           },
@@ -88,17 +90,17 @@ export function connect(file: string | undefined): Kube {
   }
 }
 
-function byLine(take: (line: string) => void): (chunk: Buffer) => void {
+function byLine(onLine: (line: string) => void): (chunk: Buffer) => void {
   let rest: Buffer[] = []
   return (chunk) => {
     let from = 0
     for (let end; (end = chunk.indexOf(10, from)) >= 0; from = end + 1) {
-      if (rest.length === 0) take(chunk.toString('utf8', from, end))
+      if (rest.length === 0) onLine(chunk.toString('utf8', from, end))
       else {
         rest.push(chunk.subarray(from, end))
         const line = Buffer.concat(rest).toString('utf8')
         rest = []
-        take(line)
+        onLine(line)
       }
     }
     if (from < chunk.length) rest.push(chunk.subarray(from))

@@ -1,22 +1,22 @@
-/** `latency.ts CLUSTER N`: from the creation of an object to its ADDED event on one raw watch, N times, one after the other. */
+/** `latency.ts CLUSTER N`: measures from the creation of an object to its ADDED event, N times in sequence. */
 import { argv, exit, pid } from 'node:process'
 import { printQuantiles } from '../works/quantiles.ts'
 import { connect, FOOS } from './kube.ts'
 
 const { keep, request } = connect(argv[2])
 const n = Number(argv[3])
-const took: number[] = []
+const latencies: number[] = []
 let current = '', begunMs = 0
-let heard = (): void => {}
+let finished = (): void => {}
 
 await keep('/apis/bench.example.com/v1/foos', new Map(), ({ type, object }) => {
   if (type !== 'ADDED' || object.metadata.name !== current) return
-  took.push(performance.now() - begunMs)
+  latencies.push(performance.now() - begunMs)
   current = ''
-  heard()
+  finished()
 })
 for (let i = 0; i < n; i++) {
-  const added = new Promise<void>((resolve) => (heard = resolve))
+  const added = new Promise<void>((resolve) => (finished = resolve))
   const name = `latency-${pid}-${i}`
   const foo = {
     apiVersion: 'bench.example.com/v1',
@@ -30,5 +30,5 @@ for (let i = 0; i < n; i++) {
   await added
   await request('DELETE', `${FOOS}/${name}`)
 }
-printQuantiles(took)
+printQuantiles(latencies)
 exit(0)

@@ -1,6 +1,6 @@
-/** `queue.ts WORKLOAD N [TIMES]`: the keys of works/queue.ts through a bare Map, which remembers each as often and drops it. */
+/** `queue.ts WORKLOAD N [TIMES]`: adds and removes the keys of works/queue.ts in a bare Map. */
 import { argv } from 'node:process'
-import { CROWD, keysOf, printTurns } from '../queue_keys.ts'
+import { keysOf, printTurns, STEADY_KEYS } from '../queue_keys.ts'
 
 const [, , workload = '', count, times = '1'] = argv
 const n = Number(count)
@@ -19,12 +19,12 @@ function adds(each: number): number {
 }
 
 function steady(): number {
-  const keys = keysOf(CROWD)
+  const keys = keysOf(STEADY_KEYS)
   const map = new Map<string, number>()
   keys.forEach((key, i) => map.set(key, i))
   const began = performance.now()
   for (let i = 0; i < n; i++) {
-    const key = keys[(i * 7) % CROWD]!
+    const key = keys[(i * 7) % STEADY_KEYS]!
     map.delete(key)
     map.set(key, i)
   }

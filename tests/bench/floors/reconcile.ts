@@ -1,6 +1,8 @@
 /**
- * `reconcile.ts CLUSTER WORKERS [status]`: a raw list and watch into a Map, then an asynchronous function for each object, with
- * a merge patch of its status where that is asked for. The watch goes on meanwhile, as an operator's does.
+ * `reconcile.ts CLUSTER WORKERS [status]`: a raw list and watch into a Map, then an asynchronous function for each
+ * object.
+ *
+ * With `status`, patches the status of each object. The watch stays open, as an operator's does.
  */
 import { argv, exit } from 'node:process'
 import { connect, type Foo, FOOS } from './kube.ts'

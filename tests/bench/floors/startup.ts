@@ -1,4 +1,6 @@
-/** What an operator's start is measured against, to be bundled: the service account, one request over node:https, and the user's schema. */
+/**
+ * The floor of an operator's start, to be bundled: reads the service account, sends one request and parses the result.
+ */
 import { readFileSync } from 'node:fs'
 import https from 'node:https'
 import process from 'node:process'

@@ -1,4 +1,4 @@
-/** `watch_events.ts FEED OBJECTS EVENTS`: changes of objects that are known into a Map: lines split, parsed and kept. */
+/** `watch_events.ts FEED OBJECTS EVENTS`: splits, parses and stores changes of known objects in a Map. */
 import { argv, exit } from 'node:process'
 import { FIRST_GENERATION } from '../feed_numbers.ts'
 import { connect } from './kube.ts'

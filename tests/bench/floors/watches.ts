@@ -1,4 +1,4 @@
-/** `watches.ts CLUSTER COUNT [SECONDS]`: as works/watches.ts, with raw watches into a Map each. */
+/** `watches.ts CLUSTER COUNT [SECONDS]`: like works/watches.ts, with a raw watch into a Map each. */
 import { argv, exit } from 'node:process'
 import { printIdleCost } from '../idle_cost.ts'
 import { connect } from './kube.ts'

@@ -1,5 +1,4 @@
-// Command queuebench pushes keys through one of the Go queues, as works/queue.ts does through ours, and prints one
-// line of JSON.
+// Command queuebench runs the workloads of works/queue.ts on one of the Go queues, and prints one line of JSON.
 package main
 
 import (
@@ -17,8 +16,8 @@ import (
 
 const (
 	low = -100
-	// The keys of the steady workload.
-	crowd = 10_000
+	// Number of keys of the steady workload.
+	steadyKeys = 10_000
 )
 
 type queue interface {
@@ -83,7 +82,7 @@ func requests(n int) []ctrl.Request {
 	return keys
 }
 
-// burst adds an initial list, a tenth of it as live events, and works it off.
+// burst adds an initial list, a tenth of it as live events, and processes it.
 func burst(q queue, n int) time.Duration {
 	keys := requests(n)
 	began := time.Now()
@@ -98,9 +97,9 @@ func burst(q queue, n int) time.Duration {
 	return time.Since(began)
 }
 
-// steady works with the queue never empty: each turn brings its key back, and an event for another one.
+// steady keeps the queue filled: each turn adds its key again, and an event for another key.
 func steady(q queue, n int) time.Duration {
-	keys := requests(crowd)
+	keys := requests(steadyKeys)
 	for i, key := range keys {
 		q.add(key, priorityOf(i))
 	}
@@ -108,7 +107,7 @@ func steady(q queue, n int) time.Duration {
 	for i := range n {
 		key, _ := q.Get()
 		q.add(key, priorityOf(i))
-		q.add(keys[i*7%crowd], 0)
+		q.add(keys[i*7%steadyKeys], 0)
 		q.Forget(key)
 		q.Done(key)
 	}

@@ -1,4 +1,4 @@
-/** `applied_memory.ts OBJECTS`: the heap that the memory of what was applied keeps, and how long one look at it takes. */
+/** `applied_memory.ts OBJECTS`: measures the heap of the memory of applied objects, and the time of a lookup. */
 import { argv } from 'node:process'
 import { ApplyCache } from '../../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../../lib/core/objects.ts'
@@ -13,7 +13,7 @@ const DEPLOYMENT = {
 } as const
 const objects = Number(argv[2])
 
-/** Of about 1.3 KB. */
+/** Returns an object of about 1.3 KB. */
 function deployment(i: number): KubeObject & { readonly metadata: { readonly namespace: string } } {
   const labels = { app: `app-${i}`, 'app.kubernetes.io/managed-by': 'bench' }
   const env = Array.from({ length: 15 }, (_, k) => ({ name: `VAR_${k}`, value: `value-${i}-${k}` }))
@@ -46,7 +46,7 @@ function deployment(i: number): KubeObject & { readonly metadata: { readonly nam
   } as never
 }
 
-function look(i: number, memory: ApplyCache): boolean {
+function lookUp(i: number, memory: ApplyCache): boolean {
   const desired = deployment(i)
   const { metadata: { name, namespace } } = desired
   const applied = memory.of(DEPLOYMENT, { namespace, name }, 'bench')
@@ -56,14 +56,14 @@ function look(i: number, memory: ApplyCache): boolean {
 }
 
 const memory = memoryFromNow()
-const kept = new ApplyCache()
-for (let i = 0; i < objects; i++) look(i, kept)
+const cache = new ApplyCache()
+for (let i = 0; i < objects; i++) lookUp(i, cache)
 const { heapMib: appliedMib } = memory()
 const began = performance.now()
 let found = 0
-for (let i = 0; i < objects; i++) if (look(i, kept)) found++
+for (let i = 0; i < objects; i++) if (lookUp(i, cache)) found++
 const between = performance.now()
 for (let i = 0; i < objects; i++) deployment(i)
 const lookUs = ((between - began - (performance.now() - between)) * 1000) / objects
-if (found !== objects) throw new Error(`Of ${objects} answers ${found} stand`)
+if (found !== objects) throw new Error(`${found} of ${objects} were found`)
 print({ appliedMib, lookUs })

@@ -1,4 +1,6 @@
-/** `churn.ts FEED OBJECTS FIRST EVENTS`: the heap that the cache keeps after the first changes of its objects, and after all of them. */
+/**
+ * `churn.ts FEED OBJECTS FIRST EVENTS`: measures the heap of the cache after the first changes, and after all changes.
+ */
 import { argv, exit } from 'node:process'
 import { Cluster } from 'kubeloop'
 import { FIRST_GENERATION } from '../feed_numbers.ts'
@@ -12,9 +14,9 @@ const memory = memoryFromNow()
 const cluster = new Cluster({ name: 'bench', config })
 const [informer] = cluster.cache.declare(Foo)
 let last = 0
-let heard = (): void => {}
+let received = (): void => {}
 informer!.addHandler((delta) => {
-  if (delta.object.metadata.generation === last) heard()
+  if (delta.object.metadata.generation === last) received()
 })
 const { signal } = new AbortController()
 const running = cluster.start(signal)
@@ -29,12 +31,12 @@ if (informer!.store.size !== objects) throw new Error(`There are ${informer!.sto
 print({ firstMib, lastMib, growthMib: lastMib - firstMib, ratio: lastMib / firstMib, ms })
 exit(0)
 
-/** The changes from one number to another, to the last handler. */
+/** Sends changes, and resolves when the last handler has received them. */
 async function changes(from: number, to: number): Promise<void> {
-  const seen = new Promise<void>((resolve) => (heard = resolve))
+  const seen = new Promise<void>((resolve) => (received = resolve))
   last = FIRST_GENERATION + objects + to - 1
   await request('POST', `/feed/${to - from}`)
   await seen
-  // The buffers of this turn are let go of.
+  // Lets the buffers of this turn be released.
   await new Promise((resolve) => setTimeout(resolve, 100))
 }

@@ -1,4 +1,4 @@
-/** `latency.ts CLUSTER N`: from the creation of an object to the reconcile that its event causes, N times, one after the other. */
+/** `latency.ts CLUSTER N`: measures from the creation of an object to its reconcile, N times in sequence. */
 import { argv, exit, pid } from 'node:process'
 import { operator } from 'kubeloop'
 import { printQuantiles } from './quantiles.ts'
@@ -6,20 +6,20 @@ import { clusterOf, Foo } from './surroundings.ts'
 
 const config = clusterOf(argv[2])
 const n = Number(argv[3])
-const took: number[] = []
+const latencies: number[] = []
 let current = '', begunMs = 0
-let heard = (): void => {}
+let finished = (): void => {}
 
 const app = operator({ name: 'bench', crds: 'ignore' })
 app.controllerFor(Foo).reconcile(async ({ metadata }) => {
   if (metadata.name !== current) return
-  took.push(performance.now() - begunMs)
+  latencies.push(performance.now() - begunMs)
   current = ''
-  heard()
+  finished()
 })
 app.add('creator', async ({ client }) => {
   for (let i = 0; i < n; i++) {
-    const reconciled = new Promise<void>((resolve) => (heard = resolve))
+    const reconciled = new Promise<void>((resolve) => (finished = resolve))
     const ref = { namespace: 'default', name: `latency-${pid}-${i}` }
     current = ref.name
     begunMs = performance.now()
@@ -27,7 +27,7 @@ app.add('creator', async ({ client }) => {
     await reconciled
     await client.delete(Foo, ref)
   }
-  printQuantiles(took)
+  printQuantiles(latencies)
   exit(0)
 })
 await app.start(new AbortController().signal, { cluster: config })

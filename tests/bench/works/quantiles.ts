@@ -1,4 +1,4 @@
-/** What half, and all but a hundredth, of many tries took at most. */
+/** Prints the median and the 99th percentile. */
 export function printQuantiles(took: number[]): void {
   took.sort((a, b) => a - b)
   const quantile = (q: number): number => took[Math.floor(q * (took.length - 1))]!

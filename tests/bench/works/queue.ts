@@ -1,13 +1,13 @@
 /**
- * `queue.ts WORKLOAD N [TIMES]`: keys through the work queue. A small N is run several times, on a new queue with new keys each.
+ * `queue.ts WORKLOAD N [TIMES]`: measures the work queue. TIMES repeats it with a new queue and new keys.
  *
- * - `twice`: N keys added, added again, then each got, forgotten and done;
- * - `burst`: N keys of an initial list at priority -100, every tenth at 0, then each got, forgotten and done;
- * - `steady`: N turns of a queue that is never empty; each brings its own key back, and news of another.
+ * - `twice`: N keys are added, added again, then each is got, forgotten and done;
+ * - `burst`: N keys of an initial list at priority -100, every tenth at 0, then each is got, forgotten and done;
+ * - `steady`: N turns of a queue that is never empty; each adds its own key again, and an event for another key.
  */
 import { argv } from 'node:process'
 import { WorkQueue } from 'kubeloop'
-import { CROWD, keysOf, printTurns, priorityOf } from '../queue_keys.ts'
+import { keysOf, printTurns, priorityOf, STEADY_KEYS } from '../queue_keys.ts'
 
 const [, , workload = '', count, times = '1'] = argv
 const n = Number(count)
@@ -37,14 +37,14 @@ async function burst(): Promise<number> {
 }
 
 async function steady(): Promise<number> {
-  const keys = keysOf(CROWD)
+  const keys = keysOf(STEADY_KEYS)
   const queue = new WorkQueue<string>()
   keys.forEach((key, i) => queue.add(key, { priority: priorityOf(i) }))
   const began = performance.now()
   for (let i = 0; i < n; i++) {
     const key = (await queue.get(never))!
     queue.add(key, { priority: priorityOf(i) })
-    queue.add(keys[(i * 7) % CROWD]!, { priority: 0 })
+    queue.add(keys[(i * 7) % STEADY_KEYS]!, { priority: 0 })
     queue.forget(key)
     queue.done(key)
   }

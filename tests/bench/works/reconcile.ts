@@ -1,4 +1,4 @@
-/** `reconcile.ts CLUSTER N WORKERS [status]`: the first sync and a reconcile of each of N objects, with a status patch if asked for. */
+/** `reconcile.ts CLUSTER N WORKERS [status]`: measures the first sync and a reconcile of each of N objects. */
 import { argv, exit } from 'node:process'
 import { operator } from 'kubeloop'
 import { clusterOf, Foo, print } from './surroundings.ts'

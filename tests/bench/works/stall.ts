@@ -1,6 +1,9 @@
 /**
- * `stall.ts CLUSTER N CONTROLLERS`: an operator whose controllers all lead and reconcile each of N objects once. How long its event
- * loop stands still, from the first list until all keys were reconciled; whether the lease was held meanwhile, and how its renewals came.
+ * `stall.ts CLUSTER N CONTROLLERS`: measures stalls of the event loop while all controllers reconcile each of N objects
+ * once.
+ *
+ * From the first list until all keys are reconciled. Prints also the intervals of lease renewals, and whether the lease
+ * was lost.
  */
 import { randomUUID } from 'node:crypto'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -10,14 +13,14 @@ import { clusterOf, Foo, print } from './surroundings.ts'
 
 const config = clusterOf(argv[2])
 const [n, controllers] = [Number(argv[3]), Number(argv[4])]
-/** Only Node says when it collects garbage, and what one thread takes of the processor. */
+/** Only Node reports garbage collections and the CPU time of a thread. */
 const isNode = !('Bun' in globalThis) && !('Deno' in globalThis)
 
-/** A time in which no timer fired. */
+/** A period in which no timer fired. */
 interface Gap {
   readonly fromMs: number
   readonly toMs: number
-  /** What the thread took of the processor meanwhile: the rest is other processes' on the same machine. */
+  /** The CPU time of the thread in the period: the rest belongs to other processes. */
   readonly cpuMs: number
 }
 
@@ -43,7 +46,7 @@ setInterval(() => {
   last = now
 }, 1)
 
-/** When writes of the lease were answered. */
+/** The times of successful writes of the lease. */
 const renewals: number[] = []
 const wire = httpTransport(config)
 const transport: typeof wire = Object.assign(async (request: Parameters<typeof wire>[0]) => {
@@ -70,16 +73,16 @@ const began = performance.now()
 const running = app.start(new AbortController().signal, { cluster: config, transport })
 let lost = 0
 await Promise.race([running, finished.promise]).catch((error: unknown) => {
-  // What else ends it is no figure.
+  // Other errors end the program.
   if (!(error instanceof LeadershipLost)) throw error
   lost = 1
   console.error(error)
 })
 const ms = performance.now() - began
-// What was collected last is told a moment later.
+// The last collections are reported a moment later.
 await new Promise((resolve) => setTimeout(resolve, 100))
 
-/** A collection that runs in the middle of a gap holds the loop as well, and is the runtime's own. */
+/** Returns the time of garbage collection within a gap. */
 function collectedMs({ fromMs, toMs }: Gap): number {
   return collections.reduce(
     (sum, each) => sum + Math.max(0, Math.min(toMs, each.toMs) - Math.max(fromMs, each.fromMs)),

@@ -1,4 +1,4 @@
-/** An operator as users write one, to be bundled: a kind of its own and a controller, in a pod. */
+/** A typical operator, to be bundled: a custom kind and a controller, in a pod. */
 import { defineResource, operator } from 'kubeloop'
 import { spec, status } from './startup_schema.ts'
 

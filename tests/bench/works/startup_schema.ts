@@ -1,4 +1,4 @@
-/** The schema of the operator whose start is measured, and of what it is measured against: each bundles zod as far as this needs it. */
+/** The schema of the measured operator and of its floor: each bundles the parts of zod that it needs. */
 import * as z from 'zod'
 
 export const spec = z.object({

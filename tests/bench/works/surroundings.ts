@@ -1,4 +1,4 @@
-/** What the benchmarks of this folder share: where the cluster is, the kind, and what is printed. */
+/** Shared by the benchmarks of this folder: the cluster, the kind, memory and output. */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { type ClusterConfig, dynamicResource } from 'kubeloop'
@@ -11,12 +11,12 @@ export const Foo = dynamicResource({
   scope: 'Namespaced',
 })
 
-/** One of the namespaces that many informers are for. */
+/** Returns the name of a namespace for one of many informers. */
 export function namespaceOf(i: number): string {
   return `bench-${i}`
 }
 
-/** The file that is named first: `{ server, token, ca }`. */
+/** Reads a file with `{ server, token, ca }`. */
 export function clusterOf(path: string | undefined): ClusterConfig {
   return JSON.parse(readFileSync(path!, 'utf8')) as ClusterConfig
 }
@@ -28,7 +28,7 @@ export function collect(): void {
   else runtime.Bun?.gc(true)
 }
 
-/** Memory as growth over the process as it was when this was called, after a collection. */
+/** Returns a function that measures the growth of memory since this call, after garbage collection. */
 export function memoryFromNow(): () => { heapMib: number; peakMib: number } {
   collect()
   const before = process.memoryUsage()

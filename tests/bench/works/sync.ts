@@ -1,4 +1,4 @@
-/** `sync.ts CLUSTER`: the first sync of the cache, the heap that it keeps, and the peak; then the first use of an index, and a list. */
+/** `sync.ts CLUSTER`: measures the cache's first sync, heap and peak, the first use of an index, and a list. */
 import { argv, exit } from 'node:process'
 import { Cluster, defineIndex } from 'kubeloop'
 import { clusterOf, Foo, memoryFromNow, print } from './surroundings.ts'
@@ -22,6 +22,6 @@ exit(0)
 async function timed(work: () => Promise<readonly unknown[]>): Promise<number> {
   const startedMs = performance.now()
   const found = await work()
-  if (found.length === 0) throw new Error('it found nothing')
+  if (found.length === 0) throw new Error('the read found nothing')
   return performance.now() - startedMs
 }

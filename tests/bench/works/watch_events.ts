@@ -1,4 +1,7 @@
-/** `watch_events.ts FEED OBJECTS EVENTS`: changes of known objects through a predicate, the handler and the queue to a reconcile. */
+/**
+ * `watch_events.ts FEED OBJECTS EVENTS`: passes changes of known objects through predicate, handler and queue to a
+ * reconcile.
+ */
 import { argv, exit } from 'node:process'
 import { operator, predicates } from 'kubeloop'
 import { FIRST_GENERATION } from '../feed_numbers.ts'

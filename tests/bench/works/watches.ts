@@ -1,6 +1,7 @@
 /**
- * `watches.ts CLUSTER COUNT [SECONDS]`: informers for so many namespaces at once, until all have synced. With SECONDS, what they
- * take of the processor after that, in milliseconds a minute.
+ * `watches.ts CLUSTER COUNT [SECONDS]`: starts informers for COUNT namespaces, and measures until all have synced.
+ *
+ * With SECONDS, measures their CPU time after that, in milliseconds per minute.
  */
 import { argv, exit } from 'node:process'
 import { Cluster } from 'kubeloop'

@@ -1,7 +1,9 @@
 /**
- * An operator as a process of its own: `fenced_writers.ts CLUSTER LEASE IDENTITY`. The leader writes one ConfigMap as fast as it
- * can, four writes at a time and without a precondition, each with who it is, its number and when it was begun.
- * It says by a ConfigMap that it follows. SIGTERM ends it in order (exit code 0); a lost lease ends it with 7.
+ * An operator in a process of its own: `fenced_writers.ts CLUSTER LEASE IDENTITY`.
+ *
+ * The leader writes one ConfigMap as fast as it can, four writes at a time and without a precondition, each with its
+ * identity, number and start time. A follower creates a ConfigMap as a sign. SIGTERM stops it with code 0; a lost lease
+ * ends it with code 7.
  */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
@@ -11,7 +13,7 @@ import { silentLog } from '../../../lib/observe/log.ts'
 
 const WRITERS = 4
 const [cluster, lease, identity] = process.argv.slice(2) as [string, string, string]
-const told: Promise<unknown>[] = []
+const signs: Promise<unknown>[] = []
 
 const timings = { duration: '3s', renewDeadline: '2s', retryPeriod: '500ms' } as const
 const app = operator({ name: 'fenced', leaderElection: { lease, identity, namespace: 'default', ...timings } })
@@ -20,10 +22,10 @@ app.add('writers', async ({ client, signal }) => {
 })
 
 const stopping = new AbortController()
-process.once('SIGTERM', () => stopping.abort(new Error('told to stop')))
+process.once('SIGTERM', () => stopping.abort(new Error('SIGTERM')))
 app.extend(({ cluster }) => {
   follows = () =>
-    told.push(
+    signs.push(
       cluster.unfenced.client.create(ConfigMap, {
         metadata: { namespace: 'default', name: identity, labels: { lease } },
       }),
@@ -41,7 +43,7 @@ try {
   console.log(String(error))
   process.exitCode = error instanceof LeadershipLost ? 7 : 1
 }
-await Promise.all(told)
+await Promise.all(signs)
 
 async function write(client: Client, writer: number, signal: AbortSignal): Promise<void> {
   for (let number = 1; !signal.aborted; number++) {
@@ -49,7 +51,7 @@ async function write(client: Client, writer: number, signal: AbortSignal): Promi
     try {
       await client.patch(ConfigMap, { namespace: 'default', name: lease }, { merge: { data } })
     } catch (error) {
-      // What the fence refuses ends the work; of all else a client of this kind would not notice either.
+      // A refusal by the fence ends the work; other errors are only logged.
       if (signal.aborted || error instanceof LeadershipLost) return
       console.log(String(error))
     }

@@ -1,6 +1,7 @@
 /**
- * Two controllers beside each other: one does what its object asks for, which is never good; the other one works.
- * Arguments: the operator's name, which is its Lease's, and the port of its probes.
+ * Two controllers: one misbehaves as its object requests, the other works.
+ *
+ * Arguments: the operator's name, which is also its Lease's, and the port of its probes.
  */
 import { argv } from 'node:process'
 import { operator, predicates } from 'kubeloop'
@@ -9,7 +10,7 @@ import { ConfigMap } from 'kubeloop/kinds'
 const [, , name = 'misbehaving', port = '0'] = argv
 const app = operator({ name, leaderElection: true, grace: '1s', health: Number(port) })
 
-/** Longer than the lease lives. */
+/** Longer than the duration of the lease. */
 const BLOCK_MS = 20_000
 
 app.controllerFor(ConfigMap, { name: 'bad', concurrency: 2, when: predicates.matchesLabels('test=bad') })
@@ -17,7 +18,7 @@ app.controllerFor(ConfigMap, { name: 'bad', concurrency: 2, when: predicates.mat
     const set = (data: Record<string, string>) => client.patch(ConfigMap, map, { merge: { data } })
     switch (map.data?.['do']) {
       case 'throw':
-        throw new Error('as it was asked to')
+        throw new Error('as requested')
       case 'hang':
         return await new Promise<never>(() => {})
       case 'block': {
