@@ -110,6 +110,7 @@ export type {
   JsonSchema,
   KindType,
   MetadataOf,
+  ResourceOf,
   Writable,
 } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'

@@ -2,7 +2,14 @@
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
-import { type AnyResource, groupResourceOf, metadataOf, type Resource, resourceId, wholeOf } from '../core/resource.ts'
+import {
+  type AnyResource,
+  groupResourceOf,
+  metadataOf,
+  resourceId,
+  type ResourceOf,
+  wholeOf,
+} from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
@@ -33,10 +40,6 @@ interface Declared {
   readonly options: CacheOptions
   readonly informers: readonly Informer[]
 }
-
-/** @internal A kind that is read as T. */
-// deno-lint-ignore no-explicit-any -- reads do not depend on the write type
-type Of<T extends KubeObject> = Resource<T, any>
 
 /** Rejects reads that the cache cannot answer; a client sends them to the server. */
 const UNCACHED: Reader = {
@@ -152,12 +155,12 @@ export class Cache implements Runnable, Reader, WriteObserver {
   }
 
   /** Returns the object, or `undefined` if it does not exist. Rejects if the kind is not declared or not synced. */
-  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+  async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     return await this.#reader.get(resource, ref)
   }
 
   /** Returns the objects of a kind. Rejects as {@link get}, also for `fields`. */
-  async list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]> {
+  async list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {
     return await this.#reader.list(resource, options)
   }
 

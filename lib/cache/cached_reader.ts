@@ -1,15 +1,12 @@
 /** Reads from the cache if possible, and from the server otherwise. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
-import { type AnyResource, groupResourceOf, type Resource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf, type ResourceOf } from '../core/resource.ts'
 import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
 import type { Informer } from './informer.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
-
-// deno-lint-ignore no-explicit-any -- reads do not depend on the write type
-type Of<T extends KubeObject> = Resource<T, any>
 
 /** The part of {@link Cache} that is used here. */
 interface Informers {
@@ -38,7 +35,7 @@ export class CachedReader implements CachingReader {
     return this.#cache.readableOf(resource) !== undefined
   }
 
-  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+  async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     const { namespace, name } = keyOf(ref)
     const informers = this.#synced(resource, namespace)
     if (!informers) return await this.#live.get(resource, ref)
@@ -50,7 +47,7 @@ export class CachedReader implements CachingReader {
     return undefined
   }
 
-  async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
+  async list<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions = {}): Promise<readonly T[]> {
     const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
     const informers = this.#synced(resource, namespace)
     // The cache does not know which fields the server can select by.
@@ -92,7 +89,7 @@ export class CachedReader implements CachingReader {
   }
 
   /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
-  async #listLive<T extends KubeObject>(resource: Of<T>, options: ListOptions): Promise<readonly T[]> {
+  async #listLive<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions): Promise<readonly T[]> {
     const informers = this.#informers(resource, options.namespace)
     if (informers.length === 0) return await this.#live.list(resource, options)
     const lists = await Promise.all(informers.map(({ namespace = options.namespace, selection }) => {

@@ -1,7 +1,7 @@
 /** The client interface for reconcilers, implemented by `kube_client.ts`. */
 import type { Index } from '../core/object_indexer.ts'
 import type { DesiredMeta, Draft, KubeObject, Ref, StatusOf } from '../core/objects.ts'
-import type { AnyResource, Resource, Writable } from '../core/resource.ts'
+import type { AnyResource, Resource, ResourceOf, Writable } from '../core/resource.ts'
 import type { Patch } from './requests.ts'
 import type { KindName } from './rest_mapper.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
@@ -144,18 +144,14 @@ export interface Subresource<Body, Answer> {
   apply(body: Body, options?: SendOptions & { force?: boolean }): Promise<Answer>
 }
 
-/** @internal A kind whose objects are read as T. */
-// deno-lint-ignore no-explicit-any -- a bound on D would be inferred from, and refuse kinds that can be read
-type Of<T extends KubeObject> = Resource<T, any>
-
 /**
  * Reads kinds that the operator watches from its cache, and all others from the server. A read never starts an
  * informer.
  */
 export interface Reader {
   /** Resolves with `undefined` if the object does not exist. Throws if the server does not serve the kind. */
-  get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined>
-  list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]>
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined>
+  list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]>
   /**
    * Resolves with the objects that an index has under a key. If the kind is not cached, each lookup lists all objects,
    * and a warning is logged once.
@@ -176,13 +172,13 @@ export interface Client extends Reader {
    * meanwhile, the remaining pages show a later one; an object that exists all the time is listed exactly once. Throws
    * `Expired` if the server cannot continue.
    */
-  pages<T extends KubeObject>(resource: Of<T>, options?: PageOptions): AsyncIterable<ListPage<T>>
+  pages<T extends KubeObject>(resource: ResourceOf<T>, options?: PageOptions): AsyncIterable<ListPage<T>>
   /**
    * Watches changes by one request, from one version on. The server ends it, usually after 30 to 60 minutes. It is not
    * reopened, a dead connection is not detected, and an ERROR event is thrown as an `ApiError`. To follow a kind
    * reliably, use the operator's own watches. An abort throws the signal's reason.
    */
-  watch<T extends KubeObject>(resource: Of<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
+  watch<T extends KubeObject>(resource: ResourceOf<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
   create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
@@ -224,7 +220,12 @@ export interface Client extends Reader {
     change: (draft: Editable<NoInfer<D>>) => void,
     options?: WriteOptions,
   ): Promise<Ensured<T>>
-  patch<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, patch: Patch, options?: PatchOptions): Promise<T>
+  patch<T extends KubeObject>(
+    resource: ResourceOf<T>,
+    ref: Ref<NoInfer<T>>,
+    patch: Patch,
+    options?: PatchOptions,
+  ): Promise<T>
   /**
    * Replaces the whole status: a field left out or undefined is removed. Nothing is sent without a change. If `ref` is
    * an object, throws Conflict if another object with the same name has replaced it.
@@ -236,19 +237,19 @@ export interface Client extends Reader {
     options?: SendOptions,
   ): Promise<T>
   /** Resolves with false if the object does not exist. */
-  delete<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>, options?: DeleteOptions): Promise<boolean>
+  delete<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, options?: DeleteOptions): Promise<boolean>
   /**
    * Deletes all selected objects by one request; without selectors, all of the namespace. Namespaced kinds need a
    * namespace, as the server deletes in one namespace at a time. Resolves with the objects that are deleted or being
    * deleted; the server does not say which. Cached reads return them until the watch reports the deletion.
    */
-  deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]>
+  deleteAll<T extends KubeObject>(resource: ResourceOf<T>, options: DeleteAllOptions): Promise<readonly T[]>
   /**
    * Returns the verbs of a subresource: `scale`, `eviction`, `token`, `approval`, `binding` and others. Reads go to the
    * server. It refuses an eviction that a disruption budget forbids with `TooManyRequests`.
    */
   subresource<T extends KubeObject, N extends SubresourceName>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>>

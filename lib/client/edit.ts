@@ -6,14 +6,11 @@ import { isReason } from '../core/errors.ts'
 import { isExact } from '../core/exact_json.ts'
 import type { Draft, KubeObject, Ref } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
-import { checkWritable, type Resource } from '../core/resource.ts'
+import { checkWritable, type Resource, type ResourceOf } from '../core/resource.ts'
 import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { describe } from './requests.ts'
 import { owned, targetOf } from './target.ts'
-
-// deno-lint-ignore no-explicit-any -- reading does not depend on D
-type Of<T extends KubeObject> = Resource<T, any>
 
 /** Enough for ordinary contention; after that, the reconcile's own retry is better. */
 const MAX_TRIES = 5
@@ -21,7 +18,7 @@ const MAX_TRIES = 5
 /** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
   client: Pick<Client, 'get' | 'update' | 'live'>,
-  resource: Of<T>,
+  resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
   change: (draft: Draft<NoInfer<T>>) => void,
   options: WriteOptions,
@@ -67,7 +64,7 @@ export async function createOrUpdate<T extends KubeObject, D>(
   if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
   const wanted = owned(resource, changed, options.owner) as T
   if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
-  const object = await client.update(resource as Of<T>, wanted, options)
+  const object = await client.update(resource as ResourceOf<T>, wanted, options)
   return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
 }
 
@@ -87,7 +84,7 @@ function refuseRenaming(
  */
 async function completeObject<T extends KubeObject>(
   client: Pick<Client, 'get' | 'live'>,
-  resource: Of<T>,
+  resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
   { signal }: WriteOptions,
 ): Promise<T | undefined> {

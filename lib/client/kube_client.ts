@@ -12,6 +12,7 @@ import {
   checkWritable,
   groupResourceOf,
   type Resource,
+  type ResourceOf,
   wholeOf,
   type Writable,
 } from '../core/resource.ts'
@@ -48,10 +49,6 @@ import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew, uidIn 
 import { type Patch, patchBody, statusPatch, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
-
-/** @internal A kind that is read as T. */
-// deno-lint-ignore no-explicit-any -- reading does not depend on D
-type Of<T extends KubeObject> = Resource<T, any>
 
 /** Options of {@link KubeClient}. */
 export interface KubeClientOptions {
@@ -106,11 +103,11 @@ export class KubeClient implements Client {
     return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, ...changes })
   }
 
-  get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     return this.#reader.get(resource, ref)
   }
 
-  list<T extends KubeObject>(resource: Of<T>, options?: ListOptions): Promise<readonly T[]> {
+  list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {
     return this.#reader.list(resource, options)
   }
 
@@ -119,7 +116,7 @@ export class KubeClient implements Client {
   }
 
   async *pages<T extends KubeObject>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     options: PageOptions = {},
   ): AsyncGenerator<ListPage<T>, void, undefined> {
     yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<
@@ -130,7 +127,7 @@ export class KubeClient implements Client {
   }
 
   async *watch<T extends KubeObject>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     options: WatchOptions = {},
   ): AsyncGenerator<WatchChange<T>, void, undefined> {
     const { namespace, signal, ...rest } = options
@@ -217,7 +214,7 @@ export class KubeClient implements Client {
   }
 
   async patch<T extends KubeObject>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,
     patch: Patch,
     options: PatchOptions = {},
@@ -264,7 +261,7 @@ export class KubeClient implements Client {
   }
 
   async delete<T extends KubeObject>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,
     options: DeleteOptions = {},
   ): Promise<boolean> {
@@ -280,7 +277,7 @@ export class KubeClient implements Client {
     return true
   }
 
-  async deleteAll<T extends KubeObject>(resource: Of<T>, options: DeleteAllOptions): Promise<readonly T[]> {
+  async deleteAll<T extends KubeObject>(resource: ResourceOf<T>, options: DeleteAllOptions): Promise<readonly T[]> {
     const { namespace } = options
     if (resource.scope === 'Namespaced' && !namespace) {
       const what = `Cannot delete all ${groupResourceOf(resource)}`
@@ -296,7 +293,7 @@ export class KubeClient implements Client {
   }
 
   subresource<T extends KubeObject, N extends SubresourceName>(
-    resource: Of<T>,
+    resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {

@@ -1,13 +1,10 @@
 /** Reads from the server: single objects and lists. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
 import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
+import type { ResourceOf } from '../core/resource.ts'
 import type { Api } from './api.ts'
 import type { ListOptions, Reader } from './client.ts'
 import { isMissingObject } from './codec.ts'
-
-// deno-lint-ignore no-explicit-any -- reading does not depend on D
-type Of<T extends KubeObject> = Resource<T, any>
 
 /** A {@link Reader} without a cache. */
 export class LiveReader implements Reader {
@@ -17,7 +14,7 @@ export class LiveReader implements Reader {
     this.#api = api
   }
 
-  async get<T extends KubeObject>(resource: Of<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+  async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     try {
       return (await this.#api.get({ resource, ...keyOf(ref) })) as T
     } catch (error) {
@@ -26,7 +23,7 @@ export class LiveReader implements Reader {
     }
   }
 
-  async list<T extends KubeObject>(resource: Of<T>, options: ListOptions = {}): Promise<readonly T[]> {
+  async list<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions = {}): Promise<readonly T[]> {
     const { namespace, labels, fields } = options
     return (await this.#api.list({ resource, namespace }, { labels, fields })).items as T[]
   }

@@ -1,11 +1,10 @@
 /** Indexes are values without a connection: replicas and tests share them. */
 import type { KubeObject } from './objects.ts'
-import type { Resource } from './resource.ts'
+import type { ResourceOf } from './resource.ts'
 
 /** An index of a kind: maps an object to its keys. */
 export interface Index<T extends KubeObject> {
-  // deno-lint-ignore no-explicit-any -- any written type
-  readonly resource: Resource<T, any>
+  readonly resource: ResourceOf<T>
   readonly keys: (object: T) => string | readonly string[] | undefined
 }
 
@@ -20,8 +19,7 @@ export interface Index<T extends KubeObject> {
  * ```
  */
 export function defineIndex<T extends KubeObject>(
-  // deno-lint-ignore no-explicit-any -- as above
-  resource: Resource<T, any>,
+  resource: ResourceOf<T>,
   keys: (object: NoInfer<T>) => string | readonly string[] | undefined,
 ): Index<T> {
   return { resource, keys }

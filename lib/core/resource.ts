@@ -34,6 +34,10 @@ export interface DefinedResource<T extends KubeObject = KubeObject, D = unknown>
   readonly definition: Definition
 }
 
+/** A kind whose objects are read as `T`, whatever is written. */
+// deno-lint-ignore no-explicit-any -- a bound on D would be inferred from, and refuse kinds that can be read
+export type ResourceOf<T extends KubeObject> = Resource<T, any>
+
 /** A resource of any kind. */
 // deno-lint-ignore no-explicit-any -- any resource; a bound would refuse every D
 export type AnyResource = Resource<any, any>
@@ -117,8 +121,7 @@ export function resourceId(resource: AnyResource): string {
  * large and only counted or listed. If the whole kind is watched as well, there are two watches. Patches and deletions
  * work. Writes of whole objects and of status throw a TypeError, as they would delete the fields that were not read.
  */
-// deno-lint-ignore no-explicit-any -- any written type
-export function metadataOf<T extends KubeObject>(resource: Resource<T, any>): Resource<MetadataOf<T>, never> {
+export function metadataOf<T extends KubeObject>(resource: ResourceOf<T>): Resource<MetadataOf<T>, never> {
   const { group, version, kind, plural, scope } = resource
   return { group, version, kind, plural, scope, only: 'metadata' }
 }
