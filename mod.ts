@@ -4,7 +4,7 @@
  * @module
  */
 
-// From the ground up: the bundle has this order, in which what is alike is near, and compresses better
+// In the order of the layers: the bundle has this order, and similar code side by side compresses better
 
 // Configuration and the network
 export type { ClusterConfig } from './lib/core/cluster_config.ts'

@@ -262,7 +262,9 @@ export interface Client extends Reader {
    * ```ts
    * import type { Client, KubeObject } from 'kubeloop'
    * const ownersOf = (client: Client, { metadata: { namespace = '', ownerReferences = [] } }: KubeObject) =>
-   *   Promise.all(ownerReferences.map(async (owner) => client.get(await client.kindOf(owner), { namespace, name: owner.name })))
+   *   Promise.all(
+   *     ownerReferences.map(async (owner) => client.get(await client.kindOf(owner), { namespace, name: owner.name })),
+   *   )
    * ```
    */
   kindOf<T extends KubeObject = KubeObject & { readonly [field: string]: unknown }, D = object>(

@@ -85,7 +85,9 @@ export function errorOf(
 /** Characters of a server's message that an error repeats. The whole message is in its status. */
 const MAX_MESSAGE = 1000
 
-/** Shortens a message: the escalation check lists every missing rule, up to 20 KB, in each log line of a failing key. */
+/**
+ * Shortens a message: the escalation check lists every missing rule, up to 20 KB, in each log line of a failing key.
+ */
 function shortened(message: string): string {
   const left = message.length - MAX_MESSAGE
   return left > 0 ? `${message.slice(0, MAX_MESSAGE)}… (${left} more characters)` : message

@@ -126,8 +126,10 @@ export class ExecCredentials {
     return isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh
   }
 
-  /** Called after the server refused the credentials: the next {@link read} runs the plugin again, unless a refusal was reported
-   * shortly before. */
+  /**
+   * Called after the server refused the credentials: the next {@link read} runs the plugin again, unless a refusal was
+   * reported shortly before.
+   */
   invalidate(): void {
     const nowMs = this.#environment.clock.monotonic()
     if (nowMs - this.#refusedMs < REFUSED_MS) return

@@ -41,8 +41,10 @@ export class RotatingPair implements Source<Pair> {
     this.#options = options
   }
 
-  /** Returns the pair. While certificate and key do not match, returns the last matching pair; without one, the files' content,
-   * which TLS refuses. */
+  /**
+   * Returns the pair. While certificate and key do not match, returns the last matching pair; without one, the files'
+   * content, which TLS refuses.
+   */
   async read(): Promise<Pair> {
     if (this.#last && this.#options.clock.monotonic() < this.#tornUntilMs) return this.#last
     let pair = await this.#readBoth()

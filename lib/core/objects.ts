@@ -135,8 +135,9 @@ export function parseKey(text: string): ObjectKey {
 const DECIMAL = /^[1-9][0-9]*$/
 
 /**
- * Returns whether a resourceVersion is certainly newer than another one; any version is newer than `undefined`. Versions
- * are decimal integers of any length (API conventions since 1.35); any other text is not comparable, and newer than nothing.
+ * Returns whether a resourceVersion is certainly newer than another one; any version is newer than `undefined`.
+ * Versions are decimal integers of any length (API conventions since 1.35); any other text is not comparable, and newer
+ * than nothing.
  */
 export function isNewerVersion(version: string | undefined, than: string | undefined): boolean {
   if (version === undefined || !DECIMAL.test(version)) return false

@@ -31,7 +31,7 @@ export interface EventOptions {
 export interface Recorder {
   /**
    * Records a normal event. `reason` is a word for programs, such as `ScaledUp`; `note` is a sentence for people, cut
-   * at 1024 bytes. Both are visible to all users who may read events.
+   * at 1024 bytes. Both are visible to all users with the right to read events.
    *
    * @throws TypeError if the API server would refuse the reason, the action or the object every time.
    */

@@ -67,8 +67,8 @@ export function defineResource<
   try {
     return defined(definition)
   } catch (error) {
-    // V8 and JavaScriptCore keep the 10 innermost frames: below a nested schema, none of them is the user's. Frames that are
-    // the user's own, such as a getter's in the schema, are kept.
+    // V8 and JavaScriptCore keep the 10 innermost frames: below a nested schema, none of them is the user's. Frames
+    // that are the user's own, such as a getter's in the schema, are kept.
     if (error instanceof Error && userFrames(error.stack).length === 0) Error.captureStackTrace(error, defineResource)
     throw error
   }

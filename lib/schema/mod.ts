@@ -45,9 +45,10 @@ export type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(listSchema())
 
 /**
- * The schema of a label selector, such as a Deployment's `spec.selector`: `matchLabels` and `matchExpressions`, as in meta/v1
- * LabelSelector. Server-side apply replaces it as one value. The server checks the operators, but neither the form of the labels nor
- * the number of values: `client.list(Pod, { labels: selectors.formatLabels(selector) })` throws a TypeError for what can't select.
+ * The schema of a label selector, such as a Deployment's `spec.selector`: `matchLabels` and `matchExpressions`, as in
+ * meta/v1 LabelSelector. Server-side apply replaces it as one value. The server checks the operators, but neither the
+ * form of the labels nor the number of values: `client.list(Pod, { labels: selectors.formatLabels(selector) })` throws
+ * a TypeError for what can't select.
  *
  * @example
  * ```ts

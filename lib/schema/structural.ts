@@ -317,6 +317,9 @@ function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonS
   return { ...schema, ...annotations }
 }
 
-/** @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
+/**
+ * @see
+ * https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps
+ */
 const EXTENSION =
   /^x-kubernetes-(?:preserve-unknown-fields|embedded-resource|int-or-string|list-type|list-map-keys|map-type)$/

@@ -106,6 +106,7 @@ test('of a test, its name counts, whatever the quotes; of a line, its characters
   )
   const wide = '—'.repeat(WIDEST - 3)
   assert.deepEqual(wideComments([`// ${wide}`, `// ${wide}x`, ` * ${wide}x`, `x // ${wide}x`].join('\n')), [2, 3])
+  assert.deepEqual(wideComments([` * @see https://${wide}`, ` * | ${wide} |`, ` * x | ${wide}`].join('\n')), [3])
 })
 
 test('a folder that the table has not may have none, and one with fewer than it may have passes', () => {

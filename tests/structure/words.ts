@@ -29,12 +29,11 @@ export function phrasesIn(text: string): number {
   return [...joined.matchAll(PHRASE)].length
 }
 
-/** Returns the numbers of the lines that are comments and too wide, from 1. */
+/** Returns the numbers of the lines that are comments and too wide, from 1. URLs and rows of tables cannot be wrapped. */
 export function wideComments(text: string): number[] {
-  return text.split('\n').flatMap((
-    line,
-    at,
-  ) => (/^\s*(?:\/\/|\/\*|\*)/.test(line) && [...line].length > WIDEST ? [at + 1] : []))
+  const isWide = (line: string): boolean =>
+    /^\s*(?:\/\/|\/\*|\*)/.test(line) && [...line].length > WIDEST && !/https?:\/\/|^\s*\* \|/.test(line)
+  return text.split('\n').flatMap((line, at) => (isWide(line) ? [at + 1] : []))
 }
 
 /** Returns the names of the tests and suites in a text, one a line. */
