@@ -1,18 +1,18 @@
-/** From what was typed to a command. Pure; a mistake is an error that says what would have been right. */
+/** Parses the arguments of the command line. */
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 
 export interface DevOptions {
   readonly file: string
-  /** Manifests, in the order in which they were given. */
+  /** Manifests, in the order given. */
   readonly apply: readonly string[]
   readonly runtime: RuntimeName | undefined
   readonly elect: boolean
   readonly port: number | undefined
-  /** Forget what the last run left. */
+  /** Start without the state of the last run. */
   readonly fresh: boolean
-  /** Lines of JSON, on a terminal too. */
+  /** Print lines of JSON, also on a terminal. */
   readonly json: boolean
-  /** What is passed on to the runtime, before the file. */
+  /** Arguments for the runtime, before the file. */
   readonly passed: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export type Command =
 
 export type CommandName = 'dev' | 'demo' | 'new' | 'crd' | 'types'
 
-/** The command line is not understood: its message is all that is to be said. */
+/** Thrown for an invalid command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -50,7 +50,7 @@ const RUN_OPTIONS: Readonly<Record<string, OptionKind>> = {
 interface Shape {
   readonly files: 0 | 1
   readonly options: Readonly<Record<string, OptionKind>>
-  /** Whether something may be passed on to the runtime. */
+  /** Whether the command takes arguments for the runtime. */
   readonly passes: boolean
 }
 
@@ -64,7 +64,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
 
 const RUNTIMES: readonly RuntimeName[] = ['node', 'bun', 'deno']
 
-/** @throws UsageError */
+/** @throws UsageError if the command line is invalid. */
 export function parseCommand(args: readonly string[]): Command {
   const [first, ...rest] = args
   if (first === undefined || first === '--help' || first === '-h') return { kind: 'help', of: undefined }
@@ -93,7 +93,7 @@ interface Split {
   readonly passed: readonly string[]
 }
 
-/** Options may stand anywhere before a lone `--`; all after it is for the runtime. */
+/** Options may be anywhere before `--`; all arguments after it are for the runtime. */
 function split(name: CommandName, args: readonly string[]): Split {
   const { options, passes } = COMMANDS[name]
   const words: string[] = []
@@ -103,7 +103,7 @@ function split(name: CommandName, args: readonly string[]): Split {
     if (arg === '--') {
       const passed = args.slice(at + 1)
       if (passed.length > 0 && !passes) {
-        throw new UsageError(`Cannot run kubeloop ${name}: nothing is passed on after "--"`)
+        throw new UsageError(`Cannot run kubeloop ${name}: it takes no arguments after "--"`)
       }
       return { words, values, passed }
     }
@@ -131,7 +131,7 @@ function split(name: CommandName, args: readonly string[]): Split {
     const isMissing = value === undefined || value === '' || (inline === undefined && value.startsWith('--'))
     if (isMissing) throw new UsageError(`Cannot understand "${arg}": --${option} needs a value`)
     if (kind === 'value' && values.has(option)) {
-      throw new UsageError(`Cannot understand "${arg}": --${option} was given already`)
+      throw new UsageError(`Cannot understand "${arg}": --${option} is given twice`)
     }
     values.set(option, [...(values.get(option) ?? []), value])
   }
@@ -149,7 +149,7 @@ function fileOf(name: CommandName, words: readonly string[]): string | undefined
     const [file] = words
     if (file !== undefined && (name === 'dev' || name === 'crd') && !/\.[cm]?[jt]sx?$/.test(file)) {
       throw new UsageError(
-        `Cannot run kubeloop ${name}: "${file}" is no module; an operator's file ends in .ts, .mts, .js or .mjs`,
+        `Cannot run kubeloop ${name}: "${file}" is not a module; an operator's file ends in .ts, .mts, .js or .mjs`,
       )
     }
     return file
@@ -163,8 +163,8 @@ function fileOf(name: CommandName, words: readonly string[]): string | undefined
   }
   const surplus = `"${words[files]!}"`
   const what = files === 0
-    ? `no file, and was given ${surplus}`
-    : `one file, and ${surplus} is another; what is for the runtime goes after "--"`
+    ? `no file, but ${surplus} is given`
+    : `one file, but ${surplus} is given as well; put arguments for the runtime after "--"`
   throw new UsageError(`Cannot run kubeloop ${name}: it takes ${what}`)
 }
 

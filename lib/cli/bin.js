@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The launcher of the `kubeloop` command. Plain JavaScript that Node 14.8 can read: it says so when the rest cannot run.
+// Launches the `kubeloop` command. Plain JavaScript for Node 14.8, so that an old Node prints an error that helps.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ if (!isNode || major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= O
   await main()
 } else {
   const bun = (env.npm_config_user_agent || '').startsWith('bun/') ? findBun() : undefined
-  // bunx runs a script with this first line by Node, but it was Bun that was called.
+  // bunx runs a script with this first line on Node, although the user called Bun.
   if (bun) runAgain(bun)
   else {
     console.error(explain())
@@ -36,7 +36,7 @@ function findBun() {
 
 function runAgain(bun) {
   const child = spawn(bun, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
-  // Ctrl-C goes to both; what was sent to this process alone is passed on.
+  // Ctrl-C reaches both processes; signals to this process alone are passed on.
   process.on('SIGINT', () => {})
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.once('error', (error) => {
@@ -52,7 +52,7 @@ function explain() {
   const what = file ? `Cannot run ${file}: .ts files need` : 'Cannot start kubeloop: it needs'
   const needs = `${what} Node ≥ ${oldest}; this is ${versions.node}`
   const command = process.argv.slice(2, 4).join(' ') || '--help'
-  // A project may have a Node of its own, as this repository does; its install script puts the program there.
+  // A project may depend on the package "node", whose install script puts the program there.
   const own = join('node_modules', 'node')
   if (
     existsSync(join(own, 'package.json')) && !existsSync(join(own, 'bin', 'node')) &&

@@ -1,31 +1,31 @@
-/** `kubeloop crd FILE`: the CustomResourceDefinitions of an operator's kinds, on standard output. */
+/** `kubeloop crd FILE`: prints the CustomResourceDefinitions of an operator's kinds. */
 import type { CustomResourceDefinition } from '../core/resource.ts'
 import { exec } from '../runtime/os/exec.ts'
 import { exists } from '../runtime/os/files.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { type RuntimeName, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
-import { ANSWER, type Answer } from './crd_answer.ts'
+import type { LoadResult } from './crd_loader.ts'
 import { findRuntime } from './find_runtime.ts'
 import { loadArguments } from './runtimes.ts'
-import { yamlText } from './yaml_text.ts'
 
 export interface CrdOptions {
   readonly file: string
   readonly runtime: RuntimeName | undefined
-  /** The user's own arguments for the runtime. */
+  /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
 }
 
-/** More than any definitions take. */
+/** Larger than the output of any operator's definitions. */
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** @throws Error if there is no such file, it cannot be loaded, or it has no kind with a schema. */
-export async function printDefinitions({ file, runtime: asked, passed }: CrdOptions): Promise<void> {
+/** @throws Error if the file does not exist, cannot be loaded, or has no kind with a schema. */
+export async function printDefinitions({ file, runtime: requested, passed }: CrdOptions): Promise<void> {
   if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
-  const runtime = await findRuntime(asked, file)
-  const { loaderUrl } = await import('./crd_loader.ts')
-  // Deno resolves the file's imports by the configuration above its main module: one from standard input is in the user's folder.
+  const runtime = await findRuntime(requested, file)
+  const { loaderUrl, RESULT } = await import('./crd_loader.ts')
+  // Deno resolves the file's imports by the configuration above the main module. A main module from standard input is
+  // in the user's folder.
   const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
   const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
   const { code, stdout, stderr } = await exec(runtime.program, args, {
@@ -34,19 +34,51 @@ export async function printDefinitions({ file, runtime: asked, passed }: CrdOpti
     maxBytes: MAX_BYTES,
   })
   const lines = stdout.split('\n')
-  const answer = lines.findLast((line) => line.startsWith(ANSWER))
-  // What the file itself printed must not get into the YAML.
-  for (const line of [...lines.filter((each) => each !== answer), ...stderr.split('\n')]) {
-    if (line !== '') writeErrorLine(line)
+  const line = lines.findLast((each) => each.startsWith(RESULT))
+  // Output of the file itself must not get into the YAML.
+  for (const other of [...lines.filter((each) => each !== line), ...stderr.split('\n')]) {
+    if (other !== '') writeErrorLine(other)
   }
-  if (answer === undefined) {
+  if (line === undefined) {
     throw new Error(`Cannot load ${file}: ${runtime.name} ended with code ${code ?? 'none'} before it was loaded`)
   }
-  const result = JSON.parse(answer.slice(ANSWER.length)) as Answer
+  const result = JSON.parse(line.slice(RESULT.length)) as LoadResult
   if ('error' in result) throw new Error(result.error)
   writeLine(textOf(result.definitions).trimEnd())
 }
 
 function textOf(definitions: readonly CustomResourceDefinition[]): string {
   return definitions.map(yamlText).join('---\n')
+}
+
+/** A string that needs no quotes in YAML 1.1, which kubectl reads, nor in YAML 1.2. */
+const PLAIN = /^(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][\w./-]*(?: [\w./-]+)*$/i
+
+/** Returns a YAML document in block style. Strings are quoted unless every YAML version reads them as strings. */
+export function yamlText(value: unknown): string {
+  return `${block(value, '')}\n`
+}
+
+function block(value: unknown, indent: string): string {
+  if (Array.isArray(value) && value.length > 0) {
+    return value.map((item) => `${indent}- ${block(item, `${indent}  `).trimStart()}`).join('\n')
+  }
+  if (isMap(value)) {
+    return Object.entries(value).filter(([, each]) => each !== undefined).map(([name, each]) => {
+      const key = `${indent}${scalar(name)}:`
+      if (isMap(each)) return `${key}\n${block(each, `${indent}  `)}`
+      return Array.isArray(each) && each.length > 0 ? `${key}\n${block(each, indent)}` : `${key} ${scalar(each)}`
+    }).join('\n')
+  }
+  return indent + scalar(value)
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) &&
+    Object.values(value).some((each) => each !== undefined)
+}
+
+/** Quotes as JSON does: JSON is YAML. */
+function scalar(value: unknown): string {
+  return typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value)
 }

@@ -1,6 +1,6 @@
-/** Run by the operator's runtime for `kubeloop crd`: loads a file, which starts nothing, and answers with the definitions of its kinds. */
+/** Loads a file for `kubeloop crd` in the operator's runtime, and prints the definitions of its kinds. */
 import { messageOf } from '../core/errors.ts'
-import type { AnyResource } from '../core/resource.ts'
+import type { AnyResource, CustomResourceDefinition } from '../core/resource.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { readDescribed } from '../operator/described.ts'
 import { type OperatorDescription, watchedResources } from '../operator/description.ts'
@@ -9,30 +9,34 @@ import { exitProcess } from '../runtime/os/signals.ts'
 import { placeLine, writeLine } from '../runtime/os/terminal.ts'
 import { programArguments } from '../runtime/os/this_runtime.ts'
 import { crdOf } from '../schema/crds.ts'
-import { ANSWER, type Answer } from './crd_answer.ts'
 
-/** Where this file is: in the built package it has a name of the bundler's. */
+/** The URL of this program. In the built package, the bundler chooses its name. */
 export const loaderUrl: string = import.meta.url
 
-// Set by the command alone: it imports this file, too, for its name.
-const title = optionalEnv('KUBELOOP_CRD')
-if (title !== undefined) await answerFor(title, programArguments()[0]!)
+/** Precedes the JSON of the result on its line of standard output. */
+export const RESULT = 'kubeloop-crd:'
 
-async function answerFor(file: string, url: string): Promise<void> {
+export type LoadResult = { readonly definitions: readonly CustomResourceDefinition[] } | { readonly error: string }
+
+// Set only in the process that loads the file: the command itself imports this module for its URL.
+const title = optionalEnv('KUBELOOP_CRD')
+if (title !== undefined) await printDefinitions(title, programArguments()[0]!)
+
+async function printDefinitions(file: string, url: string): Promise<void> {
   const operators: OperatorDescription[] = []
   readDescribed((description) => operators.push(description))
-  let answer: Answer
+  let result: LoadResult
   try {
-    answer = answerOf(file, Object.values((await import(url)) as Record<string, unknown>), operators)
+    result = resultOf(file, Object.values((await import(url)) as Record<string, unknown>), operators)
   } catch (error) {
-    answer = { error: compileErrors(error).map((each) => failure(file, each)).join('\n') }
+    result = { error: compileErrors(error).map((each) => failure(file, each)).join('\n') }
   }
-  writeLine(`\n${ANSWER}${JSON.stringify(answer)}`)
-  // Whatever the file holds open, it was only loaded.
+  writeLine(`\n${RESULT}${JSON.stringify(result)}`)
+  // The file may hold resources open, so end the process.
   exitProcess(0)
 }
 
-function answerOf(file: string, exported: readonly unknown[], operators: readonly OperatorDescription[]): Answer {
+function resultOf(file: string, exported: readonly unknown[], operators: readonly OperatorDescription[]): LoadResult {
   const ofOperators = operators.flatMap((each) =>
     [undefined, ...each.clusters].flatMap((cluster) => watchedResources(each, cluster))
   )

@@ -1,13 +1,13 @@
 /**
- * From a CustomResourceDefinition to TypeScript: a type of what is read, one of what is written, and the Resource, for each
- * version that is served. Pure; the text is a module of its own.
+ * Generates TypeScript from CustomResourceDefinitions: for each served version a type to read, one to write, and the
+ * Resource.
  *
- * What is read has its defaults filled in by the server, so a field with a default is there if its parent is; to write it is optional.
- * A structural schema prunes what it does not name, unless it says otherwise.
+ * The server fills in defaults, so a field with a default is always there when its parent is read, and optional when it
+ * is written. A structural schema prunes fields that it does not name, unless it says otherwise.
  */
 import type { ManifestObject } from './manifests.ts'
 
-/** As much of a structural schema as makes a type. */
+/** The fields of a structural schema that have an effect on types. */
 interface Schema {
   readonly type?: string
   readonly description?: string
@@ -40,7 +40,11 @@ interface Definition extends ManifestObject {
 
 type Mode = 'read' | 'write'
 
-/** @throws Error for an object that is no CustomResourceDefinition of apiextensions.k8s.io/v1, and for one without a version. */
+/**
+ * Returns the text of a module with the types.
+ *
+ * @throws Error if an object is not a CustomResourceDefinition of apiextensions.k8s.io/v1, or has no served version.
+ */
 export function typesOf(objects: readonly ManifestObject[], source: string): string {
   const head = [
     `// Written by \`kubeloop types ${source}\`: run it again rather than change this.`,
@@ -53,11 +57,11 @@ function definitionIn(object: ManifestObject, source: string): Definition {
   const { apiVersion, kind, metadata } = object
   if (apiVersion === 'apiextensions.k8s.io/v1' && kind === 'CustomResourceDefinition') return object as Definition
   throw new Error(
-    `Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, and not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
+    `Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
   )
 }
 
-/** The stored version has the kind's own name, others have theirs behind it: `Widget`, `WidgetV1alpha1`. */
+/** The stored version has the kind's name, others have a suffix: `Widget`, `WidgetV1alpha1`. */
 function versionsOf({ metadata, spec }: Definition): string[] {
   const served = spec.versions.filter((version) => version.served !== false)
   if (served.length === 0) throw new Error(`Cannot make types from "${metadata.name}": no version of it is served`)
@@ -91,7 +95,7 @@ function moduleOf(
     fields(properties, 'read'),
     '}',
     '',
-    `/** A ${type} to write: what has a default may be left out. */`,
+    `/** A ${type} to write: fields with a default are optional. */`,
     `export interface ${type}Desired {`,
     `  readonly metadata: DesiredObject<unknown>['metadata']`,
     fields(written, 'write'),
@@ -145,7 +149,7 @@ function objectType(schema: Schema, mode: Mode, indent: string): string {
   if (typeof additionalProperties === 'object') {
     return `{ readonly [key: string]: ${typeOf(additionalProperties, mode, indent)} }`
   }
-  // An object of which nothing is said is pruned empty, unless somebody forgot to say that it keeps everything.
+  // The server prunes all fields of such an object, unless the schema forgot to preserve unknown fields.
   if (Object.keys(properties).length === 0) return '{ readonly [field: string]: unknown }'
   const lines = fieldLines(schema, mode, `${indent}  `)
   if (keepsUnknown(schema)) lines.push(`${indent}  readonly [field: string]: unknown`)
@@ -168,7 +172,7 @@ function text(value: string): string {
   return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`
 }
 
-/** A description as it is, which may have several lines. */
+/** Returns a doc comment with a description of one or more lines. */
 function comment(description: string, indent: string): string {
   const lines = description.replaceAll('*/', '* /').trim().split('\n').map((line) => line.trimEnd())
   if (lines.length === 1) return `${indent}/** ${lines[0]} */`

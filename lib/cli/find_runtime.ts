@@ -1,4 +1,4 @@
-/** The runtime for the operator, found on this machine and asked for its version. */
+/** Finds the runtime for the operator on this machine, with its version. */
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { thisRuntime } from '../runtime/os/this_runtime.ts'
 import { exec } from '../runtime/os/exec.ts'
@@ -13,9 +13,9 @@ export interface FoundRuntime {
   readonly version: string
 }
 
-/** @throws Error that says what is missing. */
-export async function findRuntime(asked: RuntimeName | undefined, file: string): Promise<FoundRuntime> {
-  const { name, program, version: known } = chooseRuntime(asked, {
+/** @throws Error if the runtime is not installed, too old, or does not report its version. */
+export async function findRuntime(requested: RuntimeName | undefined, file: string): Promise<FoundRuntime> {
+  const { name, program, version: known } = chooseRuntime(requested, {
     current: thisRuntime(),
     userAgent: optionalEnv('npm_config_user_agent'),
     execPath: optionalEnv('npm_execpath'),
@@ -27,7 +27,7 @@ export async function findRuntime(asked: RuntimeName | undefined, file: string):
   return { name, program, version }
 }
 
-/** The runtime that this command was called with. */
+/** Returns the runtime that the user called this command with. */
 export function callingRuntime(): RuntimeName {
   return calledWith(thisRuntime().name, optionalEnv('npm_config_user_agent'))
 }
@@ -47,7 +47,7 @@ async function versionOf(program: string): Promise<string> {
   const version = /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0]
   if (code === 0 && version) return version
   throw new Error(
-    `Cannot use "${program}": asked for its version, it answered: ${
+    `Cannot use "${program}": the output of --version has no version: ${
       (stderr || stdout).trim().split('\n')[0] || 'nothing'
     }`,
   )

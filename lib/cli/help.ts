@@ -1,57 +1,57 @@
-/** What `--help` says. */
+/** The texts of `--help`. */
 import type { CommandName } from './arguments.ts'
 
 const RUN_HELP = `  --apply FILE          apply a manifest (JSON or YAML, "-" for standard input), again when it is
                         saved; may be repeated;
-                        --apply NAME=FILE goes to the cluster that app.cluster(NAME, …) is
-  --runtime NAME        node, bun or deno; the one this command was called with by default
-  --elect               leave leader election as the operator has it; it is off by default,
-                        for an operator that crashed leaves its Lease behind
-  --port N              the port of the API on 127.0.0.1; a free one by default
-  --fresh               forget what the last run left in .kubeloop/state.json
-  --json                lines of JSON, as when standard output is not a terminal
-  -- ARGUMENTS          passed on to the runtime, as in "-- --allow-net=example.org"`
+                        --apply NAME=FILE applies it in the cluster of app.cluster(NAME, …)
+  --runtime NAME        node, bun or deno; default: the one that this command was called with
+  --elect               use the operator's leader election; default: off, because an operator
+                        that crashed leaves its Lease behind
+  --port N              the port of the API on 127.0.0.1; default: a free one
+  --fresh               start without the state of the last run (.kubeloop/state.json)
+  --json                print lines of JSON; default if standard output is not a terminal
+  -- ARGUMENTS          arguments for the runtime, as in "-- --allow-net=example.org"`
 
 const TEXTS: Readonly<Record<CommandName, string>> = {
   dev: `kubeloop dev FILE [options]
 
-Runs an operator against a Kubernetes API in this process, and again whenever the file or one that it
-imports changes. kubectl works with it, through .kubeloop/kubeconfig.
+Runs an operator against a Kubernetes API in this process, and restarts it when the file or one that it
+imports is saved. kubectl works with .kubeloop/kubeconfig.
 
 ${RUN_HELP}
 
-Ctrl-C stops everything; the API's state is kept for the next time.`,
+Ctrl-C stops everything; the API's state is kept for the next run.`,
   demo: `kubeloop demo [options]
 
-The same as "kubeloop dev" with a sample operator and an object for it, in .kubeloop/demo/. Needs no file.
+Runs "kubeloop dev" with a sample operator and an object for it, in .kubeloop/demo/.
 
 ${RUN_HELP}`,
   new: `kubeloop new FILE
 
-Writes a sample operator, and a test of it beside it; and, for the runtime that this command was called with, what type checks need
-where there is none: package.json and tsconfig.json, or deno.json. Overwrites nothing.`,
+Writes a sample operator with its tests, and the configuration of the runtime that this command was
+called with, if it is missing: package.json and tsconfig.json, or deno.json. Overwrites no file.`,
   crd: `kubeloop crd FILE [options]
 
-Prints the CustomResourceDefinitions of the kinds that FILE exports or has an operator for, as YAML: "kubeloop crd operator.ts |
-kubectl apply -f -". The file is loaded, its operator is not started.
+Prints the CustomResourceDefinitions of the kinds that FILE exports or has an operator for, as YAML:
+"kubeloop crd operator.ts | kubectl apply -f -". Loads the file, but does not start its operator.
 
-  --runtime NAME        node, bun or deno; the one this command was called with by default
-  -- ARGUMENTS          passed on to the runtime, as in "-- --allow-net=example.org"`,
+  --runtime NAME        node, bun or deno; default: the one that this command was called with
+  -- ARGUMENTS          arguments for the runtime, as in "-- --allow-net=example.org"`,
   types: `kubeloop types FILE
 
-Prints TypeScript for the kinds that the CustomResourceDefinitions in FILE define (YAML or JSON, "-" for standard
-input): what is read, what is written, and the Resource, as in "kubeloop types crd.yaml > widget.ts".`,
+Prints TypeScript for the kinds of the CustomResourceDefinitions in FILE (YAML or JSON, "-" for standard
+input): a type to read, a type to write, and the Resource, as in "kubeloop types crd.yaml > widget.ts".`,
 }
 
 export function helpText(of: CommandName | undefined, version: string): string {
   if (of) return TEXTS[of]
   return `kubeloop ${version}: Kubernetes operators in TypeScript
 
-  kubeloop dev FILE     run an operator against a Kubernetes API in memory, and again when it changes
-  kubeloop demo         the same with a sample operator; needs no file
-  kubeloop new FILE     write a sample operator and its test
+  kubeloop dev FILE     run an operator against a Kubernetes API in memory; restart it when it is saved
+  kubeloop demo         do the same with a sample operator; needs no file
+  kubeloop new FILE     write a sample operator and its tests
   kubeloop crd FILE     print the CustomResourceDefinitions of an operator's kinds
   kubeloop types FILE   print the types of the kinds in a file of CustomResourceDefinitions
-  kubeloop help NAME    what a command takes
-  kubeloop --version`
+  kubeloop help NAME    print the options of a command
+  kubeloop --version    print the version`
 }

@@ -1,15 +1,15 @@
-/** The `kubeloop` command: one line for each failure, and an exit code. 0: done or stopped; 1: it failed; 2: it was called wrongly. */
+/** Runs the `kubeloop` command. Exit codes: 0 done or stopped, 1 failed, 2 invalid command line. */
 import { messageOf } from '../core/errors.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { parentPid, programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { type Command, parseCommand, UsageError } from './arguments.ts'
 import { helpText } from './help.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion } from './package_files.ts'
 
 const parent = parentPid()
 
-/** Runs what was typed. Never rejects. */
+/** Runs the command, and prints an error as one line. Never rejects. */
 export async function main(): Promise<void> {
   let code = 0
   try {
@@ -21,7 +21,7 @@ export async function main(): Promise<void> {
   exitProcess(code)
 }
 
-/** What a command needs is loaded with it: `--help` need not wait for an API server. */
+/** Loads only the modules of the command, so that `--help` does not wait for those of the API server. */
 async function run(command: Command): Promise<void> {
   switch (command.kind) {
     case 'help':
@@ -37,8 +37,9 @@ async function run(command: Command): Promise<void> {
       return await printDefinitions(command)
     }
     case 'types': {
-      const { printTypes } = await import('./types.ts')
-      return await printTypes(command.file)
+      const [{ typesOf }, { readManifests }] = await Promise.all([import('./crd_types.ts'), import('./manifests.ts')])
+      for (const { name, objects } of await readManifests([command.file])) writeLine(typesOf(objects, name).trimEnd())
+      return
     }
     case 'dev': {
       const [{ dev }, { readManifests }] = await Promise.all([import('./dev/dev.ts'), import('./manifests.ts')])

@@ -1,10 +1,10 @@
-/** Manifests: files of JSON or YAML to the objects in them. */
+/** Reads the objects in manifests, which are files of JSON or YAML. */
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import { readTextIfExists } from '../runtime/os/files.ts'
 import { readInput } from '../runtime/os/user_files.ts'
 
-/** What an object in a manifest must have. */
+/** The required fields of an object in a manifest. */
 export interface ManifestObject {
   readonly apiVersion: string
   readonly kind: string
@@ -12,17 +12,21 @@ export interface ManifestObject {
 }
 
 export interface Manifest {
-  /** The file as it was given. */
+  /** The file, as the user wrote it. */
   readonly name: string
-  /** Where its objects go, as the operator names it. Default: the operator's own cluster. */
+  /** The operator's name of the cluster of its objects. Default: the operator's own cluster. */
   readonly cluster?: string
   readonly objects: readonly ManifestObject[]
 }
 
-/** The name of a cluster before a file's: `west=objects.yaml`. A file that is called so is given as `./west=objects.yaml`. */
+/** A cluster's name before a file: `west=objects.yaml`. A file with such a name is given as `./west=objects.yaml`. */
 const IN_CLUSTER = /^([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)=(.+)$/
 
-/** Every manifest, read before anything is started: a mistake in one is said at once. */
+/**
+ * Reads all manifests.
+ *
+ * @throws Error if a file does not exist, or as {@link parseManifest} does.
+ */
 export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
   const manifests: Manifest[] = []
   for (const given of files) {
@@ -39,13 +43,17 @@ function placeOf(given: string): { readonly cluster: string | undefined; readonl
   return { cluster, file }
 }
 
-/** Returns the file of a manifest as `--apply` takes it; undefined for standard input. */
+/** Returns the file in an argument of `--apply`; undefined for standard input. */
 export function manifestFile(given: string): string | undefined {
   const { file } = placeOf(given)
   return file === '-' ? undefined : file
 }
 
-/** The objects of a manifest, those of a List one by one. @throws Error that names the file and the document. */
+/**
+ * Returns the objects of a manifest, and the items of its Lists.
+ *
+ * @throws Error if a document is not valid, or there is no object; it names the file and the document.
+ */
 export async function parseManifest(text: string, file: string): Promise<ManifestObject[]> {
   const documents = await readDocuments(text, file)
   const objects = documents.flatMap((document, at) =>
@@ -55,17 +63,17 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
   return objects
 }
 
-/** Every document that is not empty. */
+/** Returns all documents that are not empty. */
 async function readDocuments(text: string, file: string): Promise<unknown[]> {
   if (text.trimStart().startsWith('{')) {
     try {
       return [JSON.parse(text)]
     } catch {
-      // YAML's flow style begins like JSON; the parser that knows both says what is wrong.
+      // YAML's flow style begins like JSON, so the YAML parser reports the error.
     }
   }
   const isThere = (document: unknown): boolean => document !== null && document !== undefined
-  // A flow collection may end at any indentation, as kubectl has it; js-yaml refuses that.
+  // As in kubectl, a flow collection may end at any indentation; js-yaml refuses that.
   const simple = text.split(/^--- *$/m).map(readSimpleYaml)
   const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
   if (read.length === simple.length) return read.filter(isThere)
@@ -73,7 +81,7 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
   try {
     return (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as unknown[]).filter(isThere)
   } catch (error) {
-    // The parser quotes the lines around the mistake below its first line.
+    // The first line of the message has the mistake; the next ones quote the text around it.
     throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, {
       cause: error,
     })
@@ -82,7 +90,7 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
 
 function objectsOf(document: unknown, which: string, file: string): ManifestObject[] {
   const wrong = (what: string): Error => new Error(`Cannot read ${file}: ${which}${what}`)
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw wrong('is no object')
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) throw wrong('is not an object')
   const { apiVersion, kind, metadata, items } = document as Record<string, unknown>
   if (typeof apiVersion !== 'string' || apiVersion === '') throw wrong('has no apiVersion')
   if (typeof kind !== 'string' || kind === '') throw wrong('has no kind')

@@ -1,22 +1,22 @@
-/** `kubeloop new FILE`: the sample operator and its test, for a start, with what its runtime's type check needs. */
+/** `kubeloop new FILE`: writes the sample operator, its tests and the configuration of its runtime. */
 import { exists, folderOf, readText } from '../runtime/os/files.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { absolutePath, fileName, writeNew } from '../runtime/os/user_files.ts'
-import { SAMPLE_OPERATOR, sampleTest } from './sample.ts'
+import { sampleOperator, sampleTest } from './package_files.ts'
 
 export interface NewOptions {
-  /** The runtime that the project is for. */
+  /** The runtime of the project. */
   readonly runtime: RuntimeName
-  /** Of this package: the project depends on it. */
+  /** The version of this package, on which the project depends. */
   readonly version: string
-  /** Where the project is. Default: the working folder. */
+  /** The project's folder. Default: the working folder. */
   readonly folder?: string
-  /** Takes a line for the user. Default: standard output. */
+  /** Prints a line for the user. Default: to standard output. */
   readonly print?: (line: string) => void
 }
 
-/** @throws Error when one of the files exists; nothing is written then. */
+/** @throws Error if the file is not a TypeScript file, or one of the files exists; nothing is written then. */
 export async function newOperator(
   file: string,
   { runtime, version, folder = '.', print = writeLine }: NewOptions,
@@ -27,13 +27,14 @@ export async function newOperator(
   }
   const testFile = `${match[1]}.test.ts`
   for (const each of [file, testFile]) {
-    if (await exists(each)) throw new Error(`Cannot write ${each}: it exists already; choose another name`)
+    if (await exists(each)) throw new Error(`Cannot write ${each}: the file exists; choose another name`)
   }
-  await writeNew(file, SAMPLE_OPERATOR)
-  await writeNew(testFile, sampleTest(fileName(file)))
-  const { test, command, install, add, setModule } = WORDS[runtime]
+  const [operator, tests] = await Promise.all([sampleOperator(), sampleTest(fileName(file))])
+  await writeNew(file, operator)
+  await writeNew(testFile, tests)
+  const { test, command, install, add, setModule } = COMMANDS[runtime]
   print(`wrote ${file}, an operator that keeps a Deployment for each Foo`)
-  print(`wrote ${testFile}, its test: ${test} ${testFile}`)
+  print(`wrote ${testFile}, its tests: ${test} ${testFile}`)
   const written = await writeProject(folder, runtime, version, print)
   if (install && written.includes('package.json')) print(`first  ${install}`)
   else {
@@ -44,7 +45,7 @@ export async function newOperator(
   print(`try    ${command} dev ${file}`)
 }
 
-/** What the package.json that was there already does not have of what was written. One that cannot be read is its runtime's to refuse. */
+/** Returns what an existing package.json lacks. Returns nothing for an invalid one, which the runtime refuses. */
 async function lacking(
   folder: string,
   runtime: RuntimeName,
@@ -54,17 +55,17 @@ async function lacking(
   const none = { packages: [], isModule: true }
   if (found === undefined) return none
   try {
-    const its = JSON.parse(await readText(found)) as Package
-    const has = { ...its.dependencies, ...its.peerDependencies, ...its.devDependencies }
+    const existing = JSON.parse(await readText(found)) as Package
+    const has = { ...existing.dependencies, ...existing.peerDependencies, ...existing.devDependencies }
     const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version)['package.json'] as Package
-    // Deno has a compiler of its own, which wants the types of node: modules from here nevertheless.
+    // Deno has its own compiler, but needs the types of node: modules from package.json.
     const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) =>
       runtime !== 'deno' || name !== 'typescript'
     )
     const prefix = runtime === 'deno' ? 'npm:' : ''
     return {
       packages: names.filter((name) => !(name in has)).map((name) => prefix + name),
-      isModule: its.type === 'module',
+      isModule: existing.type === 'module',
     }
   } catch {
     return none
@@ -78,17 +79,17 @@ interface Package {
   readonly peerDependencies?: object
 }
 
-interface Words {
+interface RuntimeCommands {
   readonly test: string
   readonly command: string
-  /** Undefined where what is imported is found by itself. */
+  /** Undefined where the runtime installs imports by itself. */
   readonly install: string | undefined
   readonly add: string
-  /** Where files without a word about it are CommonJS. */
+  /** Set for a runtime that runs .ts files as CommonJS by default. */
   readonly setModule: string | undefined
 }
 
-const WORDS: Readonly<Record<RuntimeName, Words>> = {
+const COMMANDS: Readonly<Record<RuntimeName, RuntimeCommands>> = {
   node: {
     test: 'node --test',
     command: 'npx kubeloop',
@@ -106,7 +107,10 @@ const WORDS: Readonly<Record<RuntimeName, Words>> = {
   },
 }
 
-/** Writes what the project lacks, and says so; returns the names of the files. What a folder above has counts, as it does for the runtime. */
+/**
+ * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and prints
+ * their names. Returns the names.
+ */
 async function writeProject(
   folder: string,
   runtime: RuntimeName,
@@ -123,7 +127,7 @@ async function writeProject(
   return written
 }
 
-/** The first file of one of these names in the folder or above it. */
+/** Returns the first file with one of the names, in the folder or above it. */
 async function findAbove(from: string, names: readonly string[]): Promise<string | undefined> {
   for (let folder = absolutePath(from);; folder = folderOf(folder)) {
     for (const name of names) if (await exists(absolutePath(folder, name))) return absolutePath(folder, name)
@@ -131,7 +135,7 @@ async function findAbove(from: string, names: readonly string[]): Promise<string
   }
 }
 
-/** The project files of a runtime, by their names: what it resolves imports by, and checks types by. */
+/** Returns the configuration files of a runtime for imports and type checks, by their names. */
 function projectFiles(runtime: RuntimeName, version: string): Readonly<Record<string, object>> {
   const zod = '^4.1.13'
   if (runtime === 'deno') {

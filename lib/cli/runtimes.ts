@@ -1,33 +1,36 @@
-/** Which runtime runs the operator, and how each is told to run it. Pure: what is installed is asked of `find`. */
+/** Chooses the runtime of the operator, and its arguments. */
 import type { RuntimeName, ThisRuntime } from '../runtime/os/this_runtime.ts'
 
-export interface Surroundings {
+export interface Environment {
   readonly current: ThisRuntime
-  /** `npm_config_user_agent`: who started a package's command. */
+  /** `npm_config_user_agent`: the package manager that started the command. */
   readonly userAgent: string | undefined
-  /** `npm_execpath`: the program of whoever did. */
+  /** `npm_execpath`: the program of that package manager. */
   readonly execPath: string | undefined
-  /** The path of a program in PATH, or of one beside another program. */
+  /** Returns the path of a program in PATH, or beside another program. */
   find(name: string, beside?: string): string | undefined
 }
 
 export interface ChosenRuntime {
   readonly name: RuntimeName
   readonly program: string
-  /** Undefined when the program must be asked. */
+  /** Undefined if only the program itself knows it. */
   readonly version: string | undefined
 }
 
 /**
- * The runtime that was asked for, else the one this command was called with: `bunx` means Bun, although a script with
- * node's shebang is run by Node then.
+ * Returns the runtime of `--runtime`, else the one that this command was called with.
  *
- * @throws Error when it is not installed.
+ * @throws Error if it is not installed.
  */
-export function chooseRuntime(asked: RuntimeName | undefined, around: Surroundings, file: string): ChosenRuntime {
-  const { current, userAgent, execPath, find } = around
+export function chooseRuntime(
+  requested: RuntimeName | undefined,
+  environment: Environment,
+  file: string,
+): ChosenRuntime {
+  const { current, userAgent, execPath, find } = environment
   const calledWithBunx = calledWith(current.name, userAgent) !== current.name
-  const name = asked ?? calledWith(current.name, userAgent)
+  const name = requested ?? calledWith(current.name, userAgent)
   if (name === current.name) return current
   const program = (calledWithBunx && name === 'bun' ? find(name, execPath) : undefined) ?? find(name)
   if (program) return { name, program, version: undefined }
@@ -35,15 +38,15 @@ export function chooseRuntime(asked: RuntimeName | undefined, around: Surroundin
   throw new Error(`Cannot run ${file} with ${name}: there is no "${name}" in PATH; ${remedy}`)
 }
 
-/** The runtime that a command was called with: `bunx` runs one with node's shebang by Node, but means Bun. */
+/** Returns the runtime that the user called. `bunx` runs a script with node's shebang on Node, but means Bun. */
 export function calledWith(current: RuntimeName, userAgent: string | undefined): RuntimeName {
   return current === 'node' && (userAgent ?? '').startsWith('bun/') ? 'bun' : current
 }
 
-/** The oldest Node that runs TypeScript well enough. `lib/cli/bin.js` has the same number. */
+/** The oldest Node that runs TypeScript well enough. `lib/cli/bin.js` has the same version. */
 export const OLDEST_NODE: readonly [number, number] = [22, 19]
 
-/** What is wrong with a Node of this version, if anything. */
+/** Returns an error message if this version of Node is too old. */
 export function nodeTooOld(version: string, file: string): string | undefined {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return undefined
@@ -58,13 +61,13 @@ export interface Launch {
   readonly preload: string
   /** `host:port` of the embedded API. */
   readonly server: string
-  /** The user's own arguments for the runtime. */
+  /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
-  /** Where Deno finds the file's modules, when it is not told by the folder. */
+  /** Deno's configuration file, unless it finds one by the folder. */
   readonly denoConfig?: string | undefined
 }
 
-/** The arguments that run a file. */
+/** Returns the runtime's arguments that run a file. */
 export function launchArguments(
   { name, version }: { readonly name: RuntimeName; readonly version: string },
   launch: Launch,
@@ -82,12 +85,15 @@ export function launchArguments(
   }
 }
 
-/** Older versions warn of each .ts file they run; nothing else in them is experimental by itself. */
+/** Versions before 25 warn about each .ts file that they run; they have no other experimental feature on by default. */
 function quietNode(version: string): string[] {
   return Number(version.split('.')[0]) < 25 ? ['--disable-warning=ExperimentalWarning'] : []
 }
 
-/** The arguments before a program of ours that loads the user's file, which runs nothing: on Deno it may look at this machine, no more. */
+/**
+ * Returns the runtime's arguments for the program that loads the user's file. On Deno it may read files, the
+ * environment and system information, but nothing else.
+ */
 export function loadArguments(
   { name, version }: { readonly name: RuntimeName; readonly version: string },
   passed: readonly string[],
@@ -96,10 +102,12 @@ export function loadArguments(
   return [...(name === 'node' ? quietNode(version) : []), ...passed]
 }
 
-/** What kubeloop reads of the environment under `kubeloop dev`. */
+/** The environment variables that kubeloop reads under `kubeloop dev`. */
 const ENVIRONMENT = ['KUBECONFIG', 'KUBELOOP_DEV', 'KUBELOOP_ELECT', 'KUBELOOP_FILE', 'KUBELOOP_LOG']
 
-/** Exactly what kubeloop needs, and what the user asks for: Deno takes each flag once, so the lists are joined. */
+/**
+ * Returns the permissions that kubeloop needs and those of the user. Deno takes each flag once, so lists are joined.
+ */
 function denoPermissions({ server, passed }: Launch): string[] {
   const needed: Readonly<Record<string, readonly string[]>> = {
     '--allow-net': [server],
@@ -111,7 +119,7 @@ function denoPermissions({ server, passed }: Launch): string[] {
   const others = passed.filter((each) => !(each.split('=')[0]! in needed))
   const joined = Object.entries(needed).map(([flag, values]) => {
     const own = passed.filter((each) => each.split('=')[0] === flag)
-    // Without a list it allows everything.
+    // A flag without a list allows everything.
     if (own.includes(flag)) return flag
     return `${flag}=${[...values, ...own.flatMap((each) => each.slice(flag.length + 1).split(','))].join(',')}`
   })

@@ -1,50 +1,50 @@
-/** What is under way in a world, and when it has come to rest. */
+/** Tracks the work in a world, and waits until there is none. */
 import type { Transport } from 'kubeloop'
 import type { HttpRequest } from '../core/transport.ts'
 import { nextTurn } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
 import type { ReplicaRuns } from './replica_runs.ts'
 
-/** After so many turns of the event loop without rest something goes in circles. */
+/** More turns of the event loop than this without rest are an endless loop. */
 export const MAX_TURNS = 20_000
-/** Work passes between parts by promises and turns; when nothing was seen for so many turns, there is none. */
+/** The world is at rest after so many turns without work: promises pass work between parts within fewer turns. */
 const QUIET_TURNS = 5
 /**
- * The same where a key is in work, which may be that of a delayed request: the work of another may pause for some
+ * The same while a key is in work, perhaps because of a delayed request: the work of another key may pause for some
  * turns.
  */
 const DELAYED_TURNS = 100
 
-/** How many keys and requests an error names. */
+/** The maximum number of keys and requests in an error. */
 const MAX_NAMED = 5
-/** Requests to one address that are sent more often before the next rest are worth naming when there is none. */
+/** An error names addresses with more requests than this since the last rest. */
 const MAX_QUIET_REQUESTS = 50
 
-/** Something that is under way at times. */
+/** A part of a world that is idle or busy. */
 export interface Watched {
   idle(): boolean
-  /** What it is busy with, in words. */
+  /** Returns descriptions of its work, for an error. */
   busyWith(): readonly string[]
 }
 
-/** What is under way: requests, and parts that say that they are busy. */
+/** Tracks requests and busy parts. */
 export class Activity {
   readonly #faults: Faults
-  /** The requests under way, as `PUT /api/v1/…`. */
+  /** Open requests, as `PUT /api/v1/…`. */
   readonly #requests = new Set<{ readonly what: string }>()
-  /** How many requests were sent to each address since the last rest. */
+  /** The number of requests to each address since the last rest. */
   readonly #sent = new Map<string, number>()
-  /** Counts every request, so that work that begins and ends between two looks is seen. */
+  /** Counts all requests, to notice one that begins and ends between two turns. */
   #seen = 0
-  /** What runs, each with what is watched of it. */
+  /** The running parts, each with what is watched of it. */
   readonly #running = new Set<Watched[]>()
-  /** What parts ended with, the oldest first. `told`: a call of the test has rejected with it. */
-  #failures: { readonly error: unknown; told: boolean }[] = []
+  /** The errors of parts, the oldest first. `reported`: a call of the test has rejected with it. */
+  #failures: { readonly error: unknown; reported: boolean }[] = []
   #isStopping = false
   readonly #runs: ReplicaRuns[] = []
   readonly #halt: () => void
 
-  /** `halt` ends everything that runs: a loop that goes on would keep a test's process from ending. */
+  /** `halt` ends all parts: an endless loop would keep the test's process running. */
   constructor(faults: Faults, halt: () => void) {
     this.#faults = faults
     this.#halt = halt
@@ -54,14 +54,14 @@ export class Activity {
     return this.#running.size > 0
   }
 
-  /** From now on {@link rest} rejects for keys that never come to rest. */
+  /** Makes {@link rest} reject when one of these runs has an endless loop. */
   watchRuns(runs: ReplicaRuns): void {
     this.#runs.push(runs)
   }
 
   /**
-   * Runs a part, which may name what is to be watched of it, and keeps the error that it ends with. Returns what drops
-   * it: it counts no more, and neither does its error.
+   * Runs a part, which may add what to watch, and stores its error. Returns a function that drops the part and its
+   * error.
    */
   run(part: (watch: (each: Watched) => void) => Promise<void>): () => void {
     const watched: Watched[] = []
@@ -69,16 +69,16 @@ export class Activity {
     void part((each) => void watched.push(each)).catch((error: unknown) => {
       if (this.#running.has(watched)) this.fail(error)
     })
-      // What has ended waits for nothing, whatever is left in its queues.
+      // A part that has ended has no work, whatever remains in its queues.
       .finally(() => this.#running.delete(watched))
     return () => void this.#running.delete(watched)
   }
 
   fail(error: unknown): void {
-    this.#failures.push({ error, told: false })
+    this.#failures.push({ error, reported: false })
   }
 
-  /** From now on only turns count: keys may be left, and failures are told at the end. */
+  /** Makes {@link rest} ignore queued keys and failures, which are reported at the end. */
   stop(): void {
     this.#isStopping = true
   }
@@ -87,14 +87,14 @@ export class Activity {
     return this.#failures.shift()?.error
   }
 
-  /** The errors that no call has rejected with, now told. */
-  untold(): unknown[] {
-    const untold = this.#failures.filter(({ told }) => !told)
-    for (const failure of untold) failure.told = true
-    return untold.map(({ error }) => error)
+  /** Returns the errors that no call has rejected with, and marks them as reported. */
+  takeUnreported(): unknown[] {
+    const unreported = this.#failures.filter(({ reported }) => !reported)
+    for (const failure of unreported) failure.reported = true
+    return unreported.map(({ error }) => error)
   }
 
-  /** A watch is under way until its head has come; others until their whole answer was read. */
+  /** Counts a request until its response arrives: the head of a watch, the whole of any other. */
   counting(inner: Transport): Transport {
     return async (request: HttpRequest) => {
       const what = `${request.method} ${request.path.split('?', 1)[0]}`
@@ -110,13 +110,14 @@ export class Activity {
     }
   }
 
+  /** Resolves when the world is at rest. Rejects with a part's error, or if the world does not come to rest. */
   async rest(): Promise<void> {
     let quiet = 0
     let isIdle = true
     for (let turns = 0; quiet < (isIdle ? QUIET_TURNS : DELAYED_TURNS); turns++) {
       const [failure] = this.#failures
       if (failure && !this.#isStopping) {
-        failure.told = true
+        failure.reported = true
         throw failure.error
       }
       const problem = this.#isStopping ? undefined : this.#runs.find((runs) => runs.problem !== undefined)?.problem
@@ -129,7 +130,7 @@ export class Activity {
       if (turns > MAX_TURNS) {
         if (this.#isStopping) return
         throw new Error(
-          `Cannot settle: after ${turns} turns of the event loop there is still work${this.#busyWith()}; does a reconcile change what causes it, or wait for something that never comes?`,
+          `Cannot settle: after ${turns} turns of the event loop there is still work${this.#busyWith()}; does a reconcile change what causes it, or wait for something that never happens?`,
         )
       }
       const seen = this.#seen
@@ -141,10 +142,10 @@ export class Activity {
     this.#sent.clear()
   }
 
-  /** What keeps it from rest, for an error: keys in work, open requests, and what was done over and over. */
+  /** Returns the reasons why there is no rest, for an error: keys in work, open requests, and what happens often. */
   #busyWith(): string {
     const parts = [...this.#running].flatMap((part) => part.flatMap((each) => (each.idle() ? [] : each.busyWith())))
-    const open = [...this.#requests].map(({ what }) => `${what} has no answer`)
+    const open = [...this.#requests].map(({ what }) => `${what} has no response`)
     const keys = this.#runs.flatMap(({ busiest }) => busiest ?? [])
     const often = [...this.#sent].filter(([, count]) => count > MAX_QUIET_REQUESTS).sort(([, a], [, b]) => b - a)
       .map(([what, count]) => `${what} was sent ${count} times`)

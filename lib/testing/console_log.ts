@@ -1,13 +1,11 @@
-/** The log of a test that asks for none: what went wrong, beside the output of the test. */
+/** The default log of a world: warnings and errors on standard error. */
 import type { Log } from 'kubeloop'
 import type { Clock } from '../async/clock.ts'
 import { formatPretty } from '../observe/format_log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { placeLine } from '../runtime/os/terminal.ts'
 
-/**
- * Warnings and errors as lines on standard error, an error with the place in the user's file and its line of source.
- */
+/** Logs warnings and errors, an error with the place in the user's file and its line of source. */
 export function consoleLog(clock: Pick<Clock, 'now'>): Log {
   const at = (level: 'warn' | 'error'): Log['warn'] => (message, fields = {}) => {
     const place = placeOfError(fields['error'])

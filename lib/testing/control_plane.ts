@@ -1,4 +1,4 @@
-/** The processes of a control plane: how they are started, waited for, restarted and ended. */
+/** Starts, restarts and ends the processes of a control plane. */
 import { sleep, systemClock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { IssuedCertificate } from '../runtime/net/certificates.ts'
@@ -7,7 +7,7 @@ import { createWorkspace, type Workspace } from '../runtime/os/workspace.ts'
 import { prepare, type Program, type ProgramOptions } from './control_plane_programs.ts'
 
 export interface ControlPlaneOptions extends ProgramOptions {
-  /** How long each program may take to become ready. */
+  /** The time for each program to become ready. */
   readonly startTimeoutMs: number
   readonly log: Log
 }
@@ -22,9 +22,9 @@ export interface ControlPlane {
   stop(): Promise<void>
 }
 
-/** Starts all, or nothing: on failure what was started is ended and what was written is removed. */
+/** Starts all programs. On a failure, ends them and removes their files. */
 export async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  // Between finding a port free and listening on it somebody else may take it: that alone is worth another try.
+  // Another process may take a port after it was found free: only this failure is retried.
   for (let left = 3;; left--) {
     const workspace = createWorkspace('kubeloop-envtest-')
     try {
@@ -32,7 +32,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     } catch (error) {
       workspace.remove()
       if (left === 0 || !(error instanceof Error) || !error.message.includes('address already in use')) throw error
-      options.log.warn('A port was taken while the control plane started; trying others')
+      options.log.warn('A port was in use when the control plane started; retrying with others')
     }
   }
 }
@@ -53,7 +53,7 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
     })
     if (stopping) {
       child.kill('SIGKILL')
-      throw new Error(`Cannot start ${program.name}: the control plane was stopped meanwhile`)
+      throw new Error(`Cannot start ${program.name}: the control plane was stopped`)
     }
     running.set(program.name, child)
     guardRunning()
@@ -68,7 +68,7 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
     guardRunning()
   }
   const stop = (): Promise<void> => (stopping ??= (async () => {
-    // SIGKILL for all: the data is thrown away, and what etcd acknowledged is in the files that it keeps.
+    // SIGKILL is safe: data is temporary, and kept data has all that etcd acknowledged.
     for (const program of [...programs].reverse()) await kill(program.name)
     await guard.release()
     workspace.remove()
@@ -97,7 +97,7 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
   }
 }
 
-/** Asks until the program says yes, ends, or takes too long. The waiting is real: so is the program. */
+/** Polls until the program is ready. Throws if it ends or takes too long. Uses real time, as the program does. */
 async function untilReady(
   program: Program,
   child: ChildProcess,

@@ -1,17 +1,17 @@
-/** The programs of a control plane: their flags, files and ports, and how each says that it is ready. */
+/** Prepares the programs of a control plane: their flags, files, ports and probes. */
 import type { Authority, IssuedCertificate } from '../runtime/net/certificates.ts'
 import { freePort, probe } from '../runtime/net/loopback.ts'
 import { ensureFolder, type Workspace } from '../runtime/os/workspace.ts'
 
-/** Where the programs are. */
+/** The paths of the programs. */
 export interface ControlPlanePaths {
   readonly etcd: string
   readonly apiServer: string
-  /** Empty when it is not wanted. */
+  /** Empty if it is not used. */
   readonly controllerManager: string
 }
 
-/** Further flags by program; a later flag wins over ours. */
+/** Additional flags by program. They override the default ones. */
 export interface ExtraArgs {
   readonly etcd?: readonly string[]
   readonly apiServer?: readonly string[]
@@ -21,14 +21,14 @@ export interface ExtraArgs {
 export interface ProgramOptions {
   readonly authority: Authority
   readonly paths: ControlPlanePaths
-  /** The controllers of kube-controller-manager; none: it does not run. */
+  /** The controllers of kube-controller-manager, which runs only if there are any. */
   readonly controllers: readonly string[]
-  /** The folder of etcd's data; without one it is in the workspace. */
+  /** The folder of etcd's data. Default: in the workspace. */
   readonly dataDir: string | undefined
   readonly extraArgs: ExtraArgs
 }
 
-/** One program: what it is started with, and how it says that it is ready. */
+/** A program's command, and its probe. */
 export interface Program {
   readonly name: ProgramName
   readonly command: string
@@ -40,15 +40,15 @@ export interface Program {
 export type ProgramName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager'
 
 export interface Prepared {
-  /** In the order of starting. */
+  /** In the order of their start. */
   readonly programs: readonly Program[]
   readonly server: string
   readonly admin: IssuedCertificate
-  /** The administrator's other credential. */
+  /** The administrator's bearer token. */
   readonly token: string
 }
 
-/** Ports, certificates and files; nothing runs yet. */
+/** Finds free ports and writes certificates and files. Starts no program. */
 export async function prepare(options: ProgramOptions, workspace: Workspace): Promise<Prepared> {
   const { authority } = options
   const [etcdPort, apiPort, managerPort] = [await freePort(), await freePort(), await freePort()]
@@ -69,7 +69,7 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
     organizations: ['system:masters'],
     usage: 'client',
   })
-  // No client uses it: service account tokens are signed with its key and checked with its certificate.
+  // Signs and verifies service account tokens; no client uses it.
   const serviceAccounts = await authority.issue({ commonName: 'service-accounts', usage: 'client' })
   const token = crypto.randomUUID() + crypto.randomUUID()
   const files: Files = {
@@ -105,7 +105,7 @@ interface Files {
   readonly serviceAccountCert: string
   readonly serviceAccountKey: string
   readonly tokens: string
-  /** A folder for what a program would otherwise write elsewhere. */
+  /** A folder for files that a program would write elsewhere by default. */
   readonly unused: string
 }
 
@@ -118,9 +118,9 @@ function etcd({ paths, extraArgs }: ProgramOptions, url: string, data: string): 
       `--data-dir=${data}`,
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
-      // One member has no peers, but etcd insists on an address for them.
+      // etcd requires an address for peers, although a single member has none.
       '--listen-peer-urls=http://127.0.0.1:0',
-      // What was written survives our SIGKILL; only a crash of the whole machine would lose it.
+      // Written data survives SIGKILL; only a crash of the machine would lose it.
       '--unsafe-no-fsync',
       ...(extraArgs.etcd ?? []),
     ],
@@ -144,7 +144,7 @@ function apiServer(
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
       `--secure-port=${port}`,
-      // Killed and started again, it must not wait for its old connections to be forgotten.
+      // After a kill, the restart must not wait until the system drops old connections.
       '--permit-address-sharing=true',
       `--tls-cert-file=${files.servingCert}`,
       `--tls-private-key-file=${files.servingKey}`,
@@ -152,7 +152,7 @@ function apiServer(
       `--client-ca-file=${files.ca}`,
       `--token-auth-file=${files.tokens}`,
       '--authorization-mode=RBAC',
-      // Pods would wait for a service account that nobody makes, as long as no controllers run.
+      // Without controllers nothing creates service accounts, and Pods would be refused.
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
       '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
@@ -161,7 +161,7 @@ function apiServer(
       `--service-account-signing-key-file=${files.serviceAccountKey}`,
       ...(options.extraArgs.apiServer ?? []),
     ],
-    // The namespace `default` is made after /readyz says ok, and tests count on it.
+    // The namespace `default`, which tests need, is created after /readyz returns ok.
     ready: async () =>
       await probe(`https://127.0.0.1:${port}/readyz`, tls) &&
       await probe(`https://127.0.0.1:${port}/api/v1/namespaces/default`, tls),

@@ -1,7 +1,4 @@
-/**
- * The real control plane for tests: etcd and kube-apiserver, and kube-controller-manager when its loops are
- * wanted, each a child process on loopback with certificates of its own. What controller-runtime calls envtest.
- */
+/** Runs a real control plane for tests, as controller-runtime's envtest does. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { createAuthority } from '../runtime/net/certificates.ts'
@@ -14,50 +11,53 @@ import type { ControlPlanePaths, ExtraArgs, ProgramName } from './control_plane_
 export interface EnvtestOptions {
   /** The folder with etcd, kube-apiserver, kubectl and kube-controller-manager. Default: `KUBEBUILDER_ASSETS`. */
   readonly assets?: string
-  /** Further flags by program; a later flag wins over ours. */
+  /** Additional flags by program. They override the default ones. */
   readonly extraArgs?: ExtraArgs
   /**
-   * Run kube-controller-manager (garbage collector, namespaces, deployments, …), or only the controllers named.
-   * Default: no.
+   * Runs kube-controller-manager (garbage collector, namespaces, deployments, …), or only the named controllers.
+   * Default: false.
    */
   readonly controllerManager?: boolean | readonly string[]
   /**
-   * The folder for etcd's data, kept when the control plane stops. Default: a temporary one. Credentials are new each
-   * time.
+   * The folder for etcd's data, which is kept when the control plane stops. Default: a temporary one. Credentials are
+   * always new.
    */
   readonly dataDir?: string
-  /** How long each program may take to become ready. Default: 60 s. */
+  /** The time for each program to become ready, in milliseconds. Default: 60,000. */
   readonly startTimeoutMs?: number
   readonly log?: Log
 }
 
 /**
- * A control plane that runs. RBAC is on; the ServiceAccount admission plugin is off, for nobody may be there to make
- * the accounts.
+ * A running control plane: etcd, kube-apiserver and optionally kube-controller-manager, as child processes on loopback.
+ *
+ * RBAC is on. The ServiceAccount admission plugin is off, because without controllers nothing creates the accounts.
  */
 export interface Envtest {
-  /** A cluster administrator (`system:masters`) by client certificate. */
+  /** A cluster administrator (`system:masters`), with a client certificate. */
   readonly config: ClusterConfig
-  /** The same rights by bearer token. */
+  /** The same administrator, with a bearer token. */
   readonly tokenConfig: ClusterConfig
   /** The path of kubectl. */
   readonly kubectl: string
-  /** A kubeconfig for a cluster, the administrator's by default, as JSON, which is YAML as well. It holds keys. */
+  /** Returns a kubeconfig as JSON, which is also YAML. It contains keys. Default: the administrator's. */
   kubeconfig(config?: ClusterConfig): string
-  /** Another user, by client certificate. New users have the rights of their groups and those that RBAC gives them. */
+  /** Creates a user with a client certificate. The user has the rights that RBAC gives the name and the groups. */
   addUser(name: string, groups?: readonly string[]): Promise<ClusterConfig>
-  /** Ends the API server as a crash does (SIGKILL): open connections are reset. Settles when it is gone. */
+  /** Kills the API server (SIGKILL), which resets open connections. Resolves when it has ended. */
   killApiServer(): Promise<void>
-  /** Starts the API server again, or anew: same port, same data, same credentials. Settles when it is ready. */
+  /** Restarts the API server with the same port, data and credentials. Resolves when it is ready. */
   restartApiServer(): Promise<void>
-  /** The last lines that a program printed, for a test's error message. */
+  /** Returns the last lines of a program's output, for a test's error message. Default: 50 lines. */
   output(program: ProgramName, lines?: number): string
-  /** Ends all and removes what is temporary. Safe to call twice. */
+  /** Ends all programs and removes temporary files. Can be called twice. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a control plane; rejects with the end of the programs' output when it does not become ready.
+ * Starts a control plane. Resolves when it is ready.
+ *
+ * @throws Error if a program is missing, ends or is not ready in time; then the message has its last output.
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ function findPrograms(
   const doing = 'Cannot start the control plane'
   if (!assets) {
     const what =
-      'name the folder with etcd, kube-apiserver and kubectl in it (setup-envtest fetches them, or build them with Go)'
+      'set it to a folder with etcd, kube-apiserver and kubectl (setup-envtest downloads them, or build them with Go)'
     throw new Error(`${doing}: KUBEBUILDER_ASSETS is not set; ${what}`)
   }
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...(withControllerManager ? ['kube-controller-manager'] : [])]
@@ -134,7 +134,10 @@ function findPrograms(
   }
 }
 
-/** A kubeconfig as JSON. Credentials that are functions cannot be written down; what has none is anonymous. */
+/**
+ * Returns a kubeconfig as JSON. Credentials that are functions are left out; without credentials, the user is
+ * anonymous.
+ */
 export function kubeconfigText(config: ClusterConfig): string {
   const encoded = (text: unknown): string | undefined => typeof text === 'string' ? btoa(text) : undefined
   return JSON.stringify(

@@ -1,4 +1,4 @@
-/** A clock that stands still until it is advanced. */
+/** Implements a clock that a test advances. */
 import { Heap } from '../async/heap.ts'
 import { type Clock, nextTurn } from '../async/clock.ts'
 
@@ -11,17 +11,17 @@ interface Timer {
 
 /** Options of {@link FakeClock}. */
 export interface FakeClockOptions {
-  /** The wall-clock time at the start. Default: 2026-01-01T00:00:00Z. */
+  /** The wall-clock time at the start, in milliseconds since 1970. Default: 2026-01-01T00:00:00Z. */
   readonly nowMs?: number
   /**
-   * Awaited before each timer fires and at the end, so that what the one before began has come to rest. Default: one
-   * turn of the event loop.
+   * Awaited before each timer fires and at the end, so that the work of the timer before is done. Default: one turn of
+   * the event loop.
    */
   readonly settle?: () => Promise<void>
 }
 
 /**
- * A {@link Clock} for tests.
+ * A {@link Clock} for tests, whose time passes only in {@link FakeClock.advance}.
  *
  * @example
  * ```ts
@@ -59,14 +59,14 @@ export class FakeClock implements Clock {
     return () => void (timer.cancelled = true)
   }
 
-  /** Timers that have not fired. */
+  /** The number of timers that have neither fired nor been cancelled. */
   get pending(): number {
     let count = 0
     for (const timer of this.#timers) if (!timer.cancelled) count++
     return count
   }
 
-  /** Lets time pass: timers fire in their order, each when all that the one before began has come to rest. */
+  /** Lets time pass, in milliseconds. Timers fire in order, each when the work of the one before is done. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#elapsedMs + ms
     for (;;) {

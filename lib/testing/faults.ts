@@ -1,4 +1,4 @@
-/** Failures on demand: a transport that refuses, delays or cuts what a test asks for. */
+/** Refuses, delays or cuts requests, as a test asks. */
 import type { AnyResource, OtherCluster, Transport } from 'kubeloop'
 import type { Duration } from '../core/duration.ts'
 import { NetworkError } from 'kubeloop'
@@ -7,44 +7,47 @@ import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
-/** What happens to some requests of an operator. It needs one of `status`, `delay` and `cut`. */
+/** Refuses, delays or cuts some requests of an operator. Needs one of `status`, `delay` and `cut`. */
 export interface Fault {
   /**
-   * Which requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. Default: all.
+   * Only these requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`. Default:
+   * all.
    */
   verb?: string
-  /** Default: every kind. */
+  /** Only requests for this kind. Default: all kinds. */
   resource?: AnyResource
   /**
-   * Requests to which cluster: one that `app.cluster(…)` made, or its name; `null` is the operator's own. Default:
-   * every cluster.
+   * Only requests to this cluster: the result of `app.cluster(…)` or its name; `null` is the operator's own. Default:
+   * all clusters.
    */
   cluster?: OtherCluster | string | null
-  /** How many requests it meets, in all clusters together. Infinity is all of them from now on. Default: 1. */
+  /** The number of requests that it affects, in all clusters together; Infinity for all from now on. Default: 1. */
   times?: number
-  /** Ends it when aborted; a request that is delayed then still waits for its time. Default: only `times` ends it. */
+  /** Ends the fault when aborted; requests that are already delayed still wait. Default: only `times` ends it. */
   until?: AbortSignal
-  /** Answer with this status code, from 400 to 599, instead of asking the server. */
+  /** Responds with this status code, from 400 to 599, instead of the server. */
   status?: number
-  /** Wait this long on the world's clock first. */
+  /** Waits this long on the world's clock first. */
   delay?: Duration
   /**
-   * Break the connection. A watch that the server accepts breaks right after the head of its answer; any other request
-   * is cut before it reaches the server.
+   * Breaks the connection. A watch that the server accepts breaks right after the head of its response; other requests
+   * are cut before they reach the server.
    */
   cut?: boolean
 }
 
-/** Where a fault is added, and what it does to the transports of each cluster. */
+/** The active faults of a world. */
 export interface Faults {
-  /** How many requests wait for the end of a `delay`. */
+  /** The number of requests that wait for a `delay`. */
   readonly delayed: number
   /**
+   * Adds a fault.
+   *
    * @throws TypeError if the fault has no effect, names a verb or a cluster that does not exist, or has a `resource`
    * that is not a kind. RangeError for an invalid `times`, `status` or `delay`.
    */
   add(fault: Fault): void
-  /** `cluster`: the name of the cluster that `inner` leads to; `null` for the operator's own. */
+  /** Wraps the transport of a cluster. `cluster`: its name; `null` for the operator's own. */
   around(inner: Transport, cluster: string | null): Transport
 }
 
@@ -83,7 +86,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
         )
       }
       if (typeof cluster === 'string' && !clusters.includes(cluster)) {
-        throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has none of that name`)
+        throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has no cluster of that name`)
       }
       if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599)) {
         const why = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
@@ -123,7 +126,7 @@ function msOf(delay: Duration, cannot: string): number {
   }
 }
 
-/** A value as it is written in code. */
+/** Returns a value as it is written in code. */
 function textOf(value: unknown): string {
   return typeof value === 'string' || (typeof value === 'object' && value !== null)
     ? JSON.stringify(value)
@@ -139,7 +142,7 @@ async function cutOff(inner: Transport, request: HttpRequest): Promise<HttpRespo
   throw brokenOff('response')
 }
 
-/** Ends with an error before its first byte. */
+/** Returns a body that fails before its first byte. */
 function brokenBody(inner: HttpBody): HttpBody {
   const fail = (): Promise<never> => {
     inner.cancel()

@@ -1,5 +1,5 @@
 /**
- * Tests of operators: whole ones in memory under a clock of the test's own, or against a real control plane.
+ * Tests operators in memory with a fake clock, or on a real control plane.
  *
  * @module
  */

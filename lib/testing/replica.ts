@@ -1,24 +1,25 @@
-/** One replica in a world: its connections, clock and log, which all end at once when it is killed. */
-import type { Clock, Log, Parts, Runnable, Transport } from 'kubeloop'
+/** Implements a replica in a world: its connections, clock, log and servers, and its sudden end. */
+import type { Clock, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
+import { messageOf } from '../core/errors.ts'
 import type { HttpBody } from '../core/transport.ts'
 import type { ReplicaRuns } from './replica_runs.ts'
 
 /**
- * A replica. Killed, it is to the rest of the world what a process is after SIGKILL: no request of its own reaches an
- * API server, none of its timers fires, and it logs nothing. Its code is not ended: it waits for ever at its next
- * request or timer.
+ * A replica. A killed one has the same effect on the world as a process after SIGKILL: its requests reach no API
+ * server, its timers do not fire, and it logs nothing. Its code does not end, but waits forever at its next request or
+ * timer.
  */
 export class Replica {
   readonly number: number
   readonly runs: ReplicaRuns
-  /** Known once it is assembled. */
+  /** Set when it is assembled. */
   parts: Parts | undefined
-  /** What its extensions added and a world does not start. */
+  /** The servers of its extensions, which a world does not start. */
   readonly servers: Runnable[] = []
   readonly clock: Clock
   readonly log: Log
   #isKilled = false
-  /** Answers that are being read, such as those of watches. */
+  /** Open responses, such as those of watches. */
   readonly #open = new Set<HttpBody>()
 
   constructor(number: number, runs: ReplicaRuns, clock: Clock, log: Log) {
@@ -45,12 +46,12 @@ export class Replica {
     this.#open.clear()
   }
 
-  /** Before an API server: no request passes any more, not even one that a fault has delayed. */
+  /** Wraps an API server's transport: after a kill no request reaches it, not even one that a fault has delayed. */
   sending(inner: Transport): Transport {
     return (request) => this.#isKilled ? never() : inner(request)
   }
 
-  /** Around all else: no answer and no event of a watch arrives any more. */
+  /** Wraps all other transports: after a kill no response and no watch event arrives. */
   receiving(inner: Transport): Transport {
     return async (request) => {
       if (this.#isKilled) return await never()
@@ -99,4 +100,38 @@ export class Replica {
 
 function never(): Promise<never> {
   return new Promise(() => {})
+}
+
+/**
+ * Calls the server of that name in the first replica on which it would listen.
+ *
+ * @throws TypeError if no running replica has a server of that name. Error if the server listens only on the leader,
+ * and no replica leads.
+ */
+export async function fetchFrom(replicas: readonly Replica[], name: string, request: Request): Promise<Response> {
+  const cannot = `Cannot fetch ${new URL(request.url).pathname} from the server "${name}"`
+  const servers = replicas.flatMap((replica) => replica.servers.map((server) => ({ replica, server })))
+  const namesakes = servers.filter(({ server }) => server.name === name && fetchOf(server))
+  if (namesakes.length === 0) {
+    const names = [...new Set(servers.flatMap(({ server }) => (fetchOf(server) ? [`"${server.name}"`] : [])))]
+    const known = names.length > 0 ? `the operator's extensions add ${names.join(', ')}` : 'no extension adds a server'
+    throw new TypeError(`${cannot}: ${replicas.length > 0 ? known : 'no replica runs'}`)
+  }
+  const found = namesakes.find(({ replica, server }) =>
+    server.everyReplica !== false || replica.parts?.manager.isElected
+  )
+  if (!found) throw new Error(`${cannot}: it listens only on the leader, and no replica leads`)
+  const { replica, server } = found
+  try {
+    return await fetchOf(server)!(request)
+  } catch (error) {
+    replica.log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
+    return new Response(null, { status: 500 })
+  }
+}
+
+/** Returns the `fetch` of a server, or of a user's runnable that has one. */
+function fetchOf(server: Runnable): Fetch | undefined {
+  const { fetch } = server as { readonly fetch?: unknown }
+  return typeof fetch === 'function' ? (request) => (fetch as Fetch).call(server, request) : undefined
 }

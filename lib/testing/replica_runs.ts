@@ -1,4 +1,4 @@
-/** The reconciles of one replica in a world: which keys fail, and which never come to rest. */
+/** Tracks the reconciles of one replica: failing keys, and keys in an endless loop. */
 import type { Log } from 'kubeloop'
 import { parseKey } from '../core/objects.ts'
 import { withFields } from '../observe/log.ts'
@@ -15,24 +15,24 @@ export interface FailingKey {
   /** `namespace/name`, or `name` of a cluster-scoped object. */
   readonly key: string
   readonly error: unknown
-  /** Where the error was thrown, as `file:line:column`: the innermost frame in a file of the user's. */
+  /** Where the error was thrown, as `file:line:column`: the innermost frame in a user's file. */
   readonly place: string | undefined
 }
 
-/** A key that is reconciled more often before the next rest is worth naming when there is none. */
+/** An error names a key with more reconciles than this since the last rest. */
 const MAX_QUIET_RUNS = 50
 
-/** The reconciles of one replica: logged as an operator logs them, and watched for keys that never come to rest. */
+/** Logs the failures of one replica as an operator does, and finds keys in an endless loop. */
 export class ReplicaRuns {
-  /** The keys whose last run failed. */
+  /** The keys whose last reconcile failed. */
   readonly failing: Map<string, FailingKey> = new Map()
   readonly #clock: FakeClock
   readonly #log: Log
-  readonly #telling = foldFailures()
+  readonly #failures = foldFailures()
   #hot: HotKeys
-  /** How often each key was reconciled since the last rest. */
+  /** The number of reconciles of each key since the last rest. */
   readonly #counts = new Map<string, number>()
-  /** What is wrong with a key that became hot since the last rest. */
+  /** The error message for a key that became hot since the last rest. */
   problem: string | undefined
 
   constructor(clock: FakeClock, log: Log) {
@@ -46,7 +46,7 @@ export class ReplicaRuns {
     const id = `${controller} ${key}`
     const counted = `${kind} "${key}" by the controller "${controller}"`
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
-    logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#telling(id, report), report)
+    logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#failures(id, report), report)
     this.failing.delete(id)
     if ('error' in disposition) {
       const { error } = disposition
@@ -55,13 +55,13 @@ export class ReplicaRuns {
     this.problem ??= this.#hot.ended(id, report)
   }
 
-  /** The key that was reconciled most often since the last rest, if that is more often than once in a while. */
+  /** The key with the maximum number of reconciles since the last rest, if there are many. */
   get busiest(): string | undefined {
     const [busiest] = [...this.#counts].sort(([, a], [, b]) => b - a)
     return busiest && busiest[1] > MAX_QUIET_RUNS ? `${busiest[0]} was reconciled ${busiest[1]} times` : undefined
   }
 
-  /** All has come to rest, so no key is hot: they are counted anew. */
+  /** Called when the world is at rest: resets the counts. */
   rest(): void {
     this.problem = undefined
     this.#counts.clear()

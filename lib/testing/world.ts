@@ -1,4 +1,4 @@
-/** A whole operator in memory: the embedded API, the control loops of a cluster, and a clock that the test advances. */
+/** Runs a whole operator in memory, with embedded API servers and a clock that the test advances. */
 import {
   type Client,
   Cluster,
@@ -24,31 +24,30 @@ import { Activity, MAX_TURNS, type Watched } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
-import { Replica } from './replica.ts'
+import { fetchFrom, Replica } from './replica.ts'
 import { type FailingKey, ReplicaRuns } from './replica_runs.ts'
-import { fetchFrom } from './servers.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
   /**
-   * Created before the operator starts, in this order. Each has apiVersion, kind and metadata. A kind that the operator
-   * defines is there; of others that are not built in, the CustomResourceDefinition comes first.
+   * Objects with apiVersion, kind and metadata, created in this order before the operator starts. Kinds of the operator
+   * are defined before; for other kinds that are not built in, give the CustomResourceDefinition first.
    */
   objects?: readonly object[]
-  /** How many replicas of the operator run. Default: 1. */
+  /** The number of replicas of the operator. Default: 1. */
   replicas?: number
-  /** The time at which the world begins. Default: 2026-01-01T00:00:00Z. */
+  /** The world's time at its start. Default: 2026-01-01T00:00:00Z. */
   now?: Date
   /**
-   * Everything random comes from it: uids, generated names, back-off, the identities of replicas, the ids of
-   * reconciles. Equal seeds give equal runs: the same requests in the same order, with the same answers. Default: 1.
+   * The source of everything random: uids, generated names, back-off, identities of replicas, ids of reconciles. Equal
+   * seeds give equal runs: the same requests in the same order, with the same responses. Default: 1.
    */
   seed?: number
   /**
-   * In force when the operator starts, as for a cluster that is not there yet; {@link World.fault} adds others later.
+   * Faults from the start, for example for an unreachable cluster; {@link World.fault} adds more later.
    */
   faults?: readonly Fault[]
-  /** Default: warnings and errors on standard error, an error with the place in the user's file. */
+  /** The operator's log. Default: warnings and errors on standard error, an error with the place in the user's file. */
   log?: Log
 }
 
@@ -59,23 +58,22 @@ export interface WorldOptions {
  * returned it, and `stop` rejects with it if none of them did.
  */
 export interface World extends AsyncDisposable {
-  /** A cluster administrator's, past every fault. */
+  /** A client of a cluster administrator, which faults do not affect. */
   readonly client: Client
   /**
-   * The same for another cluster of the operator, which has an API server and an owner-reference collector of its own.
+   * Returns such a client for another cluster of the operator, which has its own API server and garbage collector.
    *
    * @throws TypeError if the operator has no cluster of that name.
    */
   clientOf(cluster: OtherCluster): Client
   readonly clock: FakeClock
   /**
-   * Waits until no key is queued or in work and no request is under way; a request that a fault delays waits for its
-   * time, and is not waited for. Resolves with the keys that fail: each waits for its next try, or for a change of its
-   * object if it is not retried.
+   * Waits until no key is queued or in work and no request is open, except those that a fault delays. Resolves with the
+   * failing keys: each is retried later, or when its object changes.
    *
-   * Rejects with the error of a replica that ended, if the operator does not come to rest, if a key is reconciled and
-   * written for more than 50 times meanwhile, which also stops the operator, and if the operator watches a kind that
-   * the world does not serve: nothing is reconciled then.
+   * Rejects with the error of a replica that ended. Rejects if the operator does not come to rest, or watches a kind
+   * that the world does not serve, so that nothing is reconciled. Rejects and stops the operator if a key is reconciled
+   * and written more than 50 times.
    *
    * @example
    * ```ts
@@ -89,16 +87,17 @@ export interface World extends AsyncDisposable {
    */
   settle(): Promise<readonly FailingKey[]>
   /**
-   * Lets time pass; what becomes due happens in order, each thing when the one before has settled. Rejects as `settle`
+   * Lets time pass. Timers fire in order, each when the world has settled after the one before. Rejects as `settle`
    * does.
    */
   advance(time: Duration): Promise<void>
   /**
-   * Calls a server that an extension added, by its name, in the replica on which it would listen: the first that runs,
-   * or the leader if the server has `everyReplica: false`. A throw is logged and answered with 500, as over a network.
+   * Calls an extension's server by its name, in the first running replica, or in the leader if the server has
+   * `everyReplica: false`. If the server throws, the error is logged and the response has status 500, as over a
+   * network.
    *
-   * @throws TypeError if no running replica has a server of that name. Error if it is the leader's, and no replica
-   * leads.
+   * @throws TypeError if no running replica has a server of that name. Error if the server listens only on
+   * the leader, and no replica leads.
    *
    * @example
    * ```ts
@@ -115,11 +114,10 @@ export interface World extends AsyncDisposable {
    */
   fetch(server: string, request: Request | string, init?: RequestInit): Promise<Response>
   /**
-   * Kills a replica, as a node that fails does: it does not give its lease back, no request of its own reaches a server
-   * any more, none of its timers fires, and neither `settle` nor `stop` waits for it. The others go on. Default: the
-   * replica that leads.
+   * Kills a replica, as when its node fails: it does not release its lease, its requests reach no server, its timers do
+   * not fire, and `settle` and `stop` do not wait for it. The other replicas continue. Default: the leader.
    *
-   * @throws RangeError if no replica of that number, from 0, runs. Error if none is named and none leads.
+   * @throws RangeError if the replica of that number, from 0, does not run. Error without a number if no replica leads.
    *
    * @example
    * ```ts
@@ -133,14 +131,14 @@ export interface World extends AsyncDisposable {
    */
   kill(replica?: number): void
   /**
-   * Makes requests of the operator fail, those to its other clusters included.
+   * Makes requests of the operator fail, also those to its other clusters.
    *
    * @throws TypeError or RangeError if the fault cannot have an effect.
    */
   fault(fault: Fault): void
   /**
-   * Returns the error that a replica ended with and forgets it; undefined if there is none. For tests in which a
-   * replica is to fail: the other replicas go on.
+   * Returns the error that a replica ended with, and drops it; undefined if there is none. For tests in which a replica
+   * must fail: the other replicas continue.
    *
    * @example
    * ```ts
@@ -158,23 +156,25 @@ export interface World extends AsyncDisposable {
    */
   takeFailure(): unknown
   /**
-   * Stops the operator and waits for its end, advancing the clock where that waits for it. Rejects with the errors of
-   * replicas that no other call has rejected with or returned, and if the operator does not end within its grace period
-   * and ten minutes.
+   * Stops the operator and waits for its end. Advances the clock while the operator waits for timers. Rejects with the
+   * errors of replicas that no other call has rejected with or returned. Rejects if the operator does not end within
+   * its grace period plus ten minutes.
    */
   stop(): Promise<void>
 }
 
 /**
- * What an end may take besides the grace period, which covers the controllers: the lease is given back, the last Events
- * are sent.
+ * The time to end after the grace period, which is only for the controllers: to release the lease, and to send the last
+ * Events.
  */
 const STOP_MARGIN_MS = 600_000
-/** An infinite grace period ends, too, or a test would. */
+/** Limits an infinite grace period, so that the test ends. */
 const MAX_GRACE_MS = 3_600_000
 
 /**
- * Starts an operator in a world of its own, and settles when it has come to rest.
+ * Starts an operator in its own world. Resolves when the operator has come to rest.
+ *
+ * @throws TypeError or RangeError for invalid options. The operator's error if it cannot start.
  *
  * @example
  * ```ts
@@ -196,14 +196,14 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
   for (const fault of options.faults ?? []) faults.add(fault)
   const stopping = new AbortController()
-  const halt = (): void => stopping.abort(new DOMException('The operator never comes to rest', 'AbortError'))
+  const halt = (): void => stopping.abort(new DOMException('The operator does not come to rest', 'AbortError'))
   const activity = new Activity(faults, halt)
   const admin = (handle: Transport): Cluster =>
     new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
   const open = (name: string | null): Opened => {
     const { handle } = new ApiServer({ clock, random })
     const counted = activity.counting(handle)
-    // Outside of what is counted: a request that a fault delays is not under way.
+    // Faults are outside of the count: a delayed request is not open.
     const of = (replica: Replica): Transport => replica.receiving(faults.around(replica.sending(counted), name))
     return { handle, transportOf: of, admin: admin(handle) }
   }
@@ -220,13 +220,13 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       return collector.start(stopping.signal)
     })
   }
-  /** The replicas that run, each with what drops it from what is under way. */
+  /** The running replicas, each with the function that drops its activity. */
   const running = new Map<Replica, () => void>()
   for (let number = 0; number < replicas; number++) {
     const runs = new ReplicaRuns(clock, log)
     const replica = new Replica(number, runs, clock, log)
     activity.watchRuns(runs)
-    // A source of its own: whether anything is logged must not change what else is random.
+    // A source of its own, so that log lines do not change other random values.
     const ids = seededRandom(seed + 1 + number)
     const drop = activity.run((watch) =>
       operator.start(stopping.signal, {
@@ -261,14 +261,14 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     activity.stop()
     const untilMs = clock.monotonic() + maxStopMs
     await activity.rest()
-    // Draining may wait for timers of the clock; what needs none has only turns.
+    // The end may wait for timers, so advance the clock; otherwise wait some turns.
     for (let turns = 0; activity.isRunning; await nextTurn()) {
       if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
       else if (turns++ > MAX_TURNS) {
         throw new Error(
           `Cannot stop operator "${name}": it has not ended ${
             formatMs(maxStopMs)
-          } after its signal was aborted; does a task or a reconcile wait for something that never comes?`,
+          } after its signal was aborted; does a task or a reconcile wait for something that never happens?`,
         )
       }
     }
@@ -276,11 +276,13 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   let ended: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     await (ended ??= end().catch((error: unknown) => activity.fail(error)))
-    const errors = activity.untold()
+    const errors = activity.takeUnreported()
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   }
-  /** What is not synced without a fault of the test's: an administrator cannot list it, either. */
+  /**
+   * Throws if a cache is not synced because the server does not serve its kind: an administrator cannot list it either.
+   */
   const checkSynced = async (): Promise<void> => {
     const missing = new Set<string>()
     for (const { parts } of running.keys()) {
@@ -298,9 +300,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     }
     if (missing.size === 0) return
     throw new Error(
-      `Cannot settle: nothing is reconciled before the first lists of all kinds are in, and the world does not serve ${
+      `Cannot settle: nothing is reconciled before all caches are synced, and the world does not serve ${
         [...missing].join(', ')
-      }; give it their CustomResourceDefinitions: world(app, { objects: [definition] })`,
+      }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
     )
   }
   try {
@@ -309,7 +311,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     try {
       await stop()
     } catch (other) {
-      throw new AggregateError([error, other], `${messageOf(error)}; and at the stop: ${messageOf(other)}`)
+      throw new AggregateError([error, other], `${messageOf(error)}; and when it stopped:  ${messageOf(other)}`)
     }
     throw error
   }
@@ -317,7 +319,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     client,
     clientOf({ name }) {
       const other = others.get(name)
-      if (!other) throw new TypeError(`Cannot use the cluster "${name}": the operator has none of that name`)
+      if (!other) throw new TypeError(`Cannot use the cluster "${name}": the operator has no cluster of that name`)
       return other.admin.client
     },
     clock,
@@ -339,9 +341,11 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
       if (!replica) {
         if (number === undefined) {
-          throw new Error('Cannot kill the replica that leads: none does; name one by its number')
+          throw new Error('Cannot kill the leader: no replica leads; give the number of a replica')
         }
-        const running = all.length > 0 ? `those that run are ${all.map((each) => each.number).join(', ')}` : 'none runs'
+        const running = all.length > 0
+          ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
+          : 'no replica runs'
         throw new RangeError(`Cannot kill replica ${number}: ${running}`)
       }
       replica.kill()
@@ -356,9 +360,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
 }
 
 interface Opened {
-  /** Past every fault. */
+  /** Not affected by faults. */
   readonly handle: Transport
-  /** A replica's. */
+  /** Returns a replica's transport. */
   readonly transportOf: (replica: Replica) => Transport
   readonly admin: Cluster
 }
@@ -367,14 +371,14 @@ type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string
 
 function millisOf(now: unknown): number {
   if (!(now instanceof Date)) {
-    throw new TypeError(`Cannot make a world: now is ${JSON.stringify(now)}, and must be a Date`)
+    throw new TypeError(`Cannot create a world: now is ${JSON.stringify(now)}, and must be a Date`)
   }
   const ms = now.getTime()
-  if (Number.isNaN(ms)) throw new RangeError('Cannot make a world: now is an invalid Date')
+  if (Number.isNaN(ms)) throw new RangeError('Cannot create a world: now is an invalid Date')
   return ms
 }
 
-/** The object, if it says what it is. */
+/** Returns the object. Throws if it has no apiVersion, kind or name. */
 function checked(object: unknown, index: number): AnyObject {
   const { apiVersion, kind, metadata } = (object ?? {}) as Partial<AnyObject>
   const missing = Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name ?? metadata?.generateName })
@@ -387,7 +391,7 @@ function checked(object: unknown, index: number): AnyObject {
   )
 }
 
-/** Creates an object, and before the first one of a kind that the operator defines, its definition. */
+/** Creates an object, and its definition before, if the operator defines the kind and the server does not serve it. */
 async function create(
   { client, kinds }: Pick<Cluster, 'client' | 'kinds'>,
   object: AnyObject,
@@ -407,13 +411,13 @@ async function create(
   }
   if (!resource) {
     throw new TypeError(
-      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; give its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
+      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; add its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
     )
   }
   await client.create(resource, object)
 }
 
-/** What a world watches of a controller. */
+/** Returns what a world watches of a controller. */
 function watchedOf(controller: Controller): Watched {
   return {
     idle: () => controller.idle,
@@ -424,7 +428,7 @@ function watchedOf(controller: Controller): Watched {
   }
 }
 
-/** A small generator of good enough numbers (mulberry32), so that a seed repeats a run. */
+/** Returns a small random generator (mulberry32), so that a seed repeats a run. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

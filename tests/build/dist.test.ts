@@ -500,7 +500,7 @@ test(
 )
 
 test(
-  'the package installs from its tarball, loads, runs its command and type-checks',
+  'the package installs from its tarball, loads, runs its command, writes a sample whose tests pass, and type-checks',
   { timeout: 120_000 },
   async () => {
     const project = mkdtempSync(join(tmpdir(), 'kubeloop-consumer-'))
@@ -542,9 +542,24 @@ test(
         /kubeloop/,
       )
 
+      const launch = 'Deno' in globalThis ? ['run', '-A'] : []
+      const command = [...launch, 'node_modules/kubeloop/cli.js', 'new', 'sample.ts']
+      assert.match(await mustRun(process.execPath, command, { cwd: project }), /^wrote sample\.ts,/)
+      assert.equal(
+        readFileSync(join(project, 'sample.ts'), 'utf8'),
+        readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
+      )
+      const runTests = 'Deno' in globalThis ? ['test', '-A'] : 'Bun' in globalThis ? ['test'] : ['--test']
+      // With this variable of its parent, Node's test runner would skip all files.
+      const isolated = ['-u', 'NODE_TEST_CONTEXT', process.execPath, ...runTests, './sample.test.ts']
+      const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
+      assert.equal(code, 0, stdout + stderr)
+      assert.match(stdout + stderr, /\bpass 4\b|\b4 pass(?:ed)?\b/)
+
+      const compilerOptions = { ...COMPILER, allowImportingTsExtensions: true }
       writeFileSync(
         join(project, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] }),
+        JSON.stringify({ compilerOptions, files: ['operator.ts', 'sample.ts', 'sample.test.ts'] }),
       )
       writeFileSync(join(project, 'operator.ts'), CONSUMER)
       await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {

@@ -5,7 +5,7 @@ import { loadAll } from 'js-yaml'
 import { Cluster } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { loadArguments } from '../../lib/cli/runtimes.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { yamlText } from '../../lib/cli/crd.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { type Folder, makeFolder } from './dev_command.ts'
 
@@ -41,7 +41,7 @@ async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
   }
 }
 
-test("the definitions of an operator's kinds are printed, and are what a server takes", async () => {
+test("the definitions of an operator's kinds are printed, and a server accepts them", async () => {
   await inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     const command = folder.run('crd', 'operator.ts')
@@ -69,7 +69,7 @@ test("the definitions of an operator's kinds are printed, and are what a server 
   })
 })
 
-test('a file of definitions alone has them printed, without an operator', async () => {
+test('the definitions of a file without an operator are printed', async () => {
   await inFolder(async (folder) => {
     folder.write('kinds.ts', KINDS)
     const command = folder.run('crd', 'kinds.ts')
@@ -80,10 +80,10 @@ test('a file of definitions alone has them printed, without an operator', async 
   })
 })
 
-test('a file finds its imports by the configuration of its project, although the command is somewhere else', async () => {
+test("a file's imports are resolved by the configuration of its project, also if the command runs in another folder", async () => {
   await inFolder(async (folder) => {
     folder.write('parts/kinds.ts', KINDS)
-    // Deno has these from package.json, too, wherever it was started; other names are in deno.json alone.
+    // Deno also reads package.json, wherever it was started; other names are only in deno.json.
     const name = 'Deno' in globalThis ? 'kinds-of-this-project' : '#kinds'
     const imports = { [name]: './parts/kinds.ts' }
     if ('Deno' in globalThis) folder.write('deno.json', JSON.stringify({ imports }))
@@ -123,7 +123,7 @@ const WRONG: readonly (readonly [string, string | undefined, RegExp])[] = [
 ]
 
 for (const [file, text, message] of WRONG) {
-  test(`no definitions are printed of ${file}, and it is said why`, async () => {
+  test(`no definitions are printed of ${file}, and the error has the reason`, async () => {
     await inFolder(async (folder) => {
       if (text !== undefined) folder.write(file, text)
       const command = folder.run('crd', file)
@@ -134,7 +134,7 @@ for (const [file, text, message] of WRONG) {
   })
 }
 
-test('the file may look at the machine on Deno, and has what the user passes on', () => {
+test("on Deno the loaded file may only read, and has the user's arguments", () => {
   assert.deepEqual(loadArguments({ name: 'node', version: '26.0.0' }, ['--x']), ['--x'])
   assert.deepEqual(loadArguments({ name: 'node', version: '22.19.0' }, []), ['--disable-warning=ExperimentalWarning'])
   assert.deepEqual(loadArguments({ name: 'bun', version: '1.4.5' }, ['--x']), ['--x'])
@@ -149,7 +149,7 @@ test('the file may look at the machine on Deno, and has what the user passes on'
   ])
 })
 
-test('YAML says what the data says, and no word that a reader takes for something else is bare', () => {
+test('YAML is read as the data it was written from, and ambiguous words are quoted', () => {
   for (
     const word of [
       'on',

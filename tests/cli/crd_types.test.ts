@@ -52,7 +52,7 @@ async function typesFrom(yaml: string, source = 'widgets.yaml'): Promise<string>
   return typesOf(await parseManifest(yaml, source), source)
 }
 
-test('the stored version has the name of the kind, others have theirs behind it, and what is not served has none', async () => {
+test("the stored version's type has the name of the kind, other served versions have a suffix", async () => {
   const text = await typesFrom(CRD)
   assert.match(text, /^\/\/ Written by `kubeloop types widgets\.yaml`/)
   assert.deepEqual([...text.matchAll(/export (?:interface|const) (\w+)/g)].map(([, name]) => name), [
@@ -68,7 +68,7 @@ test('the stored version has the name of the kind, others have theirs behind it,
   assert.doesNotMatch(text, /v0/)
 })
 
-test('what it says is TypeScript that a client takes, reads with defaults and writes without', async () => {
+test('the text is TypeScript for a client: defaults are there to read, and optional to write', async () => {
   const use = `
 import type { Client } from 'kubeloop'
 import { Widget } from './widget.ts'
@@ -98,7 +98,7 @@ void [mode, port, note, part, dashed, label, first, extra]
   assert.deepEqual(complaints, [])
 })
 
-test('fields that the root of an object keeps beside those it names are read and written', async () => {
+test('fields that the root of an object preserves can be read and written', async () => {
   const yaml = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -136,10 +136,10 @@ void [size, data, name]
   assert.doesNotMatch(await typesFrom(CRD), /^ {2}readonly \[field/m)
 })
 
-test('what is no definition is refused by name', async () => {
+test('an object that is not a definition is refused by name', async () => {
   await assert.rejects(
     typesFrom('{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', 'a.yaml'),
-    /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, and not a CustomResourceDefinition/,
+    /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, not a CustomResourceDefinition/,
   )
   const none = CRD.replaceAll('served: true', 'served: false')
   await assert.rejects(

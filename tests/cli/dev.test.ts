@@ -94,7 +94,7 @@ test('an operator runs, is restarted for an imported file, and finds the state a
   }
 })
 
-test('a manifest is applied again whenever it is saved, and what is gone from it stays', async () => {
+test('a manifest is applied again whenever it is saved, and objects that it no longer has stay', async () => {
   const folder = makeFolder()
   const map = (name: string, text: string): string =>
     `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { text: ${text} }\n---\n`
@@ -115,13 +115,13 @@ test('a manifest is applied again whenever it is saved, and what is gone from it
       await dev.line(`a, changed to ${text}`, applied('a', 'changed'))
       assert.equal(await textOf('a'), text)
     }
-    assert.doesNotMatch(dev.output(), /unchanged/, 'of what was saved, what changed is reported')
+    assert.doesNotMatch(dev.output(), /unchanged/, 'only changed objects are reported')
     folder.write('maps.yaml', `${map('a', 'three')}# the same`)
     await dev.line('a, unchanged', applied('a', 'unchanged'))
     folder.write('maps.yaml', 'kind: [')
     await dev.line('a mistake', problem('Cannot read maps.yaml: it is not valid YAML'))
     folder.write('maps.yaml', map('a', '[four]') + map('c', 'five'))
-    await dev.line('a refusal', problem('(maps.yaml; tried again when it is saved or the operator restarts)'))
+    await dev.line('a refusal', problem('(maps.yaml; retried when it is saved or the operator restarts)'))
     await dev.line('c, created', applied('c', 'created'))
     folder.write('maps.yaml', map('a', 'six'))
     await dev.line('a, changed', applied('a', 'changed'))
@@ -134,7 +134,7 @@ test('a manifest is applied again whenever it is saved, and what is gone from it
   }
 })
 
-test('a file that throws is said with its place, and runs when it is mended', async () => {
+test('a file that throws is reported with its place, and runs when it is fixed', async () => {
   const folder = makeFolder()
   try {
     folder.write('operator.ts', `\nthrow new Error('not today')\n`)
@@ -151,7 +151,7 @@ test('a file that throws is said with its place, and runs when it is mended', as
   }
 })
 
-test('a file that is no TypeScript is said with the place of each mistake, and of one that it imports, too', async () => {
+test('a syntax error is reported with its place, in the file and in one that it imports', async () => {
   const folder = makeFolder()
   try {
     folder.write('greeting.ts', GREETING('hello'))
@@ -161,7 +161,7 @@ test('a file that is no TypeScript is said with the place of each mistake, and o
     const line = await ofCompiler()
     const at = OPERATOR.split('\n').length + 1
     if ('Deno' in globalThis) {
-      // Deno reads all modules before it runs the first: it prints this itself.
+      // Deno reads all modules before it runs the first one, and prints this itself.
       assert.match(
         command.output(),
         new RegExp(`SyntaxError: Unexpected token[^]*const a: = 3[^]*operator\\.ts:${at}:`),
@@ -189,7 +189,7 @@ test('a file that is no TypeScript is said with the place of each mistake, and o
   }
 })
 
-/** Runs for as long as its file stays as it was read, and lets nothing else have a turn. */
+/** Blocks the event loop for as long as its file is unchanged. */
 const BUSY = `
 import { readFileSync } from 'node:fs'
 const read = readFileSync('operator.ts', 'utf8')
@@ -214,7 +214,7 @@ for (const [how, end] of [['fails', `throw new Error('not today')`], ['ends', ''
   })
 }
 
-test('every way of saving starts the operator again, in its file and in one that it imports, also one that is not below it', async () => {
+test('every way to save restarts the operator, in its file and in one that it imports, also outside its folder', async () => {
   const folder = makeFolder()
   try {
     const operator = OPERATOR.replace('./greeting.ts', '../shared/greeting.ts')
@@ -239,7 +239,7 @@ test('every way of saving starts the operator again, in its file and in one that
   }
 })
 
-test('a process that says nothing of its end is told of, and is started again at the next save', async () => {
+test('the end of a process that reports nothing is reported, and the next save restarts it', async () => {
   const folder = makeFolder()
   try {
     const runtime = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
@@ -253,7 +253,7 @@ test('a process that says nothing of its end is told of, and is started again at
     const line = await command.line('the end', (each) => each.level === 'error')
     assert.equal(
       line.message,
-      `${runtime} ended with code 3; operator.ts is started again when it or a file that it imports is saved`,
+      `${runtime} ended with code 3; operator.ts restarts when it or a file that it imports is saved`,
     )
     folder.write('operator.ts', OPERATOR)
     await command.line('it runs', says('restarted'))
@@ -262,7 +262,7 @@ test('a process that says nothing of its end is told of, and is started again at
   }
 })
 
-test('a file that starts no operator is told what is missing', async () => {
+test('a file that starts no operator is reported with what is missing', async () => {
   const folder = makeFolder()
   try {
     folder.write('operator.ts', `export {}\n`)
@@ -281,13 +281,13 @@ test('a file that starts no operator is told what is missing', async () => {
   }
 })
 
-test('an operator that is described and never started is told of once', async () => {
+test('an operator that is never started is reported once', async () => {
   const folder = makeFolder()
   try {
     folder.write('operator.ts', `import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`)
     const command = folder.run('dev', 'operator.ts')
     await command.line('a hint', ({ message }) => message.startsWith('operator.ts ended without starting an operator'))
-    // Started again, the first run has said all that it had to say.
+    // After the restart, the first run prints nothing more.
     folder.write('operator.ts', `${OPERATOR}\n`)
     folder.write('greeting.ts', GREETING('hello'))
     await command.line('it runs', says('definition'))
@@ -297,7 +297,7 @@ test('an operator that is described and never started is told of once', async ()
   }
 })
 
-test('a controller without reconcile is refused with its place', async () => {
+test('a controller without reconcile is an error with its place', async () => {
   const folder = makeFolder()
   try {
     folder.write(
@@ -311,7 +311,7 @@ test('a controller without reconcile is refused with its place', async () => {
   }
 })
 
-test('one folder has one kubeloop dev, and a killed one leaves nothing behind', async () => {
+test('only one kubeloop dev runs in a folder, and a killed one leaves nothing', async () => {
   const folder = makeFolder()
   try {
     folder.write('operator.ts', OPERATOR)
@@ -322,10 +322,10 @@ test('one folder has one kubeloop dev, and a killed one leaves nothing behind', 
     assert.equal(await second.ended, 1)
     assert.equal(
       second.output(),
-      `Cannot start: kubeloop dev runs in this folder already (process ${first.pid}); stop that one, or work in another folder`,
+      `Cannot start: kubeloop dev already runs in this folder (process ${first.pid}); stop it, or use another folder`,
     )
     first.kill('SIGKILL')
-    // Its output is shared with the operator and its watcher: it ends when they have.
+    // The operator and its guard share the output, which ends when they have ended.
     await first.ended
     const third = folder.run('dev', 'operator.ts')
     await third.line('it runs again', (line) => line.message === 'started')
@@ -349,7 +349,7 @@ test('the command ends when the npx that started it has ended', { timeout: 60_00
   }
 })
 
-test('the command ends when its output is read no more, though only the operator writes', async () => {
+test('the command ends when its output is closed, also if only the operator writes', async () => {
   const folder = makeFolder()
   try {
     folder.write('greeting.ts', GREETING('hello'))
@@ -367,7 +367,7 @@ test('the command ends when its output is read no more, though only the operator
   }
 })
 
-test('the demo needs no file, and shares nothing with the project beside it', async () => {
+test('the demo needs no file, and does not share state with the project', async () => {
   const folder = makeFolder()
   try {
     folder.write('operator.ts', OPERATOR)

@@ -27,7 +27,7 @@ await app.run(import.meta)
 const COPIED = (text: string): string =>
   `{ apiVersion: v1, kind: ConfigMap, metadata: { name: a, labels: { copied: '' } }, data: { text: ${text} } }\n`
 
-test('an operator of two clusters has both, with a context each, and finds both again after a restart and a stop', async () => {
+test('an operator with two clusters has a context for each, and finds their state after a restart and a stop', async () => {
   const folder = makeFolder()
   try {
     folder.write('sync.ts', TWO_CLUSTERS)
@@ -86,7 +86,7 @@ test('an operator of two clusters has both, with a context each, and finds both 
       assert.equal(
         first.output().match(new RegExp(`"message":"${once}"`, 'g'))?.length,
         once === 'try' ? 2 : 1,
-        'said once, not at each restart',
+        'reported once, not at each restart',
       )
     }
 

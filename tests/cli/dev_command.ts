@@ -1,4 +1,4 @@
-/** The real `kubeloop` command in a folder of its own, under the runtime that runs the tests; its lines as they come. */
+/** Runs the real `kubeloop` command in its own folder, on the runtime of the tests, and reads its lines. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   mkdirSync,
@@ -25,29 +25,29 @@ export interface Folder {
   write(name: string, text: string): void
   read(name: string): string
   run(...args: string[]): Command
-  /** The same as npx does it: by a shell, which a signal to the command ends alone. */
+  /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
   runByNpx(...args: string[]): Command
   remove(): Promise<void>
 }
 
 interface Command {
   readonly pid: number
-  /** The first line, past or to come, that is like this; rejects when the command ends before. Each line is found once. */
+  /** Resolves with the next line that matches, each line once. Rejects if the command ends before. */
   line(what: string, like: (line: Line) => boolean): Promise<Line>
-  /** Everything that was printed so far. */
+  /** Returns all output so far. */
   output(): string
-  /** What of it went to standard output. */
+  /** Returns the standard output so far. */
   printed(): string
-  /** What of it went to standard error. */
+  /** Returns the standard error so far. */
   errors(): string
   kill(signal: NodeJS.Signals): void
-  /** Closes our end of its standard output. */
+  /** Closes this end of its standard output. */
   closeOutput(): void
-  /** Its exit code, when it and all that share its output have ended. */
+  /** Resolves with its exit code when it and all processes that share its output have ended. */
   readonly ended: Promise<number | null>
 }
 
-/** A folder in which `kubeloop` and `zod` are installed. */
+/** Creates a folder in which `kubeloop` and `zod` are installed. */
 export function makeFolder(): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))
   const running = new Set<Command>()
@@ -64,7 +64,7 @@ export function makeFolder(): Folder {
     path,
     write(name, text) {
       mkdirSync(dirname(join(path, name)), { recursive: true })
-      // At once, as editors do: a watcher that sees the file between truncating and writing runs an empty one.
+      // By a rename, as editors do: between truncate and write a watcher would see an empty file.
       writeFileSync(join(path, `${name}.new`), text)
       renameSync(join(path, `${name}.new`), join(path, name))
     },
@@ -83,7 +83,7 @@ export function makeFolder(): Folder {
 
 function start(cwd: string, args: readonly string[], byNpx = false): Command {
   const own = 'Deno' in globalThis ? ['run', '-A'] : []
-  // Whoever started the tests is not who starts this command.
+  // The variables of the package manager that started the tests must not reach this command.
   const { npm_lifecycle_event: _, ...outer } = process.env
   const env = { ...outer, npm_config_user_agent: '', npm_execpath: '' }
   const words = [process.execPath, ...own, join(ROOT, 'lib/cli/bin.js'), ...args]

@@ -1,4 +1,4 @@
-/** What `kubeloop dev` changes about the start of an operator. */
+/** Tests what `kubeloop dev` changes in an operator's options. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operator } from 'kubeloop'
@@ -62,7 +62,7 @@ function report(count: number): ReconcileReport {
   }
 }
 
-test('a key that is written without end is warned of, and objects are frozen', async () => {
+test('a key that is written again and again causes a warning, and objects are frozen', async () => {
   const warned: string[] = []
   const connection = Object.assign(() => Promise.resolve(session), { close() {} })
   const log = { ...silentLog, warn: (message: string) => void warned.push(message) }
@@ -78,7 +78,7 @@ test('a key that is written without end is warned of, and objects are frozen', a
   )
 })
 
-test("the other clusters are below the address of the embedded API, and what is where is told to it; elsewhere they are the user's", async () => {
+test("other clusters have paths of the embedded API, which gets their kinds; without it they have the user's configuration", async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', () => Promise.reject(new Error('no such context')))
   app.cluster('east', cluster)

@@ -1,4 +1,4 @@
-/** The API of `kubeloop dev`, for the operator's own cluster and the others: one port, one kubeconfig, one file of state. */
+/** Tests the API of `kubeloop dev` with several clusters: one port, one kubeconfig, one state file. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,9 +26,9 @@ const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', 
 
 interface Running {
   readonly api: EmbeddedApi
-  readonly said: DevEvent[]
+  readonly reported: DevEvent[]
   readonly folder: string
-  /** A client by the kubeconfig in the folder, over the socket. */
+  /** Returns a client of a context in the folder's kubeconfig, over the socket. */
   clientOf(context?: string): Promise<Client>
   contexts(): string[]
 }
@@ -43,7 +43,7 @@ async function inFolder(
     await use(async (options = {}) => {
       for (const each of clusters.splice(0)) each.close()
       for (const each of open.splice(0)) await each.close()
-      const said: DevEvent[] = []
+      const reported: DevEvent[] = []
       const sessions = new SessionHost({
         clock: systemClock,
         changed: () => undefined,
@@ -57,14 +57,14 @@ async function inFolder(
         sessions,
         clock: systemClock,
         log: silentLog,
-        say: (event) => void said.push(event),
+        report: (event) => void reported.push(event),
         ...options,
       })
       open.push(api)
       const kubeconfig = join(folder, 'kubeconfig')
       return {
         api,
-        said,
+        reported,
         folder,
         async clientOf(context) {
           const cluster = new Cluster({ name: 'test', config: (await loadConfig({ kubeconfig, context })).cluster })
@@ -84,20 +84,20 @@ async function inFolder(
   }
 }
 
-test('each cluster has an API of its own on one port, and a context; all are there after a restart', async () => {
+test('each cluster has its own API on one port, and a context; all are restored after a restart', async () => {
   await inFolder(async (run) => {
     const first = await run()
     assert.deepEqual(first.contexts(), ['kubeloop'])
     assert.equal(first.api.transportOf('west'), undefined)
     await first.api.setClusters(['west', 'east'])
     assert.deepEqual(first.contexts(), ['kubeloop', 'west', 'east'])
-    assert.deepEqual(first.said.map((event) => ('name' in event ? `${event.kind} ${event.name}` : event.kind)), [
+    assert.deepEqual(first.reported.map((event) => ('name' in event ? `${event.kind} ${event.name}` : event.kind)), [
       'serving',
       'cluster west',
       'cluster east',
     ])
     const url = `https://${first.api.authority}`
-    assert.deepEqual(first.said.at(-1), {
+    assert.deepEqual(first.reported.at(-1), {
       kind: 'cluster',
       name: 'east',
       context: 'east',
@@ -115,13 +115,13 @@ test('each cluster has an API of its own on one port, and a context; all are the
         context ?? 'own',
       )
     }
-    // What is not named any more is kept all the same.
+    // Clusters that are no longer named are kept.
     await first.api.setClusters(['east'])
-    assert.deepEqual([first.contexts(), first.said.length], [['kubeloop', 'east'], 3])
+    assert.deepEqual([first.contexts(), first.reported.length], [['kubeloop', 'east'], 3])
 
     const second = await run()
     assert.equal(statSync(join(second.folder, 'state.json')).mode & 0o777, 0o600)
-    assert.deepEqual(second.said.map(({ kind }) => kind), ['restored', 'serving'])
+    assert.deepEqual(second.reported.map(({ kind }) => kind), ['restored', 'serving'])
     assert.deepEqual(
       second.contexts(),
       ['kubeloop', 'west', 'east'],
@@ -129,7 +129,7 @@ test('each cluster has an API of its own on one port, and a context; all are the
     )
     await second.api.setClusters(['west'])
     assert.equal((await (await second.clientOf('west')).get(ConfigMap, ref('a')))?.data?.['of'], 'west')
-    // A change in another cluster alone is saved, too.
+    // A change only in another cluster is saved as well.
     await (await second.clientOf('west')).delete(ConfigMap, ref('a'))
 
     const third = await run()
@@ -145,13 +145,13 @@ test('each cluster has an API of its own on one port, and a context; all are the
   })
 })
 
-test("definitions, owned objects and watches of another cluster are as those of the operator's own", async () => {
+test("definitions, owned objects and watches work in another cluster as in the operator's own", async () => {
   await inFolder(async (run) => {
-    const { api, said, clientOf } = await run()
+    const { api, reported, clientOf } = await run()
     await api.setClusters(['west'])
     const west = await clientOf('west')
     await west.create(CRD as never, crdOf([Thing])[0] as never)
-    const definition = said.at(-1)
+    const definition = reported.at(-1)
     assert.deepEqual(definition, {
       kind: 'definition',
       name: 'things.test.dev',
@@ -177,7 +177,7 @@ test("definitions, owned objects and watches of another cluster are as those of 
   })
 })
 
-test("what names no cluster that there is goes to the operator's own, and what has no token nowhere", async () => {
+test("requests to an unknown cluster go to the operator's own, and requests without a token are refused", async () => {
   await inFolder(async (run) => {
     const { api, clientOf, folder } = await run()
     await api.setClusters(['west'])
@@ -196,7 +196,7 @@ test("what names no cluster that there is goes to the operator's own, and what h
   })
 })
 
-test('the addresses in an answer are those of its cluster', async () => {
+test('the paths in a response are those of its cluster', async () => {
   await inFolder(async (run) => {
     const { api, folder } = await run()
     await api.setClusters(['west'])
@@ -219,7 +219,7 @@ test('the addresses in an answer are those of its cluster', async () => {
   })
 })
 
-test('a state of which one cluster cannot be read is put aside whole', async () => {
+test('a state file with one unreadable cluster is renamed as a whole', async () => {
   await inFolder(async (run) => {
     const first = await run()
     await first.api.setClusters(['west'])
@@ -231,8 +231,11 @@ test('a state of which one cluster cannot be read is put aside whole', async () 
       file,
       JSON.stringify({ ...state, clusters: { west: { ...state.clusters['west'], format: 'other' } } }),
     )
-    const { said, contexts } = await run()
-    assert.match(JSON.stringify(said[0]), /Cannot use the state of the last run: .*it is kept in .*state\.json\.bad/)
+    const { reported, contexts } = await run()
+    assert.match(
+      JSON.stringify(reported[0]),
+      /Cannot use the state of the last run: .*it is kept in .*state\.json\.bad/,
+    )
     assert.deepEqual(contexts(), ['kubeloop'])
   })
 })

@@ -15,10 +15,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
 import { jsonLine, prettyLines } from '../../lib/cli/dev/events.ts'
-import { kubeconfigText } from '../../lib/cli/dev/kubeconfig.ts'
+import { kubeconfigText } from '../../lib/cli/dev/embedded_api.ts'
 import { newOperator } from '../../lib/cli/new.ts'
 import { calledWith } from '../../lib/cli/runtimes.ts'
-import { SAMPLE_MANIFEST, SAMPLE_OPERATOR, sampleWithModules } from '../../lib/cli/sample.ts'
+import {
+  packageVersion,
+  sampleManifest,
+  sampleOperator,
+  sampleTest,
+  sampleWithModules,
+} from '../../lib/cli/package_files.ts'
 import { readState, StateFile } from '../../lib/cli/dev/state_file.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
@@ -34,13 +40,18 @@ async function inFolder(use: (path: (name: string) => string) => Promise<void>):
   }
 }
 
-test('the sample is the example, to the letter', () => {
-  assert.equal(SAMPLE_OPERATOR, example('1_sample_controller.ts'))
-  assert.equal(SAMPLE_MANIFEST, example('foo.yaml'))
+test('the version, the sample operator, its manifest and its tests are those of the package', async () => {
+  const { version } = JSON.parse(example('../package.json')) as { version: string }
+  assert.equal(await packageVersion(), version)
+  assert.equal(await sampleOperator(), example('1_sample_controller.ts'))
+  assert.equal(await sampleManifest(), example('foo.yaml'))
+  const tests = await sampleTest('$&.ts')
+  assert.equal(tests.replace("'./$&.ts'", "'./1_sample_controller.ts'"), example('7_testing.test.ts'))
+  assert.ok(!tests.includes('1_sample_controller'))
 })
 
-test('the demo names every module in full', () => {
-  const text = sampleWithModules((specifier) => `file:///x/${specifier}.js`)
+test('the sample of the demo has resolved imports', async () => {
+  const text = await sampleWithModules((specifier) => `file:///x/${specifier}.js`)
   assert.deepEqual([...text.matchAll(/ from '([^']+)'/g)].map(([, name]) => name), [
     'file:///x/kubeloop.js',
     'file:///x/kubeloop/kinds.js',
@@ -48,16 +59,16 @@ test('the demo names every module in full', () => {
   ])
 })
 
-test('new writes an operator and its test, and overwrites neither', async () => {
+test('new writes an operator and its tests, and overwrites no file', async () => {
   await inFolder(async (path) => {
     const make = (file: string): Promise<void> =>
       newOperator(file, { runtime: 'node', version: '0.1.0', folder: path('') })
     await make(path('sub/operator.ts'))
-    assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), SAMPLE_OPERATOR)
-    assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /from '\.\/operator\.ts'/)
-    await assert.rejects(make(path('sub/operator.ts')), /operator\.ts: it exists already/)
+    assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), example('1_sample_controller.ts'))
+    assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /import app, \{ Foo \} from '\.\/operator\.ts'/)
+    await assert.rejects(make(path('sub/operator.ts')), /operator\.ts: the file exists/)
     writeFileSync(path('other.test.ts'), 'mine')
-    await assert.rejects(make(path('other.ts')), /other\.test\.ts: it exists already/)
+    await assert.rejects(make(path('other.ts')), /other\.test\.ts: the file exists/)
     assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
     assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
     await assert.rejects(make(path('operator.js')), /an operator is a TypeScript file/)
@@ -72,7 +83,7 @@ const PROJECT = {
 const projectIn = (path: (name: string) => string): string[] =>
   ['package.json', 'tsconfig.json', 'deno.json'].filter((name) => existsSync(path(name)))
 
-test('new writes what its runtime needs, nothing of another one, and nothing that is there already, here or above', async () => {
+test('new writes the configuration of its runtime only, unless it exists in the folder or above it', async () => {
   for (const runtime of ['node', 'bun', 'deno'] as const) {
     await inFolder(async (path) => {
       await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
@@ -96,7 +107,7 @@ test('new writes what its runtime needs, nothing of another one, and nothing tha
   }
 })
 
-test('new says what a package.json that is there already lacks', async () => {
+test('new prints what an existing package.json lacks', async () => {
   const printed = async (runtime: 'node' | 'bun' | 'deno', own: object | string): Promise<string[]> => {
     const lines: string[] = []
     await inFolder(async (path) => {
@@ -126,14 +137,14 @@ test('new says what a package.json that is there already lacks', async () => {
   assert.deepEqual(await printed('node', 'not JSON'), [])
 })
 
-test('the command speaks of the runtime that it was called with', () => {
+test('the command uses the runtime that it was called with', () => {
   assert.equal(calledWith('node', 'bun/1.4.5 npm/? node/v26.3.0'), 'bun')
   assert.equal(calledWith('node', 'npm/11.0.0 node/v26'), 'node')
   assert.equal(calledWith('node', undefined), 'node')
   assert.equal(calledWith('deno', 'bun/1.4.5'), 'deno')
 })
 
-test('of a folder, the times of the files that are wanted are known, and of those below it', async () => {
+test('writtenBelow returns the times of the wanted files in a folder and below it', async () => {
   await inFolder(async (path) => {
     mkdirSync(path('lib'))
     mkdirSync(path('node_modules'))
@@ -150,7 +161,7 @@ test('of a folder, the times of the files that are wanted are known, and of thos
   })
 })
 
-test('our own kubeconfig is one that we read', async () => {
+test('the kubeconfig can be parsed', async () => {
   const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' })
   const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
   assert.equal(currentContext, 'kubeloop')
@@ -158,7 +169,7 @@ test('our own kubeconfig is one that we read', async () => {
   assert.doesNotThrow(() => JSON.parse(text))
 })
 
-test('each other cluster has a context of its name in it, on the same port', async () => {
+test('each other cluster has a context of its name, on the same port', async () => {
   const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, ['west', 'kubeloop'])
   const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
   assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
@@ -182,7 +193,7 @@ test('each other cluster has a context of its name in it, on the same port', asy
   )
 })
 
-test('changes are saved together, for this user alone', async () => {
+test('changes are saved together, in a file that only this user can read', async () => {
   await inFolder(async (path) => {
     const clock = new FakeClock()
     let saves = 0
@@ -206,23 +217,23 @@ test('changes are saved together, for this user alone', async () => {
   })
 })
 
-test('a state that cannot be read is put aside, and said', async () => {
+test('a state that cannot be read is renamed, and reported', async () => {
   await inFolder(async (path) => {
     const file = path('state.json')
-    const said: string[] = []
-    const read = (): Promise<unknown> => readState(file, (value) => value, (problem) => said.push(problem))
+    const reported: string[] = []
+    const read = (): Promise<unknown> => readState(file, (value) => value, (problem) => reported.push(problem))
     assert.equal(await read(), undefined)
     writeFileSync(file, '{ "half":')
     assert.equal(await read(), undefined)
-    assert.equal(said.length, 1)
-    assert.match(said[0]!, /^Cannot use the state of the last run: .*; it is kept in .*state\.json\.bad/)
+    assert.equal(reported.length, 1)
+    assert.match(reported[0]!, /^Cannot use the state of the last run: .*; it is kept in .*state\.json\.bad/)
     assert.equal(readFileSync(`${file}.bad`, 'utf8'), '{ "half":')
     assert.equal(await read(), undefined)
-    assert.equal(said.length, 1)
+    assert.equal(reported.length, 1)
   })
 })
 
-test('what is said, for a person and as data', () => {
+test('events are lines of text or JSON', () => {
   assert.deepEqual(
     prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }),
     ['  installed  foos.example.org/v1,v2'],

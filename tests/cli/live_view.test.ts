@@ -32,11 +32,11 @@ function failure(message: string, attempt: number, stack?: string): ReconcileRep
   })
 }
 
-/** Without the time of day, which depends on where one is. */
+/** Returns lines without the time of day, which depends on the time zone. */
 const text = (lines: readonly string[]): string[] =>
   lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, '').trimEnd())
 
-test('cause first, what was written last', () => {
+test('a line begins with the cause and ends with the writes', () => {
   const writes: ReconcileReport['writes'] = [
     { verb: 'apply', kind: 'Deployment', key: 'default/web', result: 'created' },
     { verb: 'status', kind: 'Foo', key: 'default/a', result: 'changed' },
@@ -54,7 +54,7 @@ test('causes are named without the namespace of the key, and folded', () => {
   assert.match(line, /^Foo default\/a +Pod a: added, Secret other\/b: added, Node c: added, and 2 more → reconcile #1 /)
 })
 
-test('of a key whose object is gone, the deletion is reported once, and what is written or fails', () => {
+test('for a key whose object is deleted, lines report the deletion once, and later writes and failures', () => {
   const live = view()
   const lines = (causes: string[], over: Partial<ReconcileReport> = {}): string[] =>
     text(live.lines(report({ causes, count: 2, ...over }), 0))
@@ -62,12 +62,12 @@ test('of a key whose object is gone, the deletion is reported once, and what is 
   assert.deepEqual(lines(['Deployment default/web: deleted']), [])
   const writes: ReconcileReport['writes'] = [{ verb: 'delete', kind: 'Pod', key: 'default/a', result: 'deleted' }]
   assert.match(lines(['Pod default/a: deleted'], { writes })[0]!, /→ reconcile #2 .* deleted Pod\/a$/)
-  assert.match(lines(['added', 'deleted', 'added'])[0]!, /added, deleted, added → reconcile/, 'it is there again')
+  assert.match(lines(['added', 'deleted', 'added'])[0]!, /added, deleted, added → reconcile/, 'the object exists again')
   assert.match(lines(['Deployment default/web: deleted'])[0]!, /Deployment web: deleted → reconcile/)
   assert.deepEqual(lines(['spec.a 1→2', 'deleted']), ['Foo default/a           deleted'], 'a second time')
 })
 
-test('nothing is said of an echo of our own status, but of everything else', () => {
+test("a run that the operator's own status write caused has no line, all others have", () => {
   const live = view()
   assert.equal(live.lines(report({ count: 1, causes: ['status.ready none→true'] }), 0).length, 1)
   assert.deepEqual(live.lines(report({ count: 2, causes: ['status.ready none→true'] }), 0), [])
@@ -89,7 +89,7 @@ test('nothing is said of an echo of our own status, but of everything else', () 
   )
 })
 
-test('the first success after failures says so, also where it is an echo of our own status', () => {
+test('the first success after failures is reported as one, also if an own status write caused it', () => {
   const live = view()
   for (let attempt = 1; attempt <= 4; attempt++) live.lines(failure('no', attempt), 0)
   const success = report({ count: 5, causes: ['status.ready none→true'] })
@@ -99,7 +99,7 @@ test('the first success after failures says so, also where it is an echo of our 
   assert.match(text(live.lines(report({ causes: ['retry 1'] }), 0))[0]!, /works again after 1 failure$/)
 })
 
-test('equal failures fold, told again whenever their number has doubled', () => {
+test('equal failures are folded, and reported again whenever their number has doubled', () => {
   const live = view()
   const lines = Array.from(
     { length: 9 },
@@ -119,7 +119,7 @@ test('equal failures fold, told again whenever their number has doubled', () => 
   ])
 })
 
-test('a requeue is told each time, with when the key comes back, and is no failure', () => {
+test('a requeue is reported each time with its delay, and is not a failure', () => {
   const live = view()
   const requeue = (attempt: number): ReconcileReport =>
     report({
@@ -131,12 +131,12 @@ test('a requeue is told each time, with when the key comes back, and is no failu
   assert.match(live.lines(requeue(1), 0)[0]!, /ok {7}nothing to write, again in 5 ms \(requeue 1\)$/)
   assert.match(live.lines(requeue(2), 0)[0]!, /again in 10 ms \(requeue 2\)$/)
   assert.deepEqual([reportFields(requeue(1))['outcome'], reportFields(requeue(1))['error']], ['requeue', undefined])
-  // After a restart it is not counted among what has converged.
+  // After a restart, it does not count as converged.
   live.restarted({ changed: undefined, downMs: undefined, elects: true })
   assert.equal(live.lines(requeue(1), 0).length, 2)
 })
 
-test('another failure, another key, and a failure after a success are told in full', () => {
+test('another failure, another key and a failure after a success are reported in full', () => {
   const live = view()
   live.lines(failure('no', 1), 0)
   assert.match(live.lines(failure('never', 2), 0)[0]!, /failed {3}never/)
@@ -145,7 +145,7 @@ test('another failure, another key, and a failure after a success are told in fu
   assert.match(live.lines(failure('never', 4), 0)[0]!, /failed {3}never/)
 })
 
-test('a failure shows the innermost frame of the user, and its line', () => {
+test("a failure shows the user's innermost frame with its line of source", () => {
   const stack =
     'Error: no\n    at inner (/w/node_modules/x/y.js:1:1)\n    at render (/w/operator.ts:24:37)\n    at node:internal/process/task_queues:105:5'
   assert.deepEqual(text(view().lines(failure('no', 1, stack), 0)).slice(1), [
@@ -155,7 +155,7 @@ test('a failure shows the innermost frame of the user, and its line', () => {
 
 const restart = { changed: 'operator.ts', downMs: 90, elects: false }
 
-test('a restart that finds all as it should be is one line', () => {
+test('a restart that writes nothing is one line', () => {
   const live = view()
   live.restarted(restart)
   assert.deepEqual(live.lines(report({}), 0), [])
@@ -169,7 +169,7 @@ test('a restart that finds all as it should be is one line', () => {
   assert.equal(live.lines(report({}), 0).length, 1)
 })
 
-test('a restart that finds work is told before the work, and claims nothing', () => {
+test('a restart that writes is reported before its first write, without a claim to have converged', () => {
   const live = view()
   live.restarted({ ...restart, elects: true, downMs: undefined, changed: undefined })
   live.lines(report({}), 0)
@@ -181,14 +181,14 @@ test('a restart that finds work is told before the work, and claims nothing', ()
   assert.deepEqual(live.settled(true), [])
 })
 
-test('as data, an error is its message and a duration has one decimal', () => {
+test('in fields, an error is its message and a duration has one decimal', () => {
   const fields = reportFields({ ...failure('no', 1), durationMs: 1.2345 })
   assert.equal(fields['error'], 'no')
   assert.equal(fields['durationMs'], 1.2)
   assert.doesNotThrow(() => JSON.stringify(fields))
 })
 
-test('the namespace of what was written is named where it is not that of the key, and its cluster where it is another one', () => {
+test('writes are named with their namespace and cluster if these differ from those of the key', () => {
   const write = { verb: 'apply', kind: 'ConfigMap', result: 'created' } as const
   const shown = (change: Partial<ReconcileReport>): string =>
     text(view().lines(report(change), 0))[0]!.split(/ (?:ok|failed) +/)[1]!
@@ -214,7 +214,7 @@ test('the namespace of what was written is named where it is not that of the key
   assert.equal(shown({ cluster: 'west', writes: [{ ...status, cluster: 'west' }, status] }), 'status, status Foo/a')
 })
 
-test('a key of another cluster is named with it, in folded failures, too', () => {
+test('a key of another cluster is named with the cluster, also in folded failures', () => {
   const live = view()
   assert.match(text(live.lines(report({ cluster: 'west' }), 0))[0]!, /^Foo default\/a in west {3,}added/)
   live.lines({ ...failure('no', 1), cluster: 'west' }, 0)

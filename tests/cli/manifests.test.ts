@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseManifest, readManifests } from '../../lib/cli/manifests.ts'
 
-test('the documents of YAML, the items of a List, and JSON', async () => {
+test('YAML documents, items of a List, and JSON are read', async () => {
   const yaml = `---
 apiVersion: v1
 kind: ConfigMap
@@ -31,7 +31,7 @@ items:
   }])
 })
 
-test('flow style may end at any indentation, in each document, and "<<" merges, as kubectl has it', async () => {
+test('flow style may end at any indentation in each document, and "<<" merges, as in kubectl', async () => {
   const flow = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {\n  name: a\n}\n'
   const merged =
     'apiVersion: v1\nkind: ConfigMap\nmetadata: &meta { name: c, namespace: d }\ndata: { <<: *meta, name: e }\n'
@@ -54,7 +54,7 @@ for (
     ['', 'Cannot read f.yaml: there is no object in it'],
     ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
     ['{ "kind": ', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
-    ['- a', 'Cannot read f.yaml: it is no object'],
+    ['- a', 'Cannot read f.yaml: it is not an object'],
     ['kind: Foo', 'Cannot read f.yaml: it has no apiVersion'],
     ['apiVersion: v1', 'Cannot read f.yaml: it has no kind'],
     ['{apiVersion: v1, kind: Foo, metadata: {}}', 'Cannot read f.yaml: it (Foo) has no metadata.name'],
@@ -74,7 +74,7 @@ for (
   })
 }
 
-test('the name of a cluster may stand before that of a file', async () => {
+test("a file may have a cluster's name before it", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-manifests-'))
   try {
     const file = join(folder, 'a=b.json')

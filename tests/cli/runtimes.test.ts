@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { chooseRuntime, launchArguments, nodeTooOld, OLDEST_NODE, type Surroundings } from '../../lib/cli/runtimes.ts'
+import { chooseRuntime, type Environment, launchArguments, nodeTooOld, OLDEST_NODE } from '../../lib/cli/runtimes.ts'
 
 const node = { name: 'node', version: '26.10.0', program: '/opt/node' } as const
-const installed: Surroundings['find'] = (name, beside) => (beside ? `/beside/${name}` : `/path/${name}`)
-const on = (change: Partial<Surroundings>): Surroundings => ({
+const installed: Environment['find'] = (name, beside) => (beside ? `/beside/${name}` : `/path/${name}`)
+const on = (change: Partial<Environment>): Environment => ({
   current: node,
   userAgent: undefined,
   execPath: undefined,
@@ -13,7 +13,7 @@ const on = (change: Partial<Surroundings>): Surroundings => ({
   ...change,
 })
 
-test('the runtime this was called with runs the operator', () => {
+test('the runtime that the command was called with runs the operator', () => {
   for (const userAgent of [undefined, 'npm/11.0.0 node/v26', 'pnpm/10', 'yarn/4']) {
     assert.deepEqual(chooseRuntime(undefined, on({ userAgent }), 'a.ts'), node)
   }
@@ -21,7 +21,7 @@ test('the runtime this was called with runs the operator', () => {
   assert.deepEqual(chooseRuntime(undefined, on({ current: deno, userAgent: 'bun/1.4.5' }), 'a.ts'), deno)
 })
 
-test('bunx means Bun, and the Bun that it is', () => {
+test('bunx means Bun, and the program beside bunx', () => {
   const bunx = on({ userAgent: 'bun/1.4.5 npm/? node/v26.3.0', execPath: '/opt/bun/bunx' })
   assert.deepEqual(chooseRuntime(undefined, bunx, 'a.ts'), { name: 'bun', program: '/beside/bun', version: undefined })
   assert.deepEqual(chooseRuntime('node', bunx, 'a.ts'), node)
@@ -32,14 +32,14 @@ test('bunx means Bun, and the Bun that it is', () => {
   )
 })
 
-test('one that was asked for and is not there is said', () => {
+test('a requested runtime that is not installed is an error', () => {
   assert.throws(
     () => chooseRuntime('deno', on({ find: () => undefined }), 'a.ts'),
     /^Error: Cannot run a\.ts with deno: there is no "deno" in PATH/,
   )
 })
 
-test('a Node that is too old is told by its version', () => {
+test('a Node that is too old is refused by its version', () => {
   for (const version of ['22.19.0', '23.0.0', 'v26.10.0']) assert.equal(nodeTooOld(version, 'a.ts'), undefined)
   for (const version of ['20.20.2', '22.18.9', '8.0.0']) {
     assert.match(
@@ -49,14 +49,14 @@ test('a Node that is too old is told by its version', () => {
   }
 })
 
-test('the launcher refuses the same versions', () => {
+test('the launcher has the same oldest version', () => {
   const bin = readFileSync(new URL('../../lib/cli/bin.js', import.meta.url), 'utf8')
   assert.ok(bin.includes(`const OLDEST_NODE = [${OLDEST_NODE.join(', ')}]`))
 })
 
 const launch = { file: '/w/a.ts', preload: '/k/preload.js', server: '127.0.0.1:1234', passed: ['--x'] }
 
-test('each runtime loads what the command needs before the file', () => {
+test('each runtime loads the preloaded module before the file', () => {
   assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), [
     '--import',
     '/k/preload.js',
@@ -82,7 +82,7 @@ const denoFlags = (passed: readonly string[]): string[] =>
     /^-A|^--(allow|x)/.test(each)
   )
 
-test('Deno gets exactly the permissions that are needed, joined with what the user passes on', () => {
+test('Deno gets exactly the permissions that kubeloop needs, joined with those of the user', () => {
   assert.deepEqual(denoFlags([]), NEEDED)
   assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), [
     '--allow-net=127.0.0.1:1234,example.org',

@@ -22,7 +22,7 @@ import { savedFilesOf } from '../../lib/cli/dev/operator_files.ts'
 import { type Saved, SavedFiles } from '../../lib/cli/dev/saved_files.ts'
 import { WAYS } from './saving.ts'
 
-/** Files in memory, saved and looked at under a clock that the test advances. */
+/** Returns files in memory, and a clock that the test advances. */
 function memory(
   isLoading: () => boolean = () => false,
 ): {
@@ -44,7 +44,7 @@ function memory(
         texts: new Map([...files]),
         stamps: new Map([...files.keys()].map((file) => [file, stamp(file)])),
       }),
-    look: (wanted) => Promise.resolve(new Map([...wanted].map((file) => [file, stamp(file)]))),
+    poll: (wanted) => Promise.resolve(new Map([...wanted].map((file) => [file, stamp(file)]))),
     read: (file) => Promise.resolve(files.get(file)),
   })
   return {
@@ -60,17 +60,17 @@ function memory(
   }
 }
 
-/** What `next` has resolved with so far. */
-function hearing(saved: SavedFiles, signal: AbortSignal = new AbortController().signal): () => Saved | undefined {
+/** Returns a function that returns what `next` has resolved with so far. */
+function resultOf(saved: SavedFiles, signal: AbortSignal = new AbortController().signal): () => Saved | undefined {
   let heard: Saved | undefined
   void saved.next(signal).then((value) => (heard = value), () => {})
   return () => heard
 }
 
-test('a saved file is noticed once it stays as it is', async () => {
+test('a save is noticed when the file no longer changes', async () => {
   const { clock, saved, save } = memory()
   await saved.begin()
-  const result = hearing(saved)
+  const result = resultOf(saved)
   await clock.advance(60_000)
   assert.equal(result(), undefined)
   save('b.ts', 'b2')
@@ -84,15 +84,15 @@ test('a saved file is noticed once it stays as it is', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('what is saved before anything listens, or between two processes, is noticed by the next', async () => {
+test('a save before next is called, or between two processes, is noticed by the next call', async () => {
   const { clock, saved, save } = memory()
   await saved.begin()
   save('a.ts', 'a2')
-  const first = hearing(saved)
+  const first = resultOf(saved)
   await clock.advance(300)
   assert.deepEqual(first()?.files, ['a.ts'])
   await saved.begin()
-  const second = hearing(saved)
+  const second = resultOf(saved)
   await clock.advance(1000)
   assert.equal(second(), undefined)
   save('a.ts', 'a3')
@@ -100,11 +100,11 @@ test('what is saved before anything listens, or between two processes, is notice
   assert.deepEqual(second()?.files, ['a.ts'])
 })
 
-test('a file that is gone or empty is waited for, for a second', async () => {
+test('next waits for a missing or empty file for one second', async () => {
   for (const during of [undefined, '']) {
     const { clock, saved, save } = memory()
     await saved.begin()
-    const result = hearing(saved)
+    const result = resultOf(saved)
     save('a.ts', during)
     await clock.advance(900)
     assert.equal(result(), undefined)
@@ -112,18 +112,18 @@ test('a file that is gone or empty is waited for, for a second', async () => {
     await clock.advance(150)
     assert.deepEqual(result()?.files, ['a.ts'])
     await saved.begin()
-    const gone = hearing(saved)
+    const gone = resultOf(saved)
     save('a.ts', during)
     await clock.advance(1300)
     assert.deepEqual(gone()?.files, ['a.ts'])
   }
 })
 
-test('while a process loads only another text counts, so that one that writes a module at its start is not started for ever', async () => {
+test('while a process loads, only a changed text counts, so that a process that writes a module at its start does not restart forever', async () => {
   let loading = true
   const { clock, saved, save } = memory(() => loading)
   await saved.begin()
-  const result = hearing(saved)
+  const result = resultOf(saved)
   save('b.ts', 'b')
   await clock.advance(5000)
   assert.equal(result(), undefined)
@@ -132,13 +132,13 @@ test('while a process loads only another text counts, so that one that writes a 
   assert.deepEqual(result()?.files, ['b.ts'])
   loading = false
   await saved.begin()
-  const later = hearing(saved)
+  const later = resultOf(saved)
   save('b.ts', 'other')
   await clock.advance(300)
-  assert.deepEqual(later()?.files, ['b.ts'], 'a save without a change is a wish to start again')
+  assert.deepEqual(later()?.files, ['b.ts'], 'a save without a change restarts the process')
 })
 
-test('an abort ends the waiting and leaves nothing behind', async () => {
+test('an abort ends the wait and leaves no timer', async () => {
   const { clock, saved, save } = memory()
   await saved.begin()
   const scope = new AbortController()
@@ -153,7 +153,7 @@ test('an abort ends the waiting and leaves nothing behind', async () => {
 
 interface Disk {
   path(name: string): string
-  /** What was noticed since the files were noted; the clock goes on until there is something, or for three seconds. */
+  /** Returns the files that were saved since the last call. Advances the clock until there is one, for up to three seconds. */
   next(): Promise<readonly string[]>
 }
 
@@ -172,8 +172,8 @@ async function onDisk(
     await use({
       path,
       async next() {
-        const result = hearing(saved, scope.signal)
-        // The files are real: a turn of the clock is followed by looks at them, which these come after.
+        const result = resultOf(saved, scope.signal)
+        // The files are real, so give the polls after each step of the clock time to finish.
         for (let ms = 0; ms < 3000 && !result(); ms += 50) {
           await clock.advance(50)
           for (let look = 0; look < 10; look++) await stat(folder)
@@ -196,7 +196,7 @@ for (const [how, save] of Object.entries(WAYS)) {
     }, async ({ path, next }) => {
       for (let n = 1; n <= 20; n++) {
         const file = path(n % 2 ? 'operator.ts' : 'greeting.ts')
-        // Each of another size: a kernel's clock for files stands still for some milliseconds, and no one saves as fast.
+        // Each text has another size, because file times have a resolution of some milliseconds, and real saves are slower.
         save(file, `${n % 2 ? `import './greeting.ts'` : 'export {}'} // ${'.'.repeat(n)}\n`)
         assert.deepEqual(await next(), [file], `save ${n}`)
       }
@@ -206,7 +206,7 @@ for (const [how, save] of Object.entries(WAYS)) {
   })
 }
 
-test('an operator has the files that it imports, wherever they are and whatever they are called', async () => {
+test('every file that an operator imports is watched, wherever it is and whatever its name is', async () => {
   await onDisk((path) => {
     for (const folder of ['node_modules/@acme', 'node_modules/theirs', 'packages/shared/src', 'lib/deep']) {
       mkdirSync(path(folder), { recursive: true })

@@ -5,10 +5,10 @@ import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
-import { SESSION_PATH, type SessionAnswer } from '../../lib/cli/dev/session.ts'
+import { SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
 interface Host {
-  readonly open: () => Promise<{ answer: SessionAnswer; end: () => Promise<void> }>
+  readonly open: () => Promise<{ answer: SessionResponse; end: () => Promise<void> }>
   readonly clock: FakeClock
   readonly starts: number[]
 }
@@ -40,7 +40,7 @@ function host(changedAt: () => number | undefined): Host {
       const body = response.body[Symbol.asyncIterator]()
       const first = await body.next()
       return {
-        answer: JSON.parse(new TextDecoder().decode(first.value)) as SessionAnswer,
+        answer: JSON.parse(new TextDecoder().decode(first.value)) as SessionResponse,
         async end() {
           client.abort()
           assert.equal((await body.next()).done, true)
@@ -50,7 +50,7 @@ function host(changedAt: () => number | undefined): Host {
   }
 }
 
-test('a restart takes from the end of one operator to the start of the next', async () => {
+test('the duration of a restart is from the end of one operator to the start of the next', async () => {
   const { open, clock, starts } = host(() => undefined)
   const first = await open()
   assert.deepEqual(first.answer, { start: 1 })
@@ -61,7 +61,7 @@ test('a restart takes from the end of one operator to the start of the next', as
   assert.deepEqual(starts, [1, 2])
 })
 
-test('after a crash it is the change that counts, not the time nobody mended it', async () => {
+test('after a crash, the duration of a restart begins with the save', async () => {
   const saved: { at?: number } = {}
   const { open, clock } = host(() => saved.at)
   const first = await open()
@@ -72,14 +72,14 @@ test('after a crash it is the change that counts, not the time nobody mended it'
   assert.deepEqual((await open()).answer, { start: 2, changed: 'operator.ts', downMs: 70 })
 })
 
-test('a time that says nothing is left out', async () => {
+test('a duration that is too long for a restart is left out', async () => {
   const { open, clock } = host(() => undefined)
   await (await open()).end()
   await clock.advance(60_000)
   assert.deepEqual((await open()).answer, { start: 2, changed: 'a file that it imports' })
 })
 
-test('what an operator needs is prepared before it is answered, and before anybody hears of its start', async () => {
+test('prepare is awaited before the response and before onStart', async () => {
   const told: string[] = []
   const prepared = new Latch()
   const sessions = new SessionHost({
@@ -103,7 +103,7 @@ test('what an operator needs is prepared before it is answered, and before anybo
   assert.deepEqual(told, ['prepare west', 'start with west', 'answered'])
 })
 
-test('a successor that comes before the end of the last was noticed is not taken for it', async () => {
+test('an operator that starts before the end of the last one is noticed stays the current one', async () => {
   const { open, clock } = host(() => undefined)
   const first = await open()
   const second = await open()

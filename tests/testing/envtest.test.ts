@@ -11,7 +11,7 @@ import { mustRun } from '../tools/run_command.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
-test('without KUBEBUILDER_ASSETS, or with programs missing, the error says what to do', async () => {
+test('without KUBEBUILDER_ASSETS, or with programs missing, the error has a remedy', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'envtest-empty-'))
   const before = process.env['KUBEBUILDER_ASSETS']
   try {
@@ -26,7 +26,7 @@ test('without KUBEBUILDER_ASSETS, or with programs missing, the error says what 
     delete process.env['KUBEBUILDER_ASSETS']
     await assert.rejects(
       startEnvtest(),
-      /^Error: Cannot start the control plane: KUBEBUILDER_ASSETS is not set; name the folder/,
+      /^Error: Cannot start the control plane: KUBEBUILDER_ASSETS is not set; set it to a folder/,
     )
   } finally {
     if (before !== undefined) process.env['KUBEBUILDER_ASSETS'] = before
@@ -34,7 +34,7 @@ test('without KUBEBUILDER_ASSETS, or with programs missing, the error says what 
   }
 })
 
-test('a program that ends or never becomes ready fails the start with its output, and nothing is left', async () => {
+test('if a program ends or is never ready, the start fails with its output and removes everything', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'envtest-broken-'))
   const script = (name: string, text: string): void => {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
@@ -68,7 +68,7 @@ test(
     const envtest = await startEnvtest()
     const folder = folderWith(String(envtest.tokenConfig.token))
     try {
-      // Credentials: certificate, token, kubectl by kubeconfig, a user without rights, and nobody.
+      // Credentials: certificate, token, kubectl with a kubeconfig, a user without rights, and none.
       assert.equal((await ask(envtest.config, '/api/v1/namespaces/default')).status, 200)
       assert.equal((await ask(envtest.tokenConfig, '/api/v1/namespaces/default')).status, 200)
       assert.equal(
@@ -94,7 +94,7 @@ test(
         assert.equal(await kubectl(envtest, envtest.kubeconfig(config), 'auth', 'can-i', '*', '*'), 'yes')
       }
 
-      // What was written before the crash is there after it, under the same address and with the same credentials.
+      // Data survives the crash, with the same address and credentials.
       await kubectl(envtest, envtest.kubeconfig(), 'create', 'configmap', 'kept', '--from-literal=a=b')
       await envtest.killApiServer()
       await assert.rejects(ask(envtest.config, '/readyz'), { code: 'ECONNREFUSED' })
@@ -105,7 +105,7 @@ test(
       )
       assert.match(envtest.output('kube-apiserver', 500), /Version: v1\./)
 
-      // Tokens and keys are for nobody else on this machine.
+      // Other users of this machine may not read tokens and keys.
       assert.equal(statSync(folder).mode & 0o777, 0o700)
       for (const name of readdirSync(folder).filter((each) => /\.(csv|key|crt|log)$/.test(each))) {
         assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
@@ -121,7 +121,7 @@ test(
 )
 
 test(
-  'kept data is there at the next start, and the garbage collector runs on request',
+  'kept data is used at the next start, and the garbage collector runs if enabled',
   { skip, timeout: 120_000 },
   async () => {
     const data = mkdtempSync(join(tmpdir(), 'envtest-data-'))
@@ -192,7 +192,7 @@ test('when its process is killed, the control plane ends too', { skip, timeout: 
   }
 })
 
-/** The control plane's own folder: others may run at the same time. */
+/** Returns the control plane's folder: others may run at the same time. */
 function folderWith(token: string): string {
   const found = readdirSync(tmpdir()).filter((name) => name.startsWith('kubeloop-envtest-')).map((name) =>
     join(tmpdir(), name)
@@ -207,14 +207,14 @@ function folderWith(token: string): string {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    // A killed child of another process may be a zombie until that one looks.
+    // A killed child of another process may be a zombie until its parent reads its exit code.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false
   }
 }
 
-/** The processes die by a guard that nobody can await: it belongs to a process that is gone. */
+/** Polls until processes end: the guard that kills them belongs to a process that has ended, so it cannot be awaited. */
 async function eventually(check: () => Promise<void>): Promise<void> {
   for (let left = 100;; left--) {
     try {

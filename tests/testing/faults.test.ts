@@ -1,4 +1,4 @@
-/** Which requests a fault meets, and what it does to one. */
+/** Tests which requests a fault affects, and how. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AnyResource, type HttpRequest, NetworkError } from 'kubeloop'
@@ -15,7 +15,7 @@ const DEPLOYMENT: AnyResource = {
 }
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
 
-/** A server that answers everything with this status, and what became of its answers. */
+/** Returns a server that responds with a status to all requests, and what it has received. */
 function faulty(status = 200) {
   const clock = new FakeClock()
   const faults = makeFaults(clock, ['west'])
@@ -63,14 +63,14 @@ const meets: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, boo
 
 for (const [fault, method, path, isMet] of meets) {
   const what = JSON.stringify({ ...fault, ...(fault.resource ? { resource: fault.resource.kind } : {}) })
-  test(`${what} ${isMet ? 'meets' : 'leaves'} ${method} ${path}`, async () => {
+  test(`${what} ${isMet ? 'affects' : 'does not affect'} ${method} ${path}`, async () => {
     const { faults, transport } = faulty()
     faults.add({ ...fault, status: 418 })
     assert.equal((await transport({ method, path })).status, isMet ? 418 : 200)
   })
 }
 
-test('a fault meets as many requests as it says, the oldest fault first', async () => {
+test('a fault affects the number of requests in times, the oldest fault first', async () => {
   const { faults, transport } = faulty()
   faults.add({ status: 500, times: 2 })
   faults.add({ status: 503 })
@@ -83,7 +83,7 @@ test('a fault meets as many requests as it says, the oldest fault first', async 
   assert.deepEqual(statuses, [500, 500, 503, 200, 200, 409, 409, 409, 409, 409])
 })
 
-test('a watch that the server refuses is cut before its answer, which is given up', async () => {
+test('a watch that the server refuses is cut before its response, which is cancelled', async () => {
   const { faults, transport, asked, cancelled } = faulty(410)
   faults.add({ cut: true })
   await assert.rejects(
@@ -93,7 +93,7 @@ test('a watch that the server refuses is cut before its answer, which is given u
   assert.deepEqual([asked, cancelled()], [['GET /api/v1/pods?watch=true'], 1])
 })
 
-test('a watch that is accepted breaks off however it is read', async () => {
+test('an accepted watch breaks, however it is read', async () => {
   const { faults, transport, cancelled } = faulty()
   faults.add({ cut: true, times: 2 })
   const broken = (error: unknown): boolean =>
@@ -104,7 +104,7 @@ test('a watch that is accepted breaks off however it is read', async () => {
   assert.equal(cancelled(), 2)
 })
 
-test('a request that is aborted in its delay ends with the reason, and is not counted any more', async () => {
+test('a request that is aborted during its delay rejects with the reason, and is no longer counted', async () => {
   const { faults, transport, asked, clock } = faulty()
   faults.add({ delay: '5s' })
   const abort = new AbortController()
@@ -151,7 +151,7 @@ const refused: readonly (readonly [unknown, string])[] = [
   ],
   [
     { cut: true, cluster: 'east' },
-    'TypeError: Cannot add a fault to the cluster "east": the operator has none of that name',
+    'TypeError: Cannot add a fault to the cluster "east": the operator has no cluster of that name',
   ],
   [
     { cut: true, verb: 'put' },
@@ -163,6 +163,6 @@ for (const [fault, text] of refused) {
   test(`the fault ${JSON.stringify(fault) ?? 'undefined'} is refused: ${text}`, async () => {
     const { faults, transport } = faulty()
     assert.throws(() => faults.add(fault as Fault), (error) => String(error) === text)
-    assert.equal((await transport({ method: 'GET', path: '/api/v1/pods' })).status, 200, 'it is not in force')
+    assert.equal((await transport({ method: 'GET', path: '/api/v1/pods' })).status, 200, 'the fault was not added')
   })
 }

@@ -1,4 +1,4 @@
-/** What a replica lets pass before and after it is killed. */
+/** Tests what a replica passes on before and after it is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HttpBody, HttpResponse, Log, Transport } from 'kubeloop'
@@ -9,7 +9,7 @@ import { ReplicaRuns } from '../../lib/testing/replica_runs.ts'
 
 const GET = { method: 'GET', path: '/api/v1/pods' } as const
 
-/** A replica in front of a server whose answers and chunks the test gives. */
+/** Returns a replica and a server whose responses and chunks come from the test. */
 function replica() {
   const clock = new FakeClock()
   const lines: string[] = []
@@ -38,7 +38,7 @@ function replica() {
   return { it, clock, lines, cancelled, server, respond, fail, give, asked: () => answers.length }
 }
 
-/** Whether a promise has settled after some turns. */
+/** Returns whether a promise has settled after some turns. */
 async function settles(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
   promise.then(() => (settled = true), () => (settled = true))
@@ -46,7 +46,7 @@ async function settles(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-test('a replica that runs passes answers, chunks, errors, timers and lines on', async () => {
+test('a running replica passes on responses, chunks, errors, timers and log lines', async () => {
   const r = replica()
   const send = r.it.receiving(r.it.sending(r.server))
   const failing = send(GET)
@@ -74,10 +74,10 @@ test('a replica that runs passes answers, chunks, errors, timers and lines on', 
   r.it.log.info('x')
   assert.deepEqual([fired, r.lines, r.cancelled], [1, ['x'], ['c']])
   r.it.kill()
-  assert.deepEqual(r.cancelled, ['c'], 'what was read or left is cancelled no second time')
+  assert.deepEqual(r.cancelled, ['c'], 'finished responses are not cancelled again')
 })
 
-test('a killed one passes nothing on: what was under way waits for ever, and open answers are cancelled', async () => {
+test('a killed replica passes on nothing: its work waits forever, and open responses are cancelled', async () => {
   const r = replica()
   const send = r.it.receiving(r.server)
   const watching = send(GET)

@@ -1,4 +1,4 @@
-/** The worlds in which operators are tested: what ends them, what disturbs them, and that equal seeds repeat them. */
+/** Tests how worlds end, how faults affect them, and that equal seeds repeat them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LeadershipLost, type Log, NetworkError, type Operator, operator, predicates, type Transport } from 'kubeloop'
@@ -12,7 +12,7 @@ const isOurs = predicates.matchesLabels('ours')
 const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
 const never = (): Promise<never> => new Promise(() => {})
 
-/** Ends with an error after a minute. */
+/** Returns an operator that ends with an error after a minute. */
 function failing(): Operator {
   return operator({ name: 'x' }).extend(({ manager, clock }) =>
     manager.add({
@@ -23,7 +23,7 @@ function failing(): Operator {
   ).add('idle', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
 }
 
-/** An operator whose requests to its own cluster pass through `around`. */
+/** Returns an operator whose requests to its own cluster pass through `around`. */
 function through(
   app: Operator,
   around: (transport: Transport, options: NonNullable<Parameters<Operator['start']>[1]>) => Transport,
@@ -33,7 +33,7 @@ function through(
   return Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
 }
 
-test('an operator that ends with an error makes settle and advance reject with it, again and again, and stop no second time', async () => {
+test('when an operator ends with an error, settle and advance reject with it every time, and stop does not repeat it', async () => {
   const w = await world(failing())
   await w.settle()
   await assert.rejects(w.advance('2m'), /^Error: no disk$/)
@@ -42,23 +42,23 @@ test('an operator that ends with an error makes settle and advance reject with i
   await w.stop()
 })
 
-test('an error that no other call told of is what stop rejects with, once', async () => {
+test('stop rejects once with an error that no other call has reported', async () => {
   const app = operator({ name: 'x', grace: '5s' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
   const w = await world(app)
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(
     w.settle(),
-    /Cannot settle: after \d+ turns of the event loop there is still work: the controller "configmap" reconciles "default\/a"; .* wait for something that never comes\?/,
+    /Cannot settle: after \d+ turns of the event loop there is still work: the controller "configmap" reconciles "default\/a"; .* wait for something that never happens\?/,
   )
-  // The clock is not advanced: only the end of the grace period ends this reconcile.
+  // Only the end of the grace period ends this reconcile.
   const beganMs = w.clock.monotonic()
   await assert.rejects(w.stop(), /still running: "configmap"/)
   assert.equal(w.clock.monotonic() - beganMs, 5000)
   await w.stop()
 })
 
-test('errors of several replicas are told together', async () => {
+test('errors of several replicas are reported together', async () => {
   const app = operator({ name: 'x', grace: '5s' })
   app.controllerFor(ConfigMap, { when: isOurs, everyReplica: true }).reconcile(never)
   const w = await world(app, { replicas: 2 })
@@ -71,7 +71,7 @@ test('errors of several replicas are told together', async () => {
   )
 })
 
-test('a failure that a test takes is not told of any more, and the other replicas go on', async () => {
+test('a failure that takeFailure has returned is not reported again, and the other replicas continue', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
@@ -88,7 +88,7 @@ test('a failure that a test takes is not told of any more, and the other replica
   await w.stop()
 })
 
-test('a stop that would take for ever ends with an error: nothing bounds an infinite grace period but the world', async () => {
+test("a stop with an infinite grace period ends with an error after the world's limit", async () => {
   const app = operator({ name: 'stuck', grace: 'forever' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
   const w = await world(app)
@@ -100,7 +100,7 @@ test('a stop that would take for ever ends with an error: nothing bounds an infi
   )
 })
 
-test('an operator that fails at its start is stopped, and its error is the one that is told', async () => {
+test('an operator that fails at its start is stopped, and its error is reported', async () => {
   let stopped = false
   const app = operator({ name: 'x' })
     .add(
@@ -112,7 +112,7 @@ test('an operator that fails at its start is stopped, and its error is the one t
   assert.ok(stopped)
 })
 
-test('at the end of a block the operator is stopped, and an error that was not told is thrown', async () => {
+test('the end of an await using block stops the operator, and throws an error that was not reported', async () => {
   const app = operator({ name: 'x', grace: 0 })
   let stopped = false
   app.add(
@@ -127,7 +127,7 @@ test('at the end of a block the operator is stopped, and an error that was not t
   const w = await world(app)
   const nowMs = w.clock.now()
   await w.stop()
-  assert.equal(w.clock.now(), nowMs, 'an end that waits for nothing takes no time')
+  assert.equal(w.clock.now(), nowMs, 'a stop without work takes no time')
 })
 
 /** Copies ConfigMaps to another cluster. */
@@ -141,7 +141,7 @@ function copier(): { app: Operator; west: { name: string } } {
   return { app, west }
 }
 
-test('faults meet the requests to other clusters, and only those that they name', async () => {
+test('faults affect requests to other clusters, and only to the named ones', async () => {
   for (const cluster of ['west', { name: 'west' }, undefined]) {
     const { app, west } = copier()
     const w = await world(app)
@@ -160,11 +160,11 @@ test('faults meet the requests to other clusters, and only those that they name'
   w.fault({ cluster: null, verb: 'patch', status: 500, times: Infinity })
   await w.client.create(ConfigMap, map('a'))
   await w.settle()
-  assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), 'null is the own cluster alone')
+  assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), 'null is only the own cluster')
   await w.stop()
 })
 
-test('a fault of another cluster leaves the own one alone', async () => {
+test('a fault of another cluster does not affect the own one', async () => {
   const app = operator({ name: 'x' })
   app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
@@ -178,7 +178,7 @@ test('a fault of another cluster leaves the own one alone', async () => {
   await w.stop()
 })
 
-test('a fault that cannot have an effect is refused where it is added', async () => {
+test('a fault without an effect is refused when it is added', async () => {
   const w = await world(copier().app)
   assert.throws(
     () => w.fault({ verb: 'patch' }),
@@ -190,7 +190,7 @@ test('a fault that cannot have an effect is refused where it is added', async ()
   )
   assert.throws(
     () => w.fault({ cluster: 'east', cut: true }),
-    /Cannot add a fault to the cluster "east": the operator has none of that name/,
+    /Cannot add a fault to the cluster "east": the operator has no cluster of that name/,
   )
   assert.throws(() => w.fault({ cluster: { name: 'east' }, cut: true }), /"east"/)
   assert.throws(() => w.fault({ delay: '5 s' as never }), /Cannot read duration "5 s"/)
@@ -199,7 +199,7 @@ test('a fault that cannot have an effect is refused where it is added', async ()
   await w.stop()
 })
 
-test('every cluster has a collector: what is owned goes with its owner there, too', async () => {
+test('every cluster has a garbage collector, which deletes owned objects', async () => {
   const { app, west } = copier()
   const w = await world(app)
   for (const client of [w.client, w.clientOf(west)]) {
@@ -217,7 +217,7 @@ test('every cluster has a collector: what is owned goes with its owner there, to
   await w.stop()
 })
 
-test('a delayed request is answered after its time; until then there is nothing to wait for', async () => {
+test('a delayed request gets its response after the delay, and settle does not wait for it', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
     void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } }))
@@ -237,7 +237,7 @@ test('a delayed request is answered after its time; until then there is nothing 
   await w.stop()
 })
 
-test('after a delay is over, a reconcile that never ends is work again', async () => {
+test('after the delay, a reconcile that never ends counts as work again', async () => {
   const app = operator({ name: 'x', grace: 0 })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
     await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
@@ -251,7 +251,7 @@ test('after a delay is over, a reconcile that never ends is work again', async (
   await w.stop()
 })
 
-/** What a watch of ConfigMaps brought, and how it ended, seen from between the operator and the faults. */
+/** Returns the events of a watch of ConfigMaps and its end, as the operator gets them. */
 async function watchCut(
   fault: (w: World) => void,
 ): Promise<{ heads: number[]; failures: NetworkError[]; w: World; seen: string[] }> {
@@ -283,12 +283,12 @@ async function watchCut(
   const w = await world(watching)
   heads.length = 0
   fault(w)
-  // The server ends each watch after some minutes; the next one meets the fault.
+  // The server ends each watch after some minutes; the fault affects the next one.
   await w.advance('11m')
   return { heads, failures, w, seen }
 }
 
-test('a watch that is cut was accepted: it breaks after its head, goes on from where it was, and nothing is lost', async () => {
+test('a cut watch breaks after its head, resumes where it was, and loses nothing', async () => {
   const { heads, failures, w, seen } = await watchCut((w) =>
     w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 2 })
   )
@@ -300,7 +300,7 @@ test('a watch that is cut was accepted: it breaks after its head, goes on from w
   await w.stop()
 })
 
-test('a cut closes the watch on the server, too', async () => {
+test('a cut also closes the watch on the server', async () => {
   const before = await watchCut(() => {})
   const after = await watchCut((w) => w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 3 }))
   assert.equal(after.w.clock.pending, before.w.clock.pending, 'the server has a timer for each open watch')
@@ -308,7 +308,7 @@ test('a cut closes the watch on the server, too', async () => {
   await after.w.stop()
 })
 
-test('any other request that is cut does not reach the server', async () => {
+test('a cut request that is not a watch does not reach the server', async () => {
   const app = operator({ name: 'x' })
   const phases: string[] = []
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
@@ -326,7 +326,7 @@ test('any other request that is cut does not reach the server', async () => {
   await w.stop()
 })
 
-/** A busy operator in a world of this seed, and all that can be seen of it. */
+/** Runs a busy operator in a world with this seed, and returns all that it does. */
 async function record(
   seed: number,
   logged: boolean,
@@ -410,7 +410,7 @@ test('equal seeds give equal runs: requests, their order and times, uids, versio
     Math.random = random
     crypto.randomUUID = uuid
   }
-  assert.deepEqual(escaped.filter((stack) => stack.includes('/lib/')), [], 'what is random comes from the seed alone')
+  assert.deepEqual(escaped.filter((stack) => stack.includes('/lib/')), [], 'random values come only from the seed')
   assert.deepEqual(second.requests, first.requests)
   assert.deepEqual(second.objects, first.objects)
   assert.deepEqual(second.lines, first.lines)

@@ -1,4 +1,4 @@
-/** Replicas that are killed: what of them goes on, what becomes of their lease, and what the others do. */
+/** Tests that killed replicas do nothing, that their lease expires, and that the others continue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Log, type Operator, operator, predicates } from 'kubeloop'
@@ -27,7 +27,7 @@ function copier(runs: string[] = []): Operator {
 const holderOf = async (w: World): Promise<string> => (await w.client.get(Lease, ref('x')))!.spec!.holderIdentity!
 const numberOf = (holder: string): number => Number(/^replica-(\d+)_/.exec(holder)![1])
 
-test('the lease of a killed leader is not given back: another replica leads when it has expired', async () => {
+test('a killed leader does not release its lease, so another replica leads when it has expired', async () => {
   for (const chosen of [true, false]) {
     const runs: string[] = []
     const w = await world(copier(runs), { replicas: 2 })
@@ -45,7 +45,7 @@ test('the lease of a killed leader is not given back: another replica leads when
   }
 })
 
-test('nothing of a killed replica goes on: its timers, requests, watches and lines of the log', async () => {
+test('a killed replica has no timers, requests, watches or log lines', async () => {
   const runs: string[] = []
   const lines: string[] = []
   const say = (message: string): void => void lines.push(message)
@@ -59,7 +59,7 @@ test('nothing of a killed replica goes on: its timers, requests, watches and lin
   })
   const w = await world(app, { log })
   await w.client.create(ConfigMap, map('slow'))
-  // Not at rest: the reconcile waits for a timer.
+  // The reconcile waits for a timer.
   await assert.rejects(w.settle(), /reconciles "default\/slow"/)
   w.kill(0)
   assert.deepEqual(runs, ['begins slow'])
@@ -84,13 +84,17 @@ test('a request that a fault delays at the time of the kill never reaches the se
     w.kill()
     await w.advance('1m')
     assert.deepEqual(runs, ['begins a'])
-    assert.equal((await w.client.list(Secret)).length, cluster === null ? 0 : 1, 'what was sent before stays')
+    assert.equal(
+      (await w.client.list(Secret)).length,
+      cluster === null ? 0 : 1,
+      'requests sent before the kill have an effect',
+    )
     assert.deepEqual(await w.clientOf(west).list(Secret), [])
     await w.stop()
   }
 })
 
-test('keys that fail on a killed replica are not its world’s any more, and its end is no failure', async () => {
+test('failing keys of a killed replica are dropped, and its end is not a failure', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
   const w = await world(app, { replicas: 2, log: { debug() {}, info() {}, warn() {}, error() {} } })
@@ -104,7 +108,7 @@ test('keys that fail on a killed replica are not its world’s any more, and its
   await w.stop()
 })
 
-test('how a killed replica ends at the stop of the world does not matter', async () => {
+test('stop ignores how a killed replica ends', async () => {
   const app = operator({ name: 'x', grace: '5s' }).add('stuck', () => new Promise(() => {}))
   const killed = await world(app)
   killed.kill()
@@ -113,10 +117,10 @@ test('how a killed replica ends at the stop of the world does not matter', async
   await killed.advance('1m')
   assert.equal(killed.takeFailure(), undefined)
   const stopped = await world(app)
-  await assert.rejects(stopped.stop(), /still running: "stuck"/, 'how another ends does')
+  await assert.rejects(stopped.stop(), /still running: "stuck"/, 'the end of another replica matters')
 })
 
-test('stop gives the lease back, kill does not', async () => {
+test('stop releases the lease, kill does not', async () => {
   const of = async (end: (w: World) => unknown): Promise<string | undefined> => {
     const w = await world(copier(), { replicas: 2 })
     await end(w)
@@ -127,25 +131,25 @@ test('stop gives the lease back, kill does not', async () => {
   assert.match((await of((w) => (w.kill(0), w.kill(1))))!, /^replica-/)
 })
 
-test('only a replica that runs can be killed, and without a number one that leads', async () => {
+test('only a running replica can be killed, and without a number only the leader', async () => {
   const w = await world(copier(), { replicas: 3 })
   for (const wrong of [3, -1, 0.5, NaN]) {
-    assert.throws(() => w.kill(wrong), new RangeError(`Cannot kill replica ${wrong}: those that run are 0, 1, 2`))
+    assert.throws(() => w.kill(wrong), new RangeError(`Cannot kill replica ${wrong}: the running replicas are 0, 1, 2`))
   }
   const holder = numberOf(await holderOf(w))
   w.kill()
-  assert.throws(() => w.kill(holder), /^RangeError: Cannot kill replica \d: those that run are \d, \d$/)
-  assert.throws(() => w.kill(), new Error('Cannot kill the replica that leads: none does; name one by its number'))
+  assert.throws(() => w.kill(holder), /^RangeError: Cannot kill replica \d: the running replicas are \d, \d$/)
+  assert.throws(() => w.kill(), new Error('Cannot kill the leader: no replica leads; give the number of a replica'))
   await w.advance('30s')
   w.kill()
   await w.advance('30s')
   w.kill()
-  assert.throws(() => w.kill(0), new RangeError('Cannot kill replica 0: none runs'))
+  assert.throws(() => w.kill(0), new RangeError('Cannot kill replica 0: no replica runs'))
   await w.advance('1m')
   await w.stop()
 })
 
-test('equal seeds give equal runs with a kill between them', async () => {
+test('equal seeds give equal runs, also with a kill', async () => {
   const run = async (): Promise<unknown> => {
     const w = await world(copier(), { replicas: 3, seed: 7 })
     w.kill()
@@ -158,7 +162,7 @@ test('equal seeds give equal runs with a kill between them', async () => {
   assert.deepEqual(await run(), await run())
 })
 
-test('a world with a leader and no other configuration warns of nothing', async () => {
+test('a world with a leader and no other configuration logs no warning', async () => {
   const warnings: string[] = []
   const w = await world(copier(), {
     replicas: 2,

@@ -1,4 +1,4 @@
-/** What a world is given and what of it can be reached: objects, the time, servers; and errors that name what keeps it busy. */
+/** Tests the objects, time and servers of a world, and the errors that name what keeps it busy. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource, type Log, type Operator, operator, predicates, Server } from 'kubeloop'
@@ -25,7 +25,7 @@ const foo = { apiVersion: 'own.dev/v1', kind: 'Foo', metadata: ref('a'), spec: {
 const bar = { apiVersion: 'own.dev/v1', kind: 'Bar', metadata: { name: 'b' }, spec: { n: 2 } }
 const baz = { apiVersion: 'own.dev/v1', kind: 'Baz', metadata: ref('c'), spec: {} }
 
-test('objects of the kinds that the operator defines are there before it starts, whatever it does about definitions', async () => {
+test('objects of the operator’s kinds exist before it starts, whatever its crds option is', async () => {
   for (const crds of [undefined, 'install', 'verify', 'ignore', { mode: 'install', narrow: true }] as const) {
     const seen: string[] = []
     const app = operator({ name: 'x', ...(crds && { crds }) })
@@ -42,7 +42,7 @@ test('objects of the kinds that the operator defines are there before it starts,
   }
 })
 
-test('a definition that is given goes before the operator’s own', async () => {
+test('a given definition is used instead of the operator’s', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(Foo).reconcile(async () => {})
   const crd = structuredClone(Foo.definition.crd) as unknown as {
@@ -58,7 +58,7 @@ test('a definition that is given goes before the operator’s own', async () => 
   await assert.rejects(world(app, { objects: [other] }), /Foo.* is invalid: spec\.n/)
 })
 
-test('objects that do not say what they are, or of kinds that are not served, are refused by their place and kind', async () => {
+test('objects without a kind, or of kinds that are not served, are refused by their index and kind', async () => {
   const metadata = ref('a')
   const cannot = /^TypeError: Cannot create objects\[1\] of the world: it has no /
   const wrong: readonly (readonly [unknown, string])[] = [
@@ -81,7 +81,7 @@ test('objects that do not say what they are, or of kinds that are not served, ar
   }
   await assert.rejects(
     world(waiting(), { objects: [{ ...foo, kind: 'Widget' }] }),
-    /^TypeError: Cannot create Widget "a": the world does not serve own\.dev\/v1 Widget, and no controller .* give its CustomResourceDefinition before it/,
+    /^TypeError: Cannot create Widget "a": the world does not serve own\.dev\/v1 Widget, and no controller .* add its CustomResourceDefinition before it/,
   )
   await assert.rejects(
     world(waiting(), { objects: [{ ...first, metadata: { name: 'a' } }] }),
@@ -94,7 +94,7 @@ test('objects that do not say what they are, or of kinds that are not served, ar
   await w.stop()
 })
 
-test('a world begins at its time', async () => {
+test('a world starts at the given time', async () => {
   const times: number[] = []
   const app = operator({ name: 'x' }).add('note', async ({ clock }) => void times.push(clock.now()))
   const began = [undefined, new Date('2031-05-06T07:08:09Z'), new Date(0)]
@@ -108,15 +108,15 @@ test('a world begins at its time', async () => {
   }
   await assert.rejects(
     world(app, { now: new Date('soon') }),
-    /^RangeError: Cannot make a world: now is an invalid Date$/,
+    /^RangeError: Cannot create a world: now is an invalid Date$/,
   )
   await assert.rejects(
     world(app, { now: '2031-05-06' as never }),
-    /^TypeError: Cannot make a world: now is "2031-05-06", and must be a Date$/,
+    /^TypeError: Cannot create a world: now is "2031-05-06", and must be a Date$/,
   )
 })
 
-/** An operator with servers, which answer with the replica's host and what was sent. */
+/** Returns an operator with servers that respond with the replica's host and the request. */
 function serving(leaderElection = true): Operator {
   const app = operator({ name: 'x', leaderElection })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
@@ -136,7 +136,7 @@ function serving(leaderElection = true): Operator {
   })
 }
 
-test('servers of extensions are called by their names', async () => {
+test('fetch calls servers of extensions by their names', async () => {
   const w = await world(serving(false))
   const text = async (response: Promise<Response>): Promise<string> => (await response).text()
   assert.equal(await text(w.fetch('every', '/a?b=c')), '0 GET /a?b=c ')
@@ -156,7 +156,7 @@ test('servers of extensions are called by their names', async () => {
   await without.stop()
 })
 
-test('a server that throws answers with 500, and the log has the error', async () => {
+test('a server that throws responds with 500, and the error is logged', async () => {
   const errors: string[] = []
   const w = await world(serving(), { log: { ...silent, error: (message) => void errors.push(message) } })
   const response = await w.fetch('every', '/broken')
@@ -165,7 +165,7 @@ test('a server that throws answers with 500, and the log has the error', async (
   await w.stop()
 })
 
-test('of several replicas the first that runs answers, and the one that leads for a server of the leader’s', async () => {
+test('fetch calls the first running replica, or the leader for a server that runs only there', async () => {
   const w = await world(serving(), { replicas: 3 })
   const by = async (name: string): Promise<string> => (await (await w.fetch(name, '/')).text())[0]!
   const leader = await by('leader')
@@ -173,7 +173,7 @@ test('of several replicas the first that runs answers, and the one that leads fo
   w.kill(Number(leader))
   await assert.rejects(
     w.fetch('leader', '/'),
-    /^Error: Cannot fetch .*: it listens on the leader alone, and no replica leads$/,
+    /^Error: Cannot fetch .*: it listens only on the leader, and no replica leads$/,
   )
   await w.advance('30s')
   assert.notEqual(await by('leader'), leader)
@@ -181,7 +181,7 @@ test('of several replicas the first that runs answers, and the one that leads fo
   await w.stop()
 })
 
-test('an end that does not come names the keys in work and the requests without an answer', async () => {
+test('the error of a stop that does not end names the keys in work and the requests without a response', async () => {
   const app = operator({ name: 'x', grace: 0 })
   app.controllerFor(ConfigMap, { name: 'copier', when: isOurs, concurrency: 2 })
     .watches(Pod, () => new Promise(() => {}))
@@ -203,7 +203,7 @@ test('an end that does not come names the keys in work and the requests without 
   await mapping.stop().catch(() => {})
 })
 
-test('work that goes in circles is named: keys that run, and requests that are sent, again and again', async () => {
+test('the error of an endless loop names keys and requests that repeat', async () => {
   const app = operator({ name: 'x', grace: 0 })
   app.controllerFor(ConfigMap, { name: 'poller', when: isOurs })
     .from('loop', async function* () {
@@ -216,7 +216,7 @@ test('work that goes in circles is named: keys that run, and requests that are s
   )
 })
 
-test('what was done before the last rest is not named', async () => {
+test('work before the last rest is not named', async () => {
   const app = operator({ name: 'x', grace: 0 })
   let runs = 0
   let hangs = false

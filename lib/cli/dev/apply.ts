@@ -1,4 +1,4 @@
-/** Manifests into the embedded API. Kinds of the operator's own are served when it has started: what needs them waits. */
+/** Applies manifests to the embedded API, and waits until their kinds are served. */
 import type { Api } from '../../client/api.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey } from '../../core/objects.ts'
@@ -9,10 +9,10 @@ import type { DevEvent } from './events.ts'
 import type { Manifest, ManifestObject } from '../manifests.ts'
 
 export interface ApplyOptions {
-  /** The API of a cluster that the operator names, or of its own. Undefined for one that it does not name. */
+  /** Returns the API of a cluster; undefined if the operator has no cluster of that name. No name: its own cluster. */
   readonly apiOf: (cluster: string | undefined) => Api | undefined
   readonly clock: Clock
-  readonly say: (event: DevEvent) => void
+  readonly report: (event: DevEvent) => void
 }
 
 interface Pending {
@@ -25,8 +25,8 @@ interface ResourceList {
   readonly resources: readonly { readonly name: string; readonly kind: string; readonly namespaced: boolean }[]
 }
 
-/** An operator that has started installs its kinds at once; after this there is something to say. */
-const PATIENCE_MS = 10_000
+/** How long to wait for a kind. An operator installs its kinds as soon as it starts. */
+const KIND_TIMEOUT_MS = 10_000
 
 export class ManifestApplier {
   readonly #options: ApplyOptions
@@ -38,15 +38,18 @@ export class ManifestApplier {
     this.#pending = pendingOf(manifests)
   }
 
-  /** An operator has started: applies what is not applied yet, in order. What the API refuses is said, and tried at the next start. */
+  /**
+   * Called when an operator starts: applies pending objects in order. Reports failures, and retries them at the next
+   * start.
+   */
   apply(signal: AbortSignal): Promise<void> {
     this.#running = this.#running.then(() => this.#applyPending(signal))
     return this.#running
   }
 
   /**
-   * Takes what manifests say now instead of what they said before, and applies it if an operator has started. Objects that they
-   * no longer have stay. Objects that are unchanged are reported only if all of them are.
+   * Replaces the objects of saved manifests, and applies them if an operator has started. Objects that the manifests no
+   * longer have are not deleted. Unchanged objects are reported only if all of them are unchanged.
    */
   reapply(
     manifests: readonly Manifest[],
@@ -67,29 +70,29 @@ export class ManifestApplier {
   }
 
   async #applyPending(signal: AbortSignal, again = false): Promise<void> {
-    const left: Pending[] = []
+    const failed: Pending[] = []
     const unchanged: DevEvent[] = []
-    let said = 0
-    const say = (event: DevEvent): void => {
+    let reported = 0
+    const report = (event: DevEvent): void => {
       if (again && event.kind === 'applied' && event.result === 'unchanged') return void unchanged.push(event)
-      said++
-      this.#options.say(event)
+      reported++
+      this.#options.report(event)
     }
     for (const pending of this.#pending) {
       if (signal.aborted) return
       try {
-        say(await this.#applyOne(pending, signal))
+        report(await this.#applyOne(pending, signal))
       } catch (error) {
         if (signal.aborted) return
-        left.push(pending)
-        say({
+        failed.push(pending)
+        report({
           kind: 'problem',
-          message: `${messageOf(error)} (${pending.manifest}; tried again when it is saved or the operator restarts)`,
+          message: `${messageOf(error)} (${pending.manifest}; retried when it is saved or the operator restarts)`,
         })
       }
     }
-    if (said === 0) unchanged.forEach(this.#options.say)
-    this.#pending = left
+    if (reported === 0) unchanged.forEach(this.#options.report)
+    this.#pending = failed
   }
 
   async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<DevEvent> {
@@ -122,7 +125,11 @@ export class ManifestApplier {
     }
   }
 
-  /** Waits until the kind is served. */
+  /**
+   * Resolves with the kind when the API serves it.
+   *
+   * @throws Error if the API does not serve it in time.
+   */
   async #served(
     { apiVersion, kind, metadata }: ManifestObject,
     api: Api,
@@ -130,7 +137,7 @@ export class ManifestApplier {
     signal: AbortSignal,
   ): Promise<AnyResource> {
     const { clock } = this.#options
-    const deadline = clock.monotonic() + PATIENCE_MS
+    const deadline = clock.monotonic() + KIND_TIMEOUT_MS
     for (let waitMs = 10;; waitMs = Math.min(waitMs * 2, 250)) {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource

@@ -1,4 +1,6 @@
-/** `kubeloop dev`: the embedded API in this process, the operator in another one, which is started again when a file of it is saved. */
+/**
+ * `kubeloop dev`: serves the embedded API, and runs the operator in a process that restarts when its files are saved.
+ */
 import { type Api, Cluster } from 'kubeloop'
 import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { sleep, systemClock } from '../../async/clock.ts'
@@ -13,39 +15,42 @@ import { absolutePath, pathOfUrl, urlOfPath } from '../../runtime/os/user_files.
 import { ManifestApplier } from './apply.ts'
 import type { DevOptions } from '../arguments.ts'
 import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn } from './folder.ts'
-import { startEmbeddedApi } from './embedded_api.ts'
+import { contextOf, startEmbeddedApi } from './embedded_api.ts'
 import { type DevEvent, jsonLine, prettyLines } from './events.ts'
-import { contextOf } from './kubeconfig.ts'
 import { watchManifests } from './manifest_files.ts'
 import { findRuntime, type FoundRuntime } from '../find_runtime.ts'
 import type { Manifest } from '../manifests.ts'
 import { OperatorRunner } from './operator_runner.ts'
 import { SessionHost } from './session_host.ts'
-import { packageVersion } from '../version.ts'
+import { packageVersion } from '../package_files.ts'
 
-/** A signal within this time of the first is the same Ctrl-C, from the terminal and from npm. */
+/** A second signal within this time is the same Ctrl-C, once from the terminal and once from npm. */
 const SAME_SIGNAL_MS = 500
 
 export interface DevRun {
   readonly options: DevOptions
   readonly manifests: readonly Manifest[]
-  /** What the file is called in what is printed. */
+  /** The file's name in output. */
   readonly title: string
-  /** The process that started the command, asked for at its start: it may end while the rest is loaded. */
+  /** The parent process at the start of the command: it may end while modules are loaded. */
   readonly parent: number
-  /** Where the API's state and its kubeconfig are. Default: `.kubeloop`. */
+  /** The folder of the API's state and kubeconfig. Default: `.kubeloop`. */
   readonly folder?: string
-  /** Where Deno finds the file's modules, when it is not told by the folder. */
+  /** Deno's configuration file, unless it finds one by the folder. */
   readonly denoConfig?: string
 }
 
-/** Runs until it is told to stop. @throws Error when it cannot start. */
+/**
+ * Runs until a signal stops it, or standard output is closed.
+ *
+ * @throws Error if it cannot start.
+ */
 export async function dev(run: DevRun): Promise<void> {
   const { options, title } = run
   const scope = abortScope()
-  onOutputClosed(() => endUnread(scope))
+  onOutputClosed(() => stopOnClosedOutput(scope))
   const pretty = !options.json && isTerminal()
-  const say = (event: DevEvent): void => {
+  const report = (event: DevEvent): void => {
     if (pretty) prettyLines(event).forEach(writeLine)
     else writeLine(jsonLine(event, systemClock.now()))
   }
@@ -53,33 +58,33 @@ export async function dev(run: DevRun): Promise<void> {
   const runtime = await findRuntime(options.runtime, title)
   const folder = await claimDevFolder(run.folder ?? FOLDER)
   try {
-    say({
+    report({
       kind: 'started',
       version: await packageVersion(),
       runtime: runtime.name,
       runtimeVersion: runtime.version,
       file: title,
     })
-    await runWith(run, { runtime, folder, scope, pretty, say })
+    await runWith(run, { runtime, folder, scope, pretty, report })
   } finally {
     await folder.release()
   }
-  say({ kind: 'stopped' })
+  report({ kind: 'stopped' })
 }
 
-interface Surroundings {
+interface DevContext {
   readonly runtime: FoundRuntime
   readonly folder: DevFolder
-  /** Ends when it is time to stop. */
+  /** Aborted when the command must stop. */
   readonly scope: AbortScope
   readonly pretty: boolean
-  readonly say: (event: DevEvent) => void
+  readonly report: (event: DevEvent) => void
 }
 
-async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Surroundings): Promise<void> {
+async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: DevContext): Promise<void> {
   const { options, manifests, title, denoConfig } = run
-  const place = run.folder ?? FOLDER
-  const kubeconfig = kubeconfigIn(place)
+  const path = run.folder ?? FOLDER
+  const kubeconfig = kubeconfigIn(path)
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
   const sessions = new SessionHost({
@@ -88,12 +93,20 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
     prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)),
     onStart,
   })
-  const api = await startEmbeddedApi({ folder: place, port, fresh, sessions, clock: systemClock, log: silentLog, say })
+  const api = await startEmbeddedApi({
+    folder: path,
+    port,
+    fresh,
+    sessions,
+    clock: systemClock,
+    log: silentLog,
+    report,
+  })
   const apiOf = (cluster: string | undefined): Api | undefined => {
     const transport = api.transportOf(cluster)
     return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
   }
-  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, say })
+  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report })
   const runner = new OperatorRunner({
     runtime,
     file,
@@ -102,25 +115,25 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
     elect,
     passed,
     denoConfig,
-    say,
+    report,
     clock: systemClock,
     preload: await preloadOf(runtime),
     kubeconfig: absolutePath(kubeconfig),
     authority: api.authority,
     onPids: (pids) => folder.guard(pids),
-    onOutputClosed: () => endUnread(scope),
+    onOutputClosed: () => stopOnClosedOutput(scope),
   })
   const release = stopOnSignals(scope, () => runner.kill())
   void stopWithNpm(scope, run.parent)
   let applying: Promise<void> = Promise.resolve()
-  const tried = new Set<string | undefined>()
+  const suggested = new Set<string | undefined>()
   function onStart({ kinds, clusters, pid }: SessionRequest): void {
     runner.operatorIs(pid)
     for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {
-      if (tried.has(name)) continue
-      tried.add(name)
+      if (suggested.has(name)) continue
+      suggested.add(name)
       const context = name === undefined ? '' : ` --context ${contextOf(name)}`
-      say({
+      report({
         kind: 'try',
         command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`,
         ...(name && { cluster: name }),
@@ -134,7 +147,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
     onSaved(saved) {
       applying = applier.reapply(saved, { started: sessions.starts > 0 }, scope.signal)
     },
-    onProblem: (message) => say({ kind: 'problem', message }),
+    onProblem: (message) => report({ kind: 'problem', message }),
   }, scope.signal)
   watching.catch((error: unknown) => scope.abort(error))
   try {
@@ -148,11 +161,11 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, say }: Sur
   }
 }
 
-function endUnread(scope: AbortScope): void {
+function stopOnClosedOutput(scope: AbortScope): void {
   scope.abort(new DOMException('Standard output is closed', 'AbortError'))
 }
 
-/** Ctrl-C, a closed terminal and a kind `kill` all mean to stop; another one, to stop at once. */
+/** The first signal stops the command, a later one kills the operator. */
 function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
   let first: number | undefined
   return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
@@ -163,21 +176,21 @@ function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
   })
 }
 
-/** How often it is checked that npm still runs. */
+/** The interval of checks that npm still runs. */
 const NPM_CHECK_MS = 500
 
-/** A signal to npm or npx ends it and its shell, and does not reach this process. */
+/** Stops the command with npm: a signal to npm or npx ends it and its shell, but does not reach this process. */
 async function stopWithNpm({ signal, abort }: AbortScope, parent: number): Promise<void> {
   if (optionalEnv('npm_lifecycle_event') === undefined) return
   try {
     while (parentPid() === parent) await sleep(systemClock, NPM_CHECK_MS, signal)
     abort(new DOMException('npm has ended', 'AbortError'))
   } catch {
-    // Aborted: it stops for another reason.
+    // Aborted: the command stops for another reason.
   }
 }
 
-/** The module that is loaded before the operator's, as its runtime takes it. */
+/** Returns the path or URL of the preloaded module, as the runtime expects it. */
 async function preloadOf({ name }: FoundRuntime): Promise<string> {
   const { preloadUrl } = await import('./child/preload.ts')
   const path = pathOfUrl(preloadUrl)

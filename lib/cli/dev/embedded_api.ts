@@ -1,4 +1,4 @@
-/** The Kubernetes API of `kubeloop dev`: kept in a file over restarts, served on loopback, with a kubeconfig for it. */
+/** Serves the Kubernetes API of `kubeloop dev` on loopback, saves its state and writes its kubeconfig. */
 import type { Transport } from 'kubeloop'
 import { ApiServer, type SavedState, serve } from 'kubeloop/apiserver'
 import { answerJson } from '../../apiserver/http/respond.ts'
@@ -12,7 +12,6 @@ import { kubeconfigIn, stateIn } from './folder.ts'
 import { listenTo } from './network.ts'
 import type { DevEvent } from './events.ts'
 import { pathOfCluster } from './session.ts'
-import { contextOf, kubeconfigText } from './kubeconfig.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import type { SessionHost } from './session_host.ts'
 import { readState, StateFile } from './state_file.ts'
@@ -20,26 +19,30 @@ import { readState, StateFile } from './state_file.ts'
 export interface EmbeddedApi {
   /** `host:port` */
   readonly authority: string
-  /** The API of the operator's own cluster, in memory, past the sockets; or of one of the others. Undefined for one that is not there. */
+  /**
+   * Returns an in-memory transport to a cluster's API; undefined for an unknown cluster. No name: the operator's own.
+   */
   transportOf(cluster?: string): Transport | undefined
-  /** Serves the operator's other clusters, and names them in the kubeconfig. Those of the last call are kept, and served on. */
+  /**
+   * Serves the operator's other clusters and adds them to the kubeconfig. Clusters of earlier calls are still served.
+   */
   setClusters(names: readonly string[]): Promise<void>
-  /** Ends every connection and saves what is not saved yet. */
+  /** Closes all connections and saves the state. */
   close(): Promise<void>
 }
 
 export interface EmbeddedApiOptions {
-  /** Where its state and its kubeconfig are. */
+  /** The folder of its state and kubeconfig. */
   readonly folder: string
   readonly port: number | undefined
   readonly fresh: boolean
   readonly sessions: SessionHost
   readonly clock: Clock
   readonly log: Log
-  readonly say: (event: DevEvent) => void
+  readonly report: (event: DevEvent) => void
 }
 
-/** What is in the file: the operator's own cluster, and the others beside it. */
+/** The content of the state file: the operator's own cluster, and the other ones. */
 interface DevState extends SavedState {
   readonly clusters?: Readonly<Record<string, SavedState>>
 }
@@ -50,19 +53,19 @@ interface OneApi {
   readonly transport: Transport
 }
 
-/** @throws Error when the port is in use. */
+/** @throws Error if the port is in use. */
 export async function startEmbeddedApi(
-  { folder, port, fresh, sessions, clock, log, say }: EmbeddedApiOptions,
+  { folder, port, fresh, sessions, clock, log, report }: EmbeddedApiOptions,
 ): Promise<EmbeddedApi> {
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
-  const problem = (message: string): void => say({ kind: 'problem', message })
+  const problem = (message: string): void => report({ kind: 'problem', message })
   if (fresh) await remove(state)
   const serverOf = (saved: SavedState): ApiServer => new ApiServer({ clock, log, state: saved })
   const restored = await readState(state, (saved) => {
     const others = Object.entries((saved as DevState).clusters ?? {})
     return { own: serverOf(saved as DevState), others: others.map(([name, each]) => [name, serverOf(each)] as const) }
   }, problem)
-  if (restored) say({ kind: 'restored' })
+  if (restored) report({ kind: 'restored' })
   const others = new Map<string, OneApi>()
   const save = (): DevState => {
     const clusters = Object.fromEntries([...others].map(([name, { server }]) => [name, server.save()]))
@@ -73,7 +76,7 @@ export async function startEmbeddedApi(
   const loops = abortScope()
   const collecting: Promise<void>[] = []
   const open = async (server: ApiServer, cluster?: string): Promise<OneApi> => {
-    const transport = await listenTo(server.handle, { onWrite: () => file.changed(), onDefinition: say }, cluster)
+    const transport = await listenTo(server.handle, { onWrite: () => file.changed(), onDefinition: report }, cluster)
     collecting.push(new GarbageCollector({ transport, clock, log: loopLog(problem) }).start(loops.signal))
     return { server, transport }
   }
@@ -84,8 +87,8 @@ export async function startEmbeddedApi(
   const writeKubeconfig = (names: readonly string[]): Promise<void> =>
     writePrivate(kubeconfig, kubeconfigText(served, names))
   await writeKubeconfig([...others.keys()])
-  say({ kind: 'serving', server: served.url, kubeconfig })
-  const said = new Set<string>()
+  report({ kind: 'serving', server: served.url, kubeconfig })
+  const reported = new Set<string>()
   return {
     authority: `${served.host}:${served.port}`,
     transportOf: (cluster) => (cluster === undefined ? own : others.get(cluster))?.transport,
@@ -95,10 +98,10 @@ export async function startEmbeddedApi(
       }
       await writeKubeconfig(names)
       for (const name of names) {
-        if (!said.has(name)) {
-          say({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
+        if (!reported.has(name)) {
+          report({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
         }
-        said.add(name)
+        reported.add(name)
       }
     },
     async close() {
@@ -112,7 +115,7 @@ export async function startEmbeddedApi(
   }
 }
 
-/** One network for all clusters: what is below the path of another one goes there, everything else to the operator's own. */
+/** Routes requests below a cluster's path to that cluster, all others to the operator's own. */
 function byPath(own: Transport, other: (name: string) => Transport | undefined): Transport {
   return async (request) => {
     const [, name, path = ''] = /^\/clusters\/([^/?]+)(.*)$/.exec(request.path) ?? []
@@ -120,13 +123,13 @@ function byPath(own: Transport, other: (name: string) => Transport | undefined):
     if (name === undefined || !transport) return await own(request)
     const response = await transport({ ...request, path: path.startsWith('/') ? path : `/${path}` })
     if (!/^\/openapi\/v3(\?|$)/.test(path)) return response
-    // The one answer that has paths of the server's own: kubectl follows them as they are.
+    // Only this response has paths of the server in it, which kubectl follows.
     const text = await response.body.text()
     return answerJson(response.status, text.replaceAll('"/openapi/', `"${pathOfCluster(name)}/openapi/`), [])
   }
 }
 
-/** The control loops are nobody's concern until they fail. */
+/** Logs only errors of the control loops. */
 function loopLog(problem: (message: string) => void): Log {
   return { ...silentLog, error: problem }
 }
@@ -139,4 +142,44 @@ async function listen(handle: Transport, port: number | undefined): Promise<Awai
     const remedy = 'choose another one with --port, or leave --port out for a free one'
     throw new Error(`Cannot serve the API on 127.0.0.1:${port}: the port is in use; ${remedy}`, { cause: error })
   }
+}
+
+interface ServedAt {
+  readonly url: string
+  readonly token: string
+  /** PEM. */
+  readonly ca: string
+}
+
+/** The context of the operator's own cluster, the current context. */
+const OWN = 'kubeloop'
+
+/** Returns a kubeconfig as JSON, which needs no YAML parser. Each of the operator's other clusters has a context. */
+export function kubeconfigText({ url, token, ca }: ServedAt, others: readonly string[] = []): string {
+  const clusters = [
+    { name: OWN, server: url },
+    ...others.map((name) => ({ name: contextOf(name), server: url + pathOfCluster(name) })),
+  ]
+  return `${
+    JSON.stringify(
+      {
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': OWN,
+        contexts: clusters.map(({ name }) => ({ name, context: { cluster: name, user: OWN, namespace: 'default' } })),
+        clusters: clusters.map(({ name, server }) => ({
+          name,
+          cluster: { server, 'certificate-authority-data': btoa(ca) },
+        })),
+        users: [{ name: OWN, user: { token } }],
+      },
+      null,
+      2,
+    )
+  }\n`
+}
+
+/** Returns the context of another cluster: its name, unless the operator's own cluster has that context. */
+export function contextOf(name: string): string {
+  return name === OWN ? `${OWN}.other` : name
 }

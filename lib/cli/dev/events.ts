@@ -1,4 +1,4 @@
-/** What the command has to say: as lines for a person, or as one line of JSON each. Pure. */
+/** Formats the command's events as lines of text or JSON. */
 import { formatJson } from '../../observe/format_log.ts'
 import type { LogLevel } from '../../observe/log.ts'
 import { inCluster } from '../../controller/change_summary.ts'
@@ -12,13 +12,13 @@ export type DevEvent =
     readonly file: string
   }
   | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
-  /** A line to try; of another cluster with its name. */
+  /** A command for the user to try. `cluster`: the name of another cluster. */
   | { readonly kind: 'try'; readonly command: string; readonly cluster?: string }
-  /** Another cluster of the operator, with its context in the kubeconfig. */
+  /** Another cluster of the operator, and its context in the kubeconfig. */
   | { readonly kind: 'cluster'; readonly name: string; readonly context: string; readonly server: string }
-  /** The API has what the last run left. */
+  /** The API has the state of the last run. */
   | { readonly kind: 'restored' }
-  /** `cluster`, here and below: as the operator named it; absent for its own. */
+  /** `cluster`, here and below: the operator's name of it; absent for its own. */
   | {
     readonly kind: 'definition'
     readonly name: string
@@ -60,7 +60,7 @@ export function prettyLines(event: DevEvent): string[] {
           : remarked(`  ${event.command}`, '(same path every time; state survives restarts)'),
       ]
     case 'restored':
-      return [remarked('  restored   what the last run left', '--fresh forgets it')]
+      return [remarked('  restored   the state of the last run', '--fresh forgets it')]
     case 'definition':
       return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
     case 'applied':
@@ -81,7 +81,7 @@ export function jsonLine(event: DevEvent, timeMs: number): string {
   const { kind, ...fields } = event
   const level: LogLevel = kind === 'problem' ? 'error' : 'info'
   if (!('message' in fields)) return formatJson({ level, message: kind, fields, timeMs })
-  // What stands in braces in a message is looked up in the fields: there are none.
+  // A message may contain braces, which the log would replace by fields, so it has none.
   return formatJson({ level, message: fields.message, fields: {}, timeMs })
 }
 

@@ -1,4 +1,4 @@
-/** `.kubeloop`: what `kubeloop dev` leaves in a folder. One process at a time has it. */
+/** Claims `.kubeloop`, the folder of `kubeloop dev`'s files, for one process at a time. */
 import { guardProcesses, type ProcessGuard } from '../../runtime/os/child_process.ts'
 import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
 import { ownPid, processExists } from '../../runtime/os/this_runtime.ts'
@@ -6,19 +6,20 @@ import { absolutePath, claimFolder, remove } from '../../runtime/os/user_files.t
 
 export const FOLDER = '.kubeloop'
 
-/** What is kept in such a folder. */
+/** Returns the path of the kubeconfig in such a folder. */
 export const kubeconfigIn = (folder: string): string => `${folder}/kubeconfig`
+/** Returns the path of the API's state in such a folder. */
 export const stateIn = (folder: string): string => `${folder}/state.json`
 
 export interface DevFolder {
-  /** These processes end with this one, however it ends. */
+  /** Ends these processes when this one ends, also if it is killed. */
   guard(pids: readonly number[]): void
   release(): Promise<void>
 }
 
-/** @throws Error when another process has it. */
+/** @throws Error if another process uses the folder. */
 export async function claimDevFolder(folder: string): Promise<DevFolder> {
-  // Exists while a process has the folder. A folder, for making one succeeds once.
+  // Exists while a process uses the folder. It is a folder because only one process succeeds in creating one.
   const lock = `${folder}/running`
   if (!(await claimFolder(lock))) await takeOver(lock)
   await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
@@ -26,7 +27,7 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
   let guard: ProcessGuard | undefined
   return {
     guard(pids) {
-      // It also gives the folder free when this process is killed.
+      // The guard also removes the lock if this process is killed.
       guard ??= guardProcesses(absolutePath(lock))
       guard.watch(pids)
     },
@@ -37,17 +38,17 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
   }
 }
 
-/** Takes the folder from a process that is no more. */
+/** Takes over the lock of a process that has ended. */
 async function takeOver(lock: string): Promise<void> {
   const pid = Number(await readTextIfExists(`${lock}/pid`))
   if (pid && pid !== ownPid() && processExists(pid)) {
     throw new Error(
-      `Cannot start: kubeloop dev runs in this folder already (process ${pid}); stop that one, or work in another folder`,
+      `Cannot start: kubeloop dev already runs in this folder (process ${pid}); stop it, or use another folder`,
     )
   }
   await remove(lock)
   if (await claimFolder(lock)) return
   throw new Error(
-    'Cannot start: another kubeloop dev has just started in this folder; stop that one, or work in another folder',
+    'Cannot start: another kubeloop dev has just started in this folder; stop it, or use another folder',
   )
 }

@@ -1,33 +1,34 @@
 /**
- * The files that a module imports, and those that they import: found in their texts, as each runtime would resolve them. What is
- * in `node_modules` is left out, packages of a workspace, which are linked there, are not. A file too many is watched for nothing;
- * one too few would be missed, so a place where a runtime may look counts even while there is nothing.
+ * Finds the files that a module imports, directly or indirectly, as each runtime resolves them.
+ *
+ * Files in `node_modules` are left out, but linked packages of a workspace are not. An extra file does no harm, a
+ * missing one would not be watched, so every path where a runtime may look counts, also if there is no file.
  */
 import { folderOf } from '../../runtime/os/files.ts'
 import { absolutePath, pathOfUrl } from '../../runtime/os/user_files.ts'
 
 export interface FileSystem {
-  /** Undefined where there is no such file, or none that may be read. */
+  /** Reads a file; undefined if it is missing or may not be read. */
   read(file: string): Promise<string | undefined>
-  /** The module files in a folder and below it. */
+  /** Returns the module files in a folder and below it. */
   modulesBelow(folder: string): Promise<readonly string[]>
-  /** The folder that a link points to; undefined where there is nothing. */
+  /** Returns the folder that a link points to; undefined if there is none. */
   realFolder(folder: string): Promise<string | undefined>
 }
 
-/** More files than this are not followed: a scan of them would take longer than an edit. */
+/** The maximum number of files. To scan more would take longer than an edit. */
 const MAX_FILES = 2000
 
 const SPECIFIER = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"`])([^'"`\n]+)\1/g
 
-/** What a module's text imports, whatever way it says so; comments and strings that look like it count, too. */
+/** Returns the specifiers that a module's text imports in any way, also those in comments and strings. */
 function specifiersIn(text: string): string[] {
   return [...new Set([...text.matchAll(SPECIFIER)].map(([, , specifier]) => specifier!))]
 }
 
 const EXTENSIONS = ['.ts', '.tsx', '.mts', '.js', '.mjs', '.jsx', '.json']
 
-/** Where a module at this path may be: Bun fills in extensions, and takes `.js` for `.ts`. */
+/** Returns the files that a path may mean: Bun adds extensions, and replaces `.js` by `.ts`. */
 function candidates(path: string): string[] {
   const typed = path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
   if (/\.([cm]?[jt]sx?|json|wasm)$/.test(path)) return [...new Set([path, typed])]
@@ -38,7 +39,7 @@ function candidates(path: string): string[] {
   ]
 }
 
-/** Every file that counts as part of the operator, with its text where there is one. */
+/** Returns the paths of all files that are part of the operator, with the texts of those that exist. */
 export async function importedFiles(entry: string, files: FileSystem): Promise<Map<string, string | undefined>> {
   const found = new Map<string, string | undefined>()
   const known = new Map<string, Promise<readonly string[]>>()
@@ -74,7 +75,7 @@ async function targetsOf(
   return await targets
 }
 
-/** A name rather than a path: another name for a file of the project, or a package. */
+/** Resolves a bare specifier: an alias for a file of the project, or a package. */
 async function outsideTargets(specifier: string, from: string, files: FileSystem): Promise<readonly string[]> {
   const found: string[] = []
   for (let folder = from;; folder = folderOf(folder)) {
@@ -92,13 +93,13 @@ async function outsideTargets(specifier: string, from: string, files: FileSystem
   }
 }
 
-/** The path that the `imports` of a package.json or deno.json, or the `paths` of a tsconfig.json, give to a name. */
+/** Returns the path of an alias in the `imports` of a package.json or deno.json, or the `paths` of a tsconfig.json. */
 function aliasIn(text: string, specifier: string): string | undefined {
   let config: { readonly imports?: unknown; readonly compilerOptions?: { readonly paths?: unknown } }
   try {
     config = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ''))
   } catch {
-    return undefined // the runtime says what is wrong with it
+    return undefined // the runtime reports the error
   }
   for (const map of [config.imports, config.compilerOptions?.paths]) {
     if (typeof map !== 'object' || map === null) continue
@@ -111,14 +112,14 @@ function aliasIn(text: string, specifier: string): string | undefined {
   return undefined
 }
 
-/** What a pattern leaves of a name: `#lib/*` and `@/` are prefixes. */
+/** Returns the rest of a specifier after a pattern's prefix, as `#lib/*` or `@/`; undefined if it does not match. */
 function restOf(pattern: string, specifier: string): string | undefined {
   if (pattern === specifier) return ''
   const prefix = pattern.endsWith('*') ? pattern.slice(0, -1) : pattern.endsWith('/') ? pattern : undefined
   return prefix !== undefined && specifier.startsWith(prefix) ? specifier.slice(prefix.length) : undefined
 }
 
-/** Of a target with conditions or alternatives the first that is a file of the project. */
+/** Returns the first file of the project in a target, which may have conditions or alternatives. */
 function firstPath(target: unknown): string | undefined {
   if (typeof target === 'string') return /^[a-z]+:/.test(target) ? undefined : target
   if (typeof target !== 'object' || target === null) return undefined

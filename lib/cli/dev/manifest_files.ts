@@ -1,4 +1,4 @@
-/** The files of `--apply`: read again when they are saved. */
+/** Reads the files of `--apply` again when they are saved. */
 import { messageOf } from '../../core/errors.ts'
 import type { Clock } from '../../async/clock.ts'
 import { absolutePath, textOf } from '../../runtime/os/user_files.ts'
@@ -10,12 +10,12 @@ export interface ManifestFilesOptions {
   /** Manifests as `--apply` takes them. */
   readonly apply: readonly string[]
   readonly clock: Clock
-  /** Called with the manifests of each save that can be read. */
+  /** Called with the manifests of each save, if they can be read. */
   readonly onSaved: (manifests: readonly Manifest[]) => void
   readonly onProblem: (message: string) => void
 }
 
-/** Watches the files until the signal is aborted. Standard input is read once, so it is left out. */
+/** Watches the files until the signal is aborted. Leaves out standard input, which can be read only once. */
 export async function watchManifests(options: ManifestFilesOptions, signal: AbortSignal): Promise<void> {
   const { apply, clock, onSaved, onProblem } = options
   const byFile = Map.groupBy(
@@ -23,12 +23,12 @@ export async function watchManifests(options: ManifestFilesOptions, signal: Abor
     (given) => absolutePath(manifestFile(given)!),
   )
   if (byFile.size === 0) return
-  const look = (): Promise<Map<string, string | undefined>> => stampsOf(byFile.keys())
+  const poll = (): Promise<Map<string, string | undefined>> => stampsOf(byFile.keys())
   const scan = async (): Promise<Scan> => {
-    const stamps = await look()
+    const stamps = await poll()
     return { stamps, texts: new Map([...stamps.keys()].map((file) => [file, undefined])) }
   }
-  const files = new SavedFiles({ clock, scan, look, read: textOf, isLoading: () => false })
+  const files = new SavedFiles({ clock, scan, poll, read: textOf, isLoading: () => false })
   await files.begin()
   while (!signal.aborted) {
     try {
@@ -38,7 +38,7 @@ export async function watchManifests(options: ManifestFilesOptions, signal: Abor
         try {
           onSaved(await readManifests([given]))
         } catch (error) {
-          onProblem(`${messageOf(error)}; it is applied when it is saved again`)
+          onProblem(`${messageOf(error)}; fix it and save it again`)
         }
       }
     } catch (error) {

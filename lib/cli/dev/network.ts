@@ -1,4 +1,4 @@
-/** The embedded API as the network of `kubeloop dev`: the same requests and answers, watched for what there is to say. */
+/** Notifies a listener of writes to the embedded API. */
 import type { HttpRequest, Transport } from '../../core/transport.ts'
 import { Cluster } from 'kubeloop'
 import { isReason } from '../../core/errors.ts'
@@ -7,9 +7,9 @@ import type { AnyResource } from '../../core/resource.ts'
 import type { DevEvent } from './events.ts'
 
 export interface NetworkListener {
-  /** A write went in. */
+  /** Called after each successful write. */
   onWrite(): void
-  /** A CustomResourceDefinition is new, or its spec is another one. */
+  /** Called when a CustomResourceDefinition is created, or its spec changes. */
   onDefinition(event: DevEvent & { readonly kind: 'definition' }): void
 }
 
@@ -26,16 +26,16 @@ interface Definition extends KubeObject {
   readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
 }
 
-/** `inner`, with its writes told to a listener. `cluster`: which one it is, if not the operator's own. */
+/** Wraps a transport to notify the listener. `cluster`: the name of the cluster, unless it is the operator's own. */
 export async function listenTo(inner: Transport, listener: NetworkListener, cluster?: string): Promise<Transport> {
   const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
   const generations = new Map<string, number | undefined>()
-  // What is there from the last run is no news.
+  // Definitions of the last run are not reported.
   for (const { metadata } of (await api.list({ resource: CRD })).items) {
     generations.set(metadata.name, metadata.generation)
   }
 
-  const look = async (name: string): Promise<void> => {
+  const checkDefinition = async (name: string): Promise<void> => {
     let definition: Definition
     try {
       definition = (await api.get({ resource: CRD, name })) as Definition
@@ -62,17 +62,17 @@ export async function listenTo(inner: Transport, listener: NetworkListener, clus
     if (request.method === 'GET' || response.status >= 400) return response
     listener.onWrite()
     const name = definitionOf(request)
-    if (name !== undefined) await look(name)
+    if (name !== undefined) await checkDefinition(name)
     return response
   }
 }
 
-/** The name of the definition that a write is about. */
+/** Returns the name of the CustomResourceDefinition that a request writes. */
 function definitionOf({ method, path, body }: HttpRequest): string | undefined {
   const match = CRD_PATH.exec(path)
   if (!match) return undefined
   if (match[1] !== undefined || method !== 'POST') return match[1]
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
-  // The server has accepted it; in another format than JSON it is kubectl's business, and told by nobody.
+  // The server has accepted the body, so a search is enough. Definitions in other formats than JSON are not reported.
   return /"metadata"\s*:\s*\{[^}]*?"name"\s*:\s*"([^"]+)"/.exec(text)?.[1]
 }

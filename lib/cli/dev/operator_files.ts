@@ -1,18 +1,19 @@
-/** The files of an operator on this machine: what it imports, and when one of them is saved. */
+/** Finds the files of an operator, to notice when one of them is saved. */
 import type { Clock } from '../../async/clock.ts'
 import { realFolder, stampOf, textOf, writtenBelow } from '../../runtime/os/user_files.ts'
 import { importedFiles } from './import_graph.ts'
 import { SavedFiles, type Scan } from './saved_files.ts'
 
+/** `isLoading`: whether the operator's process may still be reading its files. */
 export function savedFilesOf(entry: string, clock: Clock, isLoading: () => boolean): SavedFiles {
-  return new SavedFiles({ clock, scan: () => scan(entry), look: stampsOf, read: textOf, isLoading })
+  return new SavedFiles({ clock, scan: () => scan(entry), poll: stampsOf, read: textOf, isLoading })
 }
 
 async function scan(entry: string): Promise<Scan> {
   const stamps = new Map<string, string | undefined>()
   const texts = await importedFiles(entry, {
     async read(file) {
-      // Before the text: what is saved in between is noticed then.
+      // Before the text, so that a save in between is noticed.
       stamps.set(file, await stampOf(file))
       return await textOf(file)
     },
@@ -22,12 +23,12 @@ async function scan(entry: string): Promise<Scan> {
   return { stamps, texts }
 }
 
-/** The states of files, by their paths. */
+/** Returns the stamps of files, by their paths. */
 export async function stampsOf(files: Iterable<string>): Promise<Map<string, string | undefined>> {
   return new Map(await Promise.all([...files].map(async (file) => [file, await stampOf(file)] as const)))
 }
 
-/** Files that may be modules of a package, and folders with such. */
+/** Returns whether a file may be a module of a package, or a folder may contain one. */
 function mayBeModule(name: string, isFolder: boolean): boolean {
   return !/^\.|^node_modules$|~$/.test(name) && (isFolder || /\.([cm]?[jt]sx?|json|wasm)$/.test(name))
 }

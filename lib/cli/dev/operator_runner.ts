@@ -1,4 +1,4 @@
-/** The operator's process: started, started again when one of its files was saved, stopped with us. */
+/** Runs the operator's process, and restarts it when one of its files is saved. */
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, sleep } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
@@ -14,26 +14,26 @@ import type { Saved, SavedFiles } from './saved_files.ts'
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime
   readonly file: string
-  /** The file as it is called in what is printed. */
+  /** The file's name in output. */
   readonly title: string
   readonly pretty: boolean
   readonly elect: boolean
   readonly passed: readonly string[]
   readonly denoConfig: string | undefined
   readonly preload: string
-  /** The path of the kubeconfig, from the root. */
+  /** The absolute path of the kubeconfig. */
   readonly kubeconfig: string
   /** `host:port` of the embedded API. */
   readonly authority: string
   readonly clock: Clock
-  readonly say: (event: DevEvent) => void
-  /** Hears of the processes that must not outlive this one. */
+  readonly report: (event: DevEvent) => void
+  /** Called with the processes that must end with this one. */
   readonly onPids: (pids: readonly number[]) => void
-  /** Called when the operator found standard output closed. */
+  /** Called when the operator has found standard output closed. */
   readonly onOutputClosed: () => void
 }
 
-/** How long the operator may take to stop. It gives itself less. */
+/** How long the operator may take to stop. Its own limit is shorter. */
 const STOP_MS = 3000
 
 export class OperatorRunner {
@@ -48,7 +48,7 @@ export class OperatorRunner {
     this.#saved = savedFilesOf(options.file, options.clock, () => !!this.#child && this.#operatorPid === undefined)
   }
 
-  /** The saved file for which the process was started; undefined for the first. */
+  /** The saved file that caused the last restart; undefined before the first one. */
   get changed(): { readonly file: string; readonly atMs: number } | undefined {
     const { file, title } = this.#options
     if (!this.#changed) return undefined
@@ -56,7 +56,7 @@ export class OperatorRunner {
     return { file: first === file ? title : shortPath(first), atMs }
   }
 
-  /** An operator has started, in this process. */
+  /** Called when an operator has started, with its process. */
   operatorIs(pid: number): void {
     this.#operatorPid = pid
     this.#guard()
@@ -80,24 +80,24 @@ export class OperatorRunner {
     }
   }
 
-  /** Runs one process until it ends, or a file was saved and it was ended for that. */
+  /** Runs one process until it ends. Stops it when a file is saved. */
   async #runOnce(saved: Promise<Saved>, signal: AbortSignal): Promise<void> {
-    const { runtime, title, say, onOutputClosed } = this.#options
+    const { runtime, title, report, onOutputClosed } = this.#options
     const child = await this.#start()
     const end = await Promise.race([child.ended, saved.then(() => undefined, () => undefined)])
     if (!end) return await this.#stop(child)
     this.#child = undefined
     if (end.code === OUTPUT_CLOSED) return onOutputClosed()
-    // Ctrl-C may reach it before us.
+    // Ctrl-C may reach the operator before this process.
     if ((await this.#stopsSoon(signal)) || end.code === REPORTED) return
     const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
-    say({
+    report({
       kind: 'problem',
-      message: `${runtime.name} ended ${how}; ${title} is started again when it or a file that it imports is saved`,
+      message: `${runtime.name} ended ${how}; ${title} restarts when it or a file that it imports is saved`,
     })
   }
 
-  /** Ends what is left at once. */
+  /** Kills the operator's processes. */
   kill(): void {
     this.#child?.kill('SIGKILL')
     if (this.#operatorPid !== undefined && this.#child) killProcess(this.#operatorPid)
@@ -122,7 +122,7 @@ export class OperatorRunner {
   }
 
   async #stop(child: ChildProcess): Promise<void> {
-    // From a terminal it has this signal already, and knows to count it once.
+    // From a terminal, the operator has this signal already, and counts it once.
     child.kill('SIGINT')
     const waiting = abortScope()
     const late = sleep(this.#options.clock, STOP_MS, waiting.signal).then(() => this.kill(), () => {})
@@ -133,7 +133,7 @@ export class OperatorRunner {
   }
 
   async #stopsSoon(signal: AbortSignal): Promise<boolean> {
-    await sleep(this.#options.clock, 100, signal).catch(() => {}) // aborted: that is the answer
+    await sleep(this.#options.clock, 100, signal).catch(() => {}) // aborted: returned below
     return signal.aborted
   }
 

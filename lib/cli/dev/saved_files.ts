@@ -1,14 +1,16 @@
 /**
- * Notices that a file of the operator was saved, however an editor does that: written in place, put over by a renamed one, removed
- * and made again, or emptied and then written. The files are looked at by their names, again and again; a watcher of the system
- * follows what had the name when it began, and each runtime's own loses some of these.
+ * Notices when files are saved, in every way that editors save them.
+ *
+ * Editors write in place, rename a new file over the old one, delete and create it, or truncate and then write it.
+ * Files are polled by their names: a watcher of the system follows the file that had the name first, and each runtime's
+ * watcher misses some of these ways.
  */
 import { type Clock, sleep } from '../../async/clock.ts'
 
-/** A state of each file, by its path: differs from that of another state; undefined while there is no file, or an empty one. */
+/** A stamp of each file, by its path, which changes with the file; undefined for a missing or empty file. */
 export type Stamps = ReadonlyMap<string, string | undefined>
 
-/** The files that the next process will read: what each was before it was read here, and its text. */
+/** The files that the next process will read: their stamps from before they were read here, and their texts. */
 export interface Scan {
   readonly stamps: Stamps
   readonly texts: ReadonlyMap<string, string | undefined>
@@ -17,7 +19,7 @@ export interface Scan {
 export interface SavedFilesOptions {
   readonly clock: Clock
   scan(): Promise<Scan>
-  look(files: Iterable<string>): Promise<Stamps>
+  poll(files: Iterable<string>): Promise<Stamps>
   read(file: string): Promise<string | undefined>
   /** Whether the process may still be reading its files. */
   isLoading(): boolean
@@ -25,14 +27,14 @@ export interface SavedFilesOptions {
 
 export interface Saved {
   readonly files: readonly string[]
-  /** When it was noticed, as `clock.now()` counts. */
+  /** When the save was noticed, by `clock.now()`. */
   readonly atMs: number
 }
 
-const LOOK_MS = 150
-/** A save is over when the files stayed as they are for so long. */
+const POLL_MS = 150
+/** A save is complete when the files have not changed for this long. */
 const SETTLE_MS = 50
-/** How long a file may be gone or empty while it is being saved. */
+/** How long a file may be missing or empty during a save. */
 const MAX_SAVE_MS = 1000
 
 export class SavedFiles {
@@ -44,18 +46,18 @@ export class SavedFiles {
     this.#options = options
   }
 
-  /** Notes the files as they are. Everything that is saved from here on is noticed by {@link next}. */
+  /** Stores the current stamps. {@link next} notices all later saves. */
   async begin(): Promise<void> {
     const { stamps, texts } = await this.#options.scan()
     this.#stamps = stamps
     this.#texts = texts
   }
 
-  /** Resolves when a save is over. Rejects with the signal's reason. */
+  /** Resolves when a save is complete. Rejects with the signal's reason. */
   async next(signal: AbortSignal): Promise<Saved> {
     for (;;) {
-      await sleep(this.#options.clock, LOOK_MS, signal)
-      if (this.#changes(await this.#look()).length === 0) continue
+      await sleep(this.#options.clock, POLL_MS, signal)
+      if (this.#changes(await this.#poll()).length === 0) continue
       const atMs = this.#options.clock.now()
       const stamps = await this.#settled(signal)
       const files = await this.#counting(this.#changes(stamps))
@@ -64,8 +66,8 @@ export class SavedFiles {
     }
   }
 
-  #look(): Promise<Stamps> {
-    return this.#options.look(this.#texts.keys())
+  #poll(): Promise<Stamps> {
+    return this.#options.poll(this.#texts.keys())
   }
 
   #changes(now: Stamps): string[] {
@@ -75,16 +77,19 @@ export class SavedFiles {
   async #settled(signal: AbortSignal): Promise<Stamps> {
     const { clock } = this.#options
     const end = clock.monotonic() + MAX_SAVE_MS
-    for (let before = await this.#look();;) {
+    for (let before = await this.#poll();;) {
       await sleep(clock, SETTLE_MS, signal)
-      const now = await this.#look()
+      const now = await this.#poll()
       const isWhole = this.#changes(now).every((file) => now.get(file) !== undefined)
       if (clock.monotonic() >= end || (isWhole && changed(before, now).length === 0)) return now
       before = now
     }
   }
 
-  /** Of a process that is loading only another text counts: one that writes a module whenever it starts would be started for ever. */
+  /**
+   * While a process loads, only a different text counts: a process that writes a module at its start would restart
+   * forever.
+   */
   async #counting(files: readonly string[]): Promise<readonly string[]> {
     if (!this.#options.isLoading()) return files
     const texts = await Promise.all(files.map((file) => this.#options.read(file)))
@@ -92,7 +97,7 @@ export class SavedFiles {
   }
 }
 
-/** The files whose state is another one. */
+/** Returns the files whose stamps differ. */
 function changed(before: Stamps, after: Stamps): string[] {
   return [...after].filter(([file, stamp]) => before.get(file) !== stamp).map(([file]) => file)
 }

@@ -1,6 +1,8 @@
 /**
- * An operator under `kubeloop dev` and the process that started it: the operator says that it is there, and both hear
- * when the other one ends. It goes over the embedded API, the one thing that every runtime's watcher leaves them.
+ * Connects an operator with the `kubeloop dev` process that started it.
+ *
+ * Each notices when the other one ends. The session is a request to the embedded API, because a runtime's watch mode
+ * leaves no other connection between the two processes.
  */
 import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
@@ -8,47 +10,47 @@ import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
 import { type OperatorDescription, watchedResources } from '../../operator/description.ts'
 
-/** Where sessions are opened. No API group can be called so. */
+/** The path of sessions. No API group can have this name. */
 export const SESSION_PATH = '/kubeloop/dev/session'
 
-/** Where the API of another cluster is, below that of the operator's own: one port, which Deno lets an operator connect to. */
+/** Returns the path prefix of another cluster's API. All clusters share a port, so that Deno needs one permission. */
 export function pathOfCluster(name: string): string {
   return `/clusters/${name}`
 }
 
-/** The exit code of an operator's process that has said why it ends: the command adds nothing then. */
+/** The exit code of an operator that has reported why it ends, so that the command reports nothing. */
 export const REPORTED = 87
 
-/** The same of one whose output is read no more: there is nothing to go on for. */
+/** The exit code of an operator whose standard output is closed, so that the command stops. */
 export const OUTPUT_CLOSED = 88
 
-/** What the operator says of itself. */
+/** The operator's description of itself. */
 export interface SessionRequest {
   readonly operator: string
   readonly pid: number
-  /** The kinds that it reconciles in its own cluster, then the others that it watches there, as `group/version/plural`. */
+  /** The kinds that it reconciles in its own cluster, then those that it only watches, as `group/version/plural`. */
   readonly kinds: readonly string[]
-  /** Its other clusters, with the same of each. */
+  /** Its other clusters, each with its kinds. */
   readonly clusters: readonly { readonly name: string; readonly kinds: readonly string[] }[]
 }
 
-/** What it is answered: the first line of a body that stays open for as long as the other process runs. */
-export interface SessionAnswer {
-  /** 1 for the first start, one more for each restart. */
+/** The first line of the response, whose body stays open for as long as the command runs. */
+export interface SessionResponse {
+  /** The number of this start, from 1. */
   readonly start: number
-  /** How long the restart took: from the end of the last run, or from the change after a crash. Absent when it is not known. */
+  /** How long the restart took, from the end of the last run, or after a crash from the save. Absent if unknown. */
   readonly downMs?: number
-  /** The file that changed, where that is known. */
+  /** The file that changed. Absent if unknown. */
   readonly changed?: string
 }
 
 export interface Session {
-  readonly answer: SessionAnswer
-  /** Settles when the other process is gone. */
+  readonly response: SessionResponse
+  /** Resolves when the command has ended. */
   readonly ended: Promise<void>
 }
 
-/** Opens a session, to which the connection belongs from then on; undefined when the server is not `kubeloop dev`. */
+/** Opens a session, which then owns the connection. Resolves with undefined if the server is not `kubeloop dev`. */
 export async function openSession(
   connection: ClosableTransport,
   description: OperatorDescription,
@@ -73,17 +75,17 @@ export async function openSession(
   let first: string | undefined
   while (first === undefined) {
     const next = await batches.next()
-    if (next.done) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended')
+    if (next.done) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended; start it again')
     first = next.value[0]
   }
   const ended = drain(batches).finally(() => connection.close())
-  return { answer: JSON.parse(first) as SessionAnswer, ended }
+  return { response: JSON.parse(first) as SessionResponse, ended }
 }
 
 async function drain(batches: AsyncIterator<unknown>): Promise<void> {
   try {
     while (!(await batches.next()).done);
   } catch {
-    // Cut off rather than ended: the other process is gone either way.
+    // The connection broke: the command has ended as well.
   }
 }

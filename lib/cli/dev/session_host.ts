@@ -1,75 +1,75 @@
-/** Our end of the sessions that operators open: how often one started, how long none ran, and who runs now. */
+/** Accepts the sessions of operators, counts their starts and measures restarts. */
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
-import { SESSION_PATH, type SessionAnswer, type SessionRequest } from './session.ts'
+import { SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
-  /** The file that was saved, for which the operator's process was started, and when (as `clock.now()` counts). */
+  /** Returns the saved file that caused the last restart, and the time of the save by `clock.now()`. */
   changed(): { readonly file: string; readonly atMs: number } | undefined
-  /** Called before a session is opened, which waits for it: the operator's clusters are there when it is answered. */
+  /** Awaited before a session is accepted, so that the operator's clusters are served then. */
   prepare(request: SessionRequest): Promise<void>
   onStart(request: SessionRequest, start: number): void
 }
 
-/** An operator that was not started again after so long did not end for a restart. */
-const LONGEST_RESTART_MS = 10_000
+/** A longer time between two operators is not the duration of a restart. */
+const MAX_RESTART_MS = 10_000
 
 export class SessionHost {
   readonly #options: SessionHostOptions
   readonly #closing = new AbortController()
   #starts = 0
-  /** When the last one ended; undefined while one runs. */
+  /** When the last operator ended; undefined while one runs. */
   #endedAt: number | undefined
 
   constructor(options: SessionHostOptions) {
     this.#options = options
   }
 
-  /** How often an operator has started. */
+  /** The number of starts of the operator. */
   get starts(): number {
     return this.#starts
   }
 
-  /** The same network, with sessions on it. */
+  /** Wraps a transport to accept sessions as well. */
   over(network: Transport): Transport {
     return (request) => (request.path === SESSION_PATH ? this.#open(request) : network(request))
   }
 
-  /** Tells every operator that this is the end. */
+  /** Ends all sessions, so that the operators end. */
   close(): void {
     this.#closing.abort()
   }
 
   async #open(request: HttpRequest): Promise<HttpResponse> {
     const { clock, prepare, onStart } = this.#options
-    const asked = JSON.parse(textOf(request.body)) as SessionRequest
-    await prepare(asked)
+    const session = JSON.parse(textOf(request.body)) as SessionRequest
+    await prepare(session)
     const start = ++this.#starts
-    const answer = start === 1 ? { start } : this.#restart(start)
+    const response = start === 1 ? { start } : this.#restart(start)
     this.#endedAt = undefined
-    onStart(asked, start)
-    const body = new OpenBody(`${JSON.stringify(answer)}\n`, [this.#closing.signal, request.signal], () => {
-      // The next one may have come before the end of this one was noticed.
+    onStart(session, start)
+    const body = new OpenBody(`${JSON.stringify(response)}\n`, [this.#closing.signal, request.signal], () => {
+      // The next operator may start before the end of this one is noticed.
       if (this.#starts === start) this.#endedAt = clock.now()
     })
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
   }
 
-  #restart(start: number): SessionAnswer {
+  #restart(start: number): SessionResponse {
     const { clock, changed: changedFile } = this.#options
     const now = clock.now()
     const endedAt = this.#endedAt ?? now
     const changed = changedFile()
-    // An operator that had crashed did not wait for us, but for the change.
+    // After a crash, the restart waits for a save.
     const downMs = Math.max(0, now - Math.max(endedAt, changed?.atMs ?? 0))
     const why = changed?.file ?? 'a file that it imports'
-    return downMs <= LONGEST_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
+    return downMs <= MAX_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
   }
 }
 
-/** One line, then nothing until one of the signals ends it. */
+/** A body of one line that stays open until one of the signals is aborted. */
 class OpenBody implements HttpBody {
   readonly #line: string
   readonly #until: ReturnType<typeof abortScope>

@@ -1,14 +1,17 @@
-/** The API's state in a file, so that what kubectl made is there after a restart. */
+/** Saves the API's state in a file, to restore it at the next start. */
 import { messageOf } from '../../core/errors.ts'
 import type { Clock } from '../../async/clock.ts'
 import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
 import { renameFile } from '../../runtime/os/user_files.ts'
 
-/** The state that was left; undefined when there is none. One that cannot be read is put aside, and said. */
+/**
+ * Reads the saved state; undefined if there is none. If `check` throws or the file is not JSON, renames the file and
+ * reports that.
+ */
 export async function readState<T>(
   file: string,
   check: (value: unknown) => T,
-  say: (problem: string) => void,
+  report: (problem: string) => void,
 ): Promise<T | undefined> {
   const text = await readTextIfExists(file)
   if (text === undefined) return undefined
@@ -17,12 +20,14 @@ export async function readState<T>(
   } catch (error) {
     const aside = `${file}.bad`
     await renameFile(file, aside)
-    say(`Cannot use the state of the last run: ${messageOf(error)}; it is kept in ${aside}, and this run begins afresh`)
+    report(
+      `Cannot use the state of the last run: ${messageOf(error)}; it is kept in ${aside}; this run starts without it`,
+    )
     return undefined
   }
 }
 
-/** After a change, this long may pass until it is in the file; what comes in between goes with it. */
+/** The delay from a change to its save. Changes in between are saved with it. */
 const SAVE_AFTER_MS = 300
 
 export class StateFile {
@@ -41,7 +46,7 @@ export class StateFile {
     this.#onError = options.onError
   }
 
-  /** Something changed: it will be saved. */
+  /** Schedules a save. */
   changed(): void {
     this.#dirty = true
     this.#cancel ??= this.#clock.after(SAVE_AFTER_MS, () => {
@@ -50,7 +55,7 @@ export class StateFile {
     })
   }
 
-  /** Saves what is not saved yet. */
+  /** Saves pending changes now. */
   async close(): Promise<void> {
     this.#cancel?.()
     this.#cancel = undefined
@@ -58,7 +63,7 @@ export class StateFile {
     await this.#writing
   }
 
-  /** One write after the other, so that the last state is the one that stays. */
+  /** Writes in sequence, so that the last state is the one that remains. */
   #write(): void {
     if (!this.#dirty) return
     this.#dirty = false

@@ -1,6 +1,7 @@
 /**
- * One line a reconcile: cause, duration, outcome, what was written. Equal failures fold, and a run that our own write
- * of a status caused and that wrote nothing says nothing. Pure: it is given reports, and gives lines.
+ * Formats reports of reconciles as lines: cause, duration, outcome and writes.
+ *
+ * Equal failures are folded. A run that the operator's own status write caused, and that wrote nothing, has no line.
  */
 import { messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
@@ -12,48 +13,48 @@ import type { WriteRecord } from '../../../client/client.ts'
 import type { ReconcileReport } from '../../../controller/controller.ts'
 
 export interface LiveViewOptions {
-  /** The line that shows a `file:line:column`: below a failure, where the user's code failed. */
+  /** Returns the line that shows a `file:line:column`, printed below a failure of the user's code. */
   readonly placeLine: (place: string) => string
 }
 
-/** A start that is not the first. */
+/** A start after the first one. */
 export interface Restart {
   readonly changed: string | undefined
-  /** Absent when it is not known. */
+  /** Undefined if unknown. */
   readonly downMs: number | undefined
   readonly elects: boolean
 }
 
 const INDENT = ' '.repeat(10)
 
-/** How many causes a line names. */
+/** The maximum number of causes in a line. */
 const MAX_CAUSES = 3
-/** How many keys without an object are known. */
+/** The maximum number of keys of deleted objects. */
 const MAX_GONE = 10_000
 
 export class LiveView {
   readonly #options: LiveViewOptions
-  readonly #telling = foldFailures()
-  /** A restart that is not told yet, and the keys that it found as they should be. */
+  readonly #failures = foldFailures()
+  /** A restart without its line yet, and the keys that needed no write. */
   #restart: (Restart & { readonly keys: Set<string> }) | undefined
-  /** Keys whose object was deleted, and not made again. */
+  /** Keys whose object was deleted and not created again. */
   readonly #gone = new Set<string>()
 
   constructor(options: LiveViewOptions) {
     this.#options = options
   }
 
-  /** From here on, first reconciles with nothing to write are counted and told as one line, by {@link settled}. */
+  /** Starts to count first reconciles that write nothing, for the one line that {@link settled} returns. */
   restarted(restart: Restart): void {
     this.#restart = { ...restart, keys: new Set() }
   }
 
-  /** Whether a restart is still to be told. */
+  /** Whether the line of a restart is pending. */
   get restarting(): boolean {
     return this.#restart !== undefined
   }
 
-  /** The restart's line, if it was not told before. `converged` when every key had its turn. */
+  /** Returns the restart's line, once. `converged`: whether every key was reconciled. */
   settled(converged: boolean): string[] {
     const restart = this.#restart
     if (!restart) return []
@@ -73,7 +74,7 @@ export class LiveView {
     return [`↻ ${what}${time}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
   }
 
-  /** The lines for a person. */
+  /** Returns the lines of a report. */
   lines(report: ReconcileReport, nowMs: number): string[] {
     if (this.#restart && report.count === 1 && isQuiet(report)) {
       this.#restart.keys.add(idOf(report))
@@ -85,21 +86,21 @@ export class LiveView {
 
   #linesOf(report: ReconcileReport, nowMs: number): string[] {
     const { disposition } = report
-    const told = this.#telling(idOf(report), report)
+    const failure = this.#failures(idOf(report), report)
     const wasGone = this.#gone.has(idOf(report))
     const isGone = this.#noteGone(report)
     const failed = disposition.kind === 'retry' || disposition.kind === 'drop'
-    const recovery = typeof told === 'object' ? told : undefined
-    if (failed ? !told : !recovery && isEcho(report)) return []
-    if (told === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
+    const recovery = typeof failure === 'object' ? failure : undefined
+    if (failed ? !failure : !recovery && isEcho(report)) return []
+    if (failure === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
     const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
-    // Its dependents are deleted with it, and each of them has a key to queue.
+    // Its dependents are deleted with it, and each of them queues the key again.
     if (isGone && isQuiet(report)) return wasGone ? [] : [`${head}  deleted`]
     const cause = describeCauses(report).padEnd(18)
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
       outcomeOf(report)
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
-    return failed ? [line, ...this.#where(disposition.error)] : [line]
+    return failed ? [line, ...this.#sourceLine(disposition.error)] : [line]
   }
 
   /** Returns whether the object of a key is known to be gone. */
@@ -114,14 +115,14 @@ export class LiveView {
     return this.#gone.has(idOf(report))
   }
 
-  /** The user's own frame, with its line of source. */
-  #where(error: unknown): string[] {
+  /** Returns the line of source of the user's innermost frame. */
+  #sourceLine(error: unknown): string[] {
     const [place] = userFrames(error instanceof Error ? error.stack : undefined)
     return place ? [this.#options.placeLine(place)] : []
   }
 }
 
-/** The first causes, without the namespace that is that of the key. */
+/** Returns the first causes, without the namespace of the key. */
 function describeCauses({ causes, key }: ReconcileReport): string {
   const [namespace] = splitKey(key)
   const named = causes.slice(0, MAX_CAUSES).map((cause) => namespace ? cause.replace(` ${namespace}/`, ' ') : cause)
@@ -129,12 +130,12 @@ function describeCauses({ causes, key }: ReconcileReport): string {
   return named.join(', ') || 'queued'
 }
 
-/** What was reconciled, and where, if that is not the operator's own cluster. */
+/** Returns the kind and key, and the cluster unless it is the operator's own. */
 function titleOf({ kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}`
 }
 
-/** The report as data, for what reads lines of JSON. */
+/** Returns a report as the fields of a log line. */
 export function reportFields(report: ReconcileReport): Record<string, unknown> {
   const { disposition, durationMs, ...rest } = report
   const error = disposition.kind === 'retry' || disposition.kind === 'drop' ? messageOf(disposition.error) : undefined
@@ -145,13 +146,13 @@ function idOf({ controller, key }: ReconcileReport): string {
   return `${controller} ${key}`
 }
 
-/** A run that succeeded and wrote nothing. */
+/** Returns whether a run succeeded and wrote nothing. */
 function isQuiet({ writes, disposition }: ReconcileReport): boolean {
   return (disposition.kind === 'forget' || disposition.kind === 'later') &&
     writes.every(({ result }) => result === 'unchanged')
 }
 
-/** A run that a status write of our own caused, and that found nothing to do. */
+/** Returns whether the operator's own status write caused the run, and the run wrote nothing. */
 function isEcho(report: ReconcileReport): boolean {
   if (report.count === 1 || report.disposition.kind !== 'forget' || !isQuiet(report)) return false
   return report.causes.every((cause) =>
@@ -187,7 +188,7 @@ const PAST: Readonly<Record<WriteRecord['verb'], string>> = {
   delete: 'deleted',
 }
 
-/** An object in the namespace of the key is named without it, and one of the operator's own cluster without that. */
+/** Names objects without the namespace of the key, and without the operator's own cluster. */
 function describeWrites({ writes, ...report }: ReconcileReport): string {
   const [namespaceOfKey] = splitKey(report.key)
   const done = writes.filter(({ result }) => result !== 'unchanged')
@@ -202,7 +203,7 @@ function describeWrites({ writes, ...report }: ReconcileReport): string {
   }).join(', ')
 }
 
-/** The namespace, empty for a cluster-scoped object, and the name. */
+/** Returns the namespace, empty for a cluster-scoped object, and the name. */
 function splitKey(key: string): [string, string] {
   const at = key.indexOf('/')
   return [key.slice(0, Math.max(at, 0)), key.slice(at + 1)]

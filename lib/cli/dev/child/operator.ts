@@ -1,4 +1,4 @@
-/** What `kubeloop dev` changes about an operator: everything is here and in these variables, and nothing else differs. */
+/** Changes an operator's options under `kubeloop dev`. */
 import { systemClock } from '../../../async/clock.ts'
 import { type Log, silentLog } from '../../../observe/log.ts'
 import { optionalEnv } from '../../../runtime/os/env.ts'
@@ -14,36 +14,36 @@ import type { StartOptions } from '../../../operator/start.ts'
 import { openSession, pathOfCluster } from '../session.ts'
 import { LiveView, reportFields } from './live_view.ts'
 
-/** Set by `kubeloop dev`: `pretty` or `json`, which is how lines are printed. */
+/** Set by `kubeloop dev`: `pretty` or `json`, the format of lines. */
 export const DEV = 'KUBELOOP_DEV'
-/** `1` leaves leader election as the operator has it. */
+/** `1` keeps the operator's leader election. */
 const ELECT = 'KUBELOOP_ELECT'
 
-/** A restart is told after this at the latest, whether or not every key had its turn. */
-const TELL_RESTART_MS = 1000
+/** A restart is reported after this time at the latest, even if not every key was reconciled. */
+const MAX_RESTART_WAIT_MS = 1000
 
 export async function prepareOperator(
   { description, cluster, connection, log }: DevOperator,
   pretty: boolean,
 ): Promise<DevStart> {
   const session = await openSession(connection, description, ownPid())
-  // Whoever started us is gone, and with it the API; there is nothing to stop gently.
+  // The command has ended, and the API with it, so a graceful stop is not possible.
   void session?.ended.then(() => exitProcess(1))
   const elects = optionalEnv(ELECT) === '1'
-  const { start = 1, changed, downMs } = session?.answer ?? {}
+  const { start = 1, changed, downMs } = session?.response ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
   const common: StartOptions = {
     cluster,
     log,
-    // A user's own configurations of other clusters are for the time when it is run without this command.
+    // The operator's own configurations of other clusters are used only without this command.
     ...(session &&
       {
         clusters: Object.fromEntries(
           description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }]),
         ),
       }),
-    // The embedded API is there to be tried in: a schema changes many times a day, and old objects must not end the loop.
+    // During development a schema changes often, and stored objects must not stop the operator.
     crds: { mode: 'install', narrow: session !== undefined },
     definitionLog: session ? silentLog : log,
     fieldValidation: 'Strict',
@@ -78,7 +78,7 @@ function liveView({ clusters }: OperatorDescription, restart: Restart | undefine
   }
   if (restart) {
     view.restarted(restart)
-    systemClock.after(TELL_RESTART_MS, () => print(view.settled(converged())))
+    systemClock.after(MAX_RESTART_WAIT_MS, () => print(view.settled(converged())))
   }
   return {
     options: {

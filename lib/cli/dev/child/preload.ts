@@ -1,7 +1,8 @@
 /**
- * Loaded into the operator's process before the operator's file, under `kubeloop dev`: says in one line, with the
- * user's own place, what ended it, where the runtime would print a stack or nothing; and brings what an operator
- * does differently there.
+ * Prepares the operator's process under `kubeloop dev`, before the operator's file is loaded.
+ *
+ * Reports what ended the process in one line with the place in the user's code, where the runtime would print a stack
+ * or nothing.
  */
 import { messageOf } from '../../../core/errors.ts'
 import { systemClock } from '../../../async/clock.ts'
@@ -15,38 +16,38 @@ import { setDevHook } from '../../../operator/dev_hook.ts'
 import { DEV, prepareOperator } from './operator.ts'
 import { OUTPUT_CLOSED, REPORTED } from '../session.ts'
 
-/** Where this file is: in the built package it has a name of the bundler's. */
+/** The URL of this program. In the built package, the bundler chooses its name. */
 export const preloadUrl: string = import.meta.url
 
-/** Set by `kubeloop dev` beside `DEV`: the file it runs, as the user wrote it. */
+/** Set by `kubeloop dev`: the operator's file, as the user wrote it. */
 const FILE = 'KUBELOOP_FILE'
 
 const dev = optionalEnv(DEV)
 const file = optionalEnv(FILE)
 if (dev !== undefined && file !== undefined) {
-  watchOver(file, dev === 'pretty')
+  reportEnd(file, dev === 'pretty')
 }
 
-/** A missing bracket may be reported dozens of times. */
+/** The maximum number of errors: a missing bracket may cause dozens. */
 const MAX_ERRORS = 10
 
-/** The first line of the message; with what to do, where the runtime's own words do not say it. */
+/** Returns the first line of the message, with a remedy if the runtime's message has none. */
 function describeFailure(error: unknown): string {
   const [message = ''] = messageOf(error).split('\n')
   const isScript = /outside a module|await is only valid in async functions/.test(message)
-  return isScript ? `${message}; set "type": "module" in package.json, or call the file .mts` : message
+  return isScript ? `${message}; set "type": "module" in package.json, or rename the file to .mts` : message
 }
 
-function watchOver(file: string, pretty: boolean): void {
-  let [told, runs] = [false, false]
+function reportEnd(file: string, pretty: boolean): void {
+  let [reported, runs] = [false, false]
   setDevHook({
     pretty,
     operatorRuns: () => void (runs = true),
     prepare: (operator) => prepareOperator(operator, pretty),
     waitForChange: endReported,
   })
-  const say = (message: string, place?: string): void => {
-    told = true
+  const report = (message: string, place?: string): void => {
+    reported = true
     const line = { level: 'error' as const, message, fields: {}, timeMs: systemClock.now() }
     if (!pretty) return writeLine(formatJson({ ...line, fields: place ? { place: shortPath(place) } : {} }))
     writeLine(formatPretty(line))
@@ -54,23 +55,23 @@ function watchOver(file: string, pretty: boolean): void {
   }
   onOutputClosed(() => exitProcess(OUTPUT_CLOSED))
   onUncaught((error) => {
-    if (told) return
+    if (reported) return
     const errors = compileErrors(error)
     for (const each of errors.slice(0, MAX_ERRORS)) {
-      say(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
+      report(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
     }
-    if (errors.length > MAX_ERRORS) say(`… and ${errors.length - MAX_ERRORS} more`)
+    if (errors.length > MAX_ERRORS) report(`… and ${errors.length - MAX_ERRORS} more`)
     void endReported()
   })
   onOwnEnd((code) => {
-    if (told || runs) return undefined
-    if (code !== 0) say(`${file} ended with code ${code} before it started an operator`)
-    else say(`${file} ended without starting an operator; is \`await app.run(import.meta)\` missing?`)
+    if (reported || runs) return undefined
+    if (code !== 0) report(`${file} ended with code ${code} before it started an operator`)
+    else report(`${file} ended without starting an operator; is \`await app.run(import.meta)\` missing?`)
     return REPORTED
   })
 }
 
-/** The command starts the file again when it was saved. Never settles. */
+/** Ends the process; the command restarts it when a file is saved. Never settles. */
 function endReported(): Promise<never> {
   exitProcess(REPORTED)
   return new Promise(() => {})

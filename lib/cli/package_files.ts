@@ -1,0 +1,40 @@
+/** Reads files of this package: its version, and the sample that `kubeloop new` writes and `kubeloop demo` runs. */
+import { folderOf, readText } from '../runtime/os/files.ts'
+import { absolutePath, pathOfUrl } from '../runtime/os/user_files.ts'
+
+/** The module of the sample, as its test imports it. */
+const SAMPLE = '1_sample_controller.ts'
+
+export async function packageVersion(): Promise<string> {
+  const { version } = JSON.parse(await readText(packageJson())) as { readonly version: string }
+  return version
+}
+
+/** Returns the sample operator. */
+export function sampleOperator(): Promise<string> {
+  return readExample(SAMPLE)
+}
+
+/** Returns a manifest with an object for the sample operator. */
+export function sampleManifest(): Promise<string> {
+  return readExample('foo.yaml')
+}
+
+/** Returns the tests of a sample operator in the file `module` beside them. */
+export async function sampleTest(module: string): Promise<string> {
+  return (await readExample('7_testing.test.ts')).replace(`'./${SAMPLE}'`, () => `'./${module}'`)
+}
+
+/** Returns the sample operator with resolved imports, so that it runs in a folder without node_modules. */
+export async function sampleWithModules(resolve: (specifier: string) => string): Promise<string> {
+  return (await sampleOperator()).replace(/ from '([^']+)'/g, (_, specifier: string) => ` from '${resolve(specifier)}'`)
+}
+
+/** The bundler moves this module, so the folder is found by the name of the package. */
+function packageJson(): string {
+  return pathOfUrl(import.meta.resolve('kubeloop/package.json'))
+}
+
+async function readExample(name: string): Promise<string> {
+  return await readText(absolutePath(folderOf(packageJson()), 'examples', name))
+}
