@@ -81,14 +81,15 @@ export type { Log } from './lib/observe/log.ts'
 export { type Operator, operator } from './lib/operator/operator.ts'
 export type { OperatorOptions } from './lib/operator/description.ts'
 export type {
+  ClusterParts,
   Context,
   ControllerBuilder,
   ControllerOptions,
   MapContext,
   OtherCluster,
+  Parts,
   WatchContext,
 } from './lib/operator/context.ts'
-export type { ClusterParts, Parts } from './lib/operator/parts.ts'
 export { type Result, RetryError } from './lib/controller/result.ts'
 /** Predicates: which changes of an object are reconciled. */
 export * as predicates from './lib/controller/predicates.ts'

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { AnyResource, CustomResourceDefinition } from '../core/resource.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
-import { readDescribed } from '../operator/described.ts'
+import { readDescribed } from '../operator/tool_hooks.ts'
 import { type OperatorDescription, watchedResources } from '../operator/description.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { exitProcess } from '../runtime/os/signals.ts'

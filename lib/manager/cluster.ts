@@ -1,4 +1,4 @@
-/** One cluster and all that speaks to it: the connection, the client, the cache, and which kinds there are. */
+/** A cluster as a runnable: its connections, client, cache, kinds and event recorder. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { formatMs } from '../core/duration.ts'
 import type { AnyResource } from '../core/resource.ts'
@@ -25,55 +25,58 @@ import type { EventMeter } from '../events/metrics.ts'
 
 /** Options of {@link Cluster}. */
 export interface ClusterOptions {
-  /** Who we are: field manager, User-Agent, and source of Events. At most 63 letters, digits, dashes and dots. */
+  /** The field manager, User-Agent and source of Events. At most 63 letters, digits, dashes and dots. */
   readonly name: string
-  /** Which process of it, in Events. Default: the name. */
+  /** Names this process in Events. Default: the name. */
   readonly instance?: string | undefined
-  /** What errors and log lines call it, where an operator has several. Default: its address. */
+  /** The cluster's name in errors and log lines, for operators with several. Default: its address. */
   readonly label?: string | undefined
-  /** Where the cluster is. This or `transport`. */
+  /** The cluster's address and credentials. Required without `transport`. */
   readonly config?: ClusterConfig | undefined
-  /** A connection that there is already; whoever made it closes it. With both, `config` says only what it is a connection to. */
+  /** An existing connection, which the caller closes. Then `config` only describes what it leads to. */
   readonly transport?: Transport | undefined
-  /** Default: the real one. */
+  /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. */
   readonly log?: Log | undefined
-  /** For back-off. Default: Math.random. */
+  /** The random numbers of back-off. Default: Math.random. */
   readonly random?: (() => number) | undefined
-  /** What the cache watches. Default, and when empty: all namespaces. */
+  /** The namespaces that the cache watches. Default, and when empty: all. */
   readonly namespaces?: readonly string[] | undefined
-  /** What the cache keeps of kinds whose declaration does not say. Its `namespaces` count where those above are not given. Default: everything. */
+  /**
+   * The cache options of kinds without own ones. Its `namespaces` apply unless those above are given. Default:
+   * everything.
+   */
   readonly cacheDefaults?: CacheOptions | undefined
-  /** Freezes what the cache and the client return, so that a change of an object that may be shared throws. Default: false. */
+  /** Freezes the objects that the cache and the client return: changing a shared one throws. Default: false. */
   readonly freeze?: boolean | undefined
-  /** What the server does about fields it does not know. Default: the server's own, `Warn`. */
+  /** How the server treats unknown fields. Default: the server's default, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
-  /** Counts requests. Default: nobody. */
+  /** Counts requests and dropped Events. Default: none. */
   readonly meter?: (EventMeter & RequestMeter) | undefined
   /**
-   * The kinds that {@link Cluster.ready} does not insist on: it resolves without one whose first try fails, or takes longer than 5 s,
-   * and logs so. They are tried on, and do not count for health checks. Default: none.
+   * Tests whether {@link Cluster.ready} may resolve without a kind if its first list fails or takes longer than 5 s. A
+   * missing kind is logged and retried, and does not fail health checks. Default: none.
    */
   readonly optional?: ((resource: AnyResource) => boolean) | undefined
   /**
-   * How long the first list of a kind may take, Infinity for ever; where it depends on the kind, a function. Default: 2 minutes, as a
-   * controller's sources have in controller-runtime.
+   * The time limit of a kind's first list, or a function that returns it; Infinity is no limit. Default: 2 minutes, as
+   * in controller-runtime.
    */
   readonly syncTimeoutMs?: number | ((resource: AnyResource) => number | undefined) | undefined
 }
 
-/** What a transport leads to that nobody said anything about. */
+/** Names the host of a transport without a config. */
 const IN_MEMORY = 'in-memory'
 
-/** When it is said for the first time that the caches are waited for, and twice as long after that each time. */
+/** The delay of the first log line about a sync in progress; each later line comes at twice the time. */
 const FIRST_NOTE_MS = 10_000
 
 const SYNC_TIMEOUT_MS = 120_000
 
 /**
- * A cluster as a runnable: it runs the cache, and is ready when the cache has synced. Nothing is opened before the first
- * request. A manager may have several; each controller reads from one and may write to another.
+ * A cluster as a runnable: it runs the cache, and is ready when the cache has synced. It connects at the first request.
+ * A manager may run several clusters; a controller reads from one and may write to others.
  *
  * @example
  * ```ts
@@ -85,26 +88,29 @@ export class Cluster implements Runnable {
   readonly name: string
   readonly role = 'cache'
   readonly config: ClusterConfig | undefined
-  /** Sends again what the server puts off, counts what is sent, and tells the log what the server warns of, each text once. */
+  /** Retries throttled requests, counts all requests, and logs each of the server's warnings once. */
   readonly transport: Transport
-  /** The API's own verbs. */
+  /** The verbs of the Kubernetes API. */
   readonly api: Api
-  /** Reads kinds that the cache has from there, and all others from the server. `client.live` reads from the server only. */
+  /** Reads cached kinds from the cache, all others from the server. `client.live` reads only from the server. */
   readonly client: KubeClient
   /**
-   * The API for a LeaderElector: over a connection of its own, so that no renewal waits on a socket that others have left. Not
-   * fenced. The same as `api` where the cluster was given a transport.
+   * The API for a LeaderElector, without a fence. It has a connection of its own, so that a renewal never waits on a
+   * socket left by other requests. The same as `api` if the cluster was given a transport.
    */
   readonly leaseApi: Api
   readonly cache: Cache
-  /** Which kinds the server serves. */
+  /** Finds the kinds that the server serves. */
   readonly kinds: RestMapper
-  /** Tells about objects by Events in this cluster. It runs by itself: whoever uses it adds it to the manager, too. */
+  /** Records Events in this cluster. It is a runnable of its own, to be added to the manager beside the cluster. */
   readonly recorder: EventRecorder
   readonly #connections: readonly ClosableTransport[]
   readonly #options: ClusterOptions & { readonly log: Log }
 
-  /** Throws a TypeError without a config and a transport, a ConfigError for a server that is no URL. */
+  /**
+   * @throws TypeError without a config and a transport.
+   * @throws ConfigError if the server is not a URL.
+   */
   constructor(options: ClusterOptions) {
     const {
       name,
@@ -126,15 +132,15 @@ export class Cluster implements Runnable {
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = cluster === undefined ? `cluster ${host}` : `cluster "${cluster}"`
     const open = (): ClosableTransport => httpTransport(config!, { clock, log, cluster, userAgent: `${name} kubeloop` })
-    const said = { cluster, identity: config?.origin?.identity }
+    const origin = { cluster, identity: config?.origin?.identity }
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
     const counting = (connection: Transport): Transport => meter?.requests(connection, host) ?? connection
     const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
     const counted = counting(base)
     this.transport = around(counted)
-    this.api = new Api({ transport: this.transport, ...said })
-    this.leaseApi = own ? new Api({ transport: around(counting(own)), ...said }) : this.api
+    this.api = new Api({ transport: this.transport, ...origin })
+    this.leaseApi = own ? new Api({ transport: around(counting(own)), ...origin }) : this.api
     this.kinds = new RestMapper(this.api)
     const applied = new ApplyCache()
     const onDeleted = applied.forget.bind(applied)
@@ -158,9 +164,9 @@ export class Cluster implements Runnable {
       applied,
       kinds: this.kinds,
     })
-    // It has a patience of its own: what the server puts off is not waited for within one request.
+    // Not over `around`: the recorder retries by itself, without a wait inside a request.
     this.recorder = new EventRecorder({
-      api: new Api({ transport: counted, ...said }),
+      api: new Api({ transport: counted, ...origin }),
       clock,
       log,
       meter,
@@ -170,15 +176,15 @@ export class Cluster implements Runnable {
     })
   }
 
-  /** Runs the cache until the signal is aborted. The connection stays: others still speak to the cluster while they stop. */
+  /** Runs the cache until the signal is aborted. The connections stay open for what still stops; see {@link close}. */
   async start(signal: AbortSignal): Promise<void> {
     await this.cache.start(signal)
   }
 
   /**
-   * Settles when the first list of every kind that is declared now is in. Who waits is told to the log, with what is missing
-   * and why. Rejects after the sync timeout with an error that says the same: a kind that RBAC refuses would be waited for in vain.
-   * Optional kinds that are late are logged.
+   * Resolves when every kind declared now has its first list. Logs the missing kinds, with the reasons, during a long
+   * wait and for optional kinds that are late. Rejects with the same text after the sync timeout, as a kind refused by
+   * RBAC would never sync.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const { clock = systemClock, log } = this.#options
@@ -186,9 +192,9 @@ export class Cluster implements Runnable {
     const beganMs = clock.monotonic()
     const note = (): void => {
       log.warn(`Still waiting for the cache of ${this.name}: ${this.cache.unsynced().join(', ')}`)
-      stopNotes = clock.after(clock.monotonic() - beganMs, note)
+      cancelNote = clock.after(clock.monotonic() - beganMs, note)
     }
-    let stopNotes = clock.after(FIRST_NOTE_MS, note)
+    let cancelNote = clock.after(FIRST_NOTE_MS, note)
     const giveUp = (ms: number): void => {
       const late = [...this.cache.informers()].filter((informer) =>
         !informer.isSynced && this.#syncTimeoutMs(informer) <= ms
@@ -208,18 +214,18 @@ export class Cluster implements Runnable {
       await untilAborted(this.cache.synced(scope.signal), scope.signal)
     } finally {
       for (const stopTimer of stopTimers) stopTimer()
-      stopNotes()
+      cancelNote()
       scope[Symbol.dispose]()
     }
     const late = [...this.cache.informers()].filter(({ optional, isSynced }) => optional && !isSynced)
     if (late.length > 0) {
-      log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs that begins when it is there`)
+      log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs it starts when it is available`)
     }
   }
 
   /**
-   * Returns the informers of a kind by its group, version and kind, declared in the cache as with `cache.declare`; its plural and its
-   * scope are what the server says. Rejects when the server does not serve the kind now.
+   * Declares a kind in the cache by its group, version and kind, as `cache.declare` does, and returns its informers.
+   * The plural and the scope come from the server. Rejects if the server does not serve the kind now.
    *
    * @example
    * ```ts
@@ -243,7 +249,10 @@ export class Cluster implements Runnable {
     return this.cache.declare(resource, options)
   }
 
-  /** Closes the connections, if this cluster made them. For when all that spoke to the cluster has ended, an elector and a recorder too. */
+  /**
+   * Closes the connections that this cluster opened. Call it after all their users have ended, also the elector and the
+   * recorder.
+   */
   close(): void {
     for (const connection of this.#connections) connection.close()
   }

@@ -1,45 +1,51 @@
-/** Decides when each part may start, and in which order they stop. */
+/** Starts and stops runnables in order, around a leader election. */
 import { LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import type { Fence } from '../core/fence.ts'
+import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
-import { firstToFall, signalFence } from './fences.ts'
 import { classify, type Phase, START_ORDER, STEPS, STOP_ORDER } from './start_order.ts'
-import { aggregate, asRunnable, type RunnableFunction, RunnableGroup } from './runnable_group.ts'
-import { ManagerStopping, stopReason } from './stopping.ts'
+import {
+  aggregate,
+  asRunnable,
+  ManagerStopping,
+  type RunnableFunction,
+  RunnableGroup,
+  stopReason,
+} from './runnable_group.ts'
 
 /** Options of {@link Manager}. */
 export interface ManagerOptions {
-  /** How it is called in logs and errors, where another manager runs it. Default: `manager`. */
+  /** The name in logs and errors if another manager runs this one. Default: `manager`. */
   readonly name?: string | undefined
-  /** Where another manager runs it: on every replica, or on the leader alone. Default: the leader, as for all work. */
+  /** Whether another manager runs it on every replica or only on the leader. Default: false, as for all work. */
   readonly everyReplica?: boolean | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. A log that throws does not stop the manager. */
   readonly log?: Log | undefined
-  /** For this manager alone. Without one, the leader's runnables start like the others. */
+  /** Not shared with another manager. Without an elector, the leader's runnables start like all others. */
   readonly elector?: LeaderElector | undefined
-  /** How long to wait for what runs, once told to stop: 0 is not at all, Infinity for ever. Default: 30 s. */
+  /** How long a stop waits for running runnables: 0 is no wait, Infinity is no limit. Default: 30 s. */
   readonly graceMs?: number | undefined
   /**
-   * Whether runnables of the roles `server` and `webhook` are started. A function is called with each instead. Default: true.
+   * Whether to start runnables with the roles `server` and `webhook`. A function is called with each of them instead.
+   * Default: true.
    */
   readonly listens?: boolean | ((server: Runnable) => void) | undefined
 }
 
-/** A stop that takes longer is logged, once. */
+/** A stop that takes longer is logged once. */
 const LONG_STOP_MS = 1000
-/** How many names that line has. */
+/** The maximum number of names in that line. */
 const MAX_NAMES = 5
 
 /**
- * Runs what is added to it. A runnable itself, so that one manager may run another.
+ * Runs what is added to it. It is a runnable itself, so one manager may run another.
  *
  * @example
  * ```ts
@@ -55,61 +61,66 @@ export class Manager implements Runnable {
   readonly #options: ManagerOptions & { readonly clock: Clock; readonly log: Log }
   readonly #groups: ReadonlyMap<Phase, RunnableGroup>
   readonly #elected = new Latch()
-  /** Everything but the leader's work is ready. */
+  /** Opens when everything except the leader's work is ready. */
   readonly #launched = new Latch()
   readonly #ended = new Latch()
   readonly #abandon = new AbortController()
-  /** Aborted when nobody is waited for any more. */
+  /** Aborted when the stop no longer waits. */
   readonly #deadline = new AbortController()
   readonly #fence: Fence
   readonly #errors: unknown[] = []
   /** Set by the start; ends with its signal or with the first failure. */
   #stop: AbortScope | undefined
-  /** The election ended before its time: somebody else may lead. */
+  /** Whether the election ended early, so that another replica may lead. */
   #lost = false
 
-  /** Throws a RangeError for a grace period that is none. */
+  /** @throws RangeError if `graceMs` is negative or not a number. */
   constructor(options: ManagerOptions = {}) {
     const { name = 'manager', everyReplica, clock = systemClock, elector, graceMs = 0 } = options
     if (!(graceMs >= 0)) {
-      throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be 0, more, or Infinity`)
+      throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be at least 0`)
     }
     this.name = name
     this.everyReplica = everyReplica
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    const own = signalFence(this.#abandon.signal)
-    this.#fence = elector ? firstToFall(own, elector.fence) : own
+    const { signal } = this.#abandon
+    const own: Fence = { signal, check: () => signal.throwIfAborted() }
+    this.#fence = elector ? bothFences(own, elector.fence) : own
     const onError = (error: unknown, { name }: Runnable): void => this.#fail(error, `"${name}"`)
     const phases = STEPS.flatMap(({ step }) => (step === 'election' ? [] : [step]))
     this.#groups = new Map(phases.map((phase) => [phase, new RunnableGroup(phase, onError)]))
   }
 
   /**
-   * Opens when the leader's runnables are launched and ready; without an election, when everything is. It stays closed in a
-   * manager that stops before that.
+   * Resolves when the leader's runnables are started and ready; without an election, when all are. Never settles if the
+   * manager stops before that.
    */
   get elected(): Promise<void> {
     return this.#elected.opened
   }
 
-  /** Whether {@link elected} has opened. It stays so after a stop. */
+  /** Whether {@link elected} has resolved. Stays true after a stop. */
   get isElected(): boolean {
     return this.#elected.isOpen
   }
 
-  /** Aborted when the grace period is over or the lease is lost: what still runs then must not write any more. */
+  /** Aborted when the grace period ends or the lease is lost: runnables must not write after that. */
   get abandon(): AbortSignal {
     return this.#abandon.signal
   }
 
-  /** For the clients of the leader's runnables: falls with the elector's, and with {@link abandon}. */
+  /**
+   * The fence for the clients of the leader's runnables: passes no write without the lease or after {@link abandon}.
+   */
   get fence(): Fence {
     return this.#fence
   }
 
   /**
-   * Takes a runnable into the group that its role and everyReplica say; a plain function is the leader's work. Before the start it
-   * is queued, afterwards launched in its turn. Throws ManagerStopping when the manager is stopping.
+   * Adds a runnable to the group of its role and everyReplica; a plain function is the leader's work. A runnable added
+   * before the start is queued; later ones start with their group, or at once.
+   *
+   * @throws ManagerStopping when the manager is stopping.
    */
   add(what: Runnable | RunnableFunction): void {
     const runnable = asRunnable(what)
@@ -131,9 +142,10 @@ export class Manager implements Runnable {
   }
 
   /**
-   * Runs until the signal is aborted, then stops everything in order and resolves when all has ended.
-   * Rejects with the first error of a runnable, with LeadershipLost, or with the StopTimeout of what did not end in time; an
-   * AggregateError of them where there are several. After LeadershipLost the process should end: runnables may still be at work.
+   * Runs until the signal is aborted or a runnable fails, then stops everything in order. Resolves when all has ended.
+   * Rejects with the first error of a runnable, with LeadershipLost, or with the StopTimeout of runnables that did not
+   * end in time; with an AggregateError if there are several. The process should exit after LeadershipLost, as
+   * runnables may still run.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#stop) throw new Error('Cannot start the manager: it was started already')
@@ -157,8 +169,8 @@ export class Manager implements Runnable {
   }
 
   /**
-   * Resolves when everything is ready; with an election, everything but the leader's work, which may wait for the lease for long.
-   * Rejects when the manager ends before that, or with the signal's reason.
+   * Resolves when everything is ready; with an election, everything except the leader's work, which may wait long for
+   * the lease. Rejects if the manager ends before that, or with the signal's reason.
    */
   async ready(signal: AbortSignal): Promise<void> {
     const ready = this.#options.elector ? this.#launched : this.#elected
@@ -166,20 +178,20 @@ export class Manager implements Runnable {
     if (!ready.isOpen) throw new Error(`The manager "${this.name}" ended before it was ready`)
   }
 
-  /** Settles when the elector has. */
+  /** Settles when the elector does. */
   async #elect(signal: AbortSignal, stop: AbortSignal): Promise<void> {
     const { elector } = this.#options
     const [preparation, leader] = [this.#group('preparation'), this.#group('leader')]
-    const begin = async (): Promise<void> => {
+    const startLeader = async (): Promise<void> => {
       await preparation.start(stop)
       stop.throwIfAborted()
       await leader.start(stop)
       this.#elected.open()
     }
     const lead = (): void => {
-      // A lease that comes when we are stopping: what waits for it is never launched.
+      // The lease was won during a stop: the leader's work does not start any more.
       if (stop.aborted) return
-      begin().catch((error: unknown) => {
+      startLeader().catch((error: unknown) => {
         if (error !== stop.reason) this.#fail(error, 'the start of the leader')
       })
     }
@@ -187,7 +199,7 @@ export class Manager implements Runnable {
     try {
       await elector.start(signal, lead, { mayRelease: () => preparation.running + leader.running === 0 })
     } catch (error) {
-      // Somebody else may lead already: there is no time to end things gently, not even when we are stopping anyway.
+      // Another replica may lead already, so end at once, even during a stop.
       this.#lost = true
       if (error instanceof LeadershipLost) this.#options.log.error(messageOf(error))
       this.#errors.push(error)
@@ -198,32 +210,32 @@ export class Manager implements Runnable {
 
   async #stopAll(campaign: AbortController, election: Promise<void> | undefined): Promise<void> {
     const { clock, graceMs = 30_000 } = this.#options
-    // Who does not lead has nothing to keep the lease for, and must not win it now.
+    // A replica that does not lead must not win the lease now.
     if (!this.#group('preparation').started) campaign.abort(stopReason())
-    const end = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))
+    const endGrace = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))
     let stopTimer: (() => void) | undefined
-    if (graceMs === 0) end()
-    else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, end)
-    const stopNote = graceMs > LONG_STOP_MS && !this.#lost
-      ? clock.after(LONG_STOP_MS, () => this.#noteStop(graceMs - LONG_STOP_MS))
+    if (graceMs === 0) endGrace()
+    else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, endGrace)
+    const cancelNote = graceMs > LONG_STOP_MS && !this.#lost
+      ? clock.after(LONG_STOP_MS, () => this.#logStop(graceMs - LONG_STOP_MS))
       : undefined
-    const beside = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])
+    const concurrent = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])
     for (const step of STOP_ORDER) {
       if (step !== 'election') {
         await this.#stopGroup(step)
         continue
       }
-      await beside
+      await concurrent
       campaign.abort(stopReason())
       // Bounded by the elector's own deadline.
       await election
     }
     stopTimer?.()
-    stopNote?.()
+    cancelNote?.()
   }
 
-  /** Says what a stop waits for, and for how long. */
-  #noteStop(leftMs: number): void {
+  /** Logs what the stop waits for, and for how long. */
+  #logStop(leftMs: number): void {
     const names = [...this.#groups.values()].flatMap((group) => group.unfinished())
     if (names.length === 0) return
     const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
@@ -236,30 +248,44 @@ export class Manager implements Runnable {
     try {
       await this.#group(phase).stopAndWait(this.#deadline.signal)
     } catch (error) {
-      const isHasty = this.#lost || this.#options.graceMs === 0
-      if (isHasty) this.#options.log.warn(messageOf(error))
+      const isForced = this.#lost || this.#options.graceMs === 0
+      if (isForced) this.#options.log.warn(messageOf(error))
       else this.#errors.push(error)
     }
   }
 
   #endGrace(reason: Error): void {
-    // First nobody may write any more; only then do we stop waiting.
+    // Safety: writes are fenced off before the manager stops waiting.
     this.#abandon.abort(new DOMException(reason.message, 'AbortError'))
     this.#deadline.abort(reason)
   }
 
-  /** The first failure stops the manager and is what its start rejects with; those that follow are told to the log. */
-  #fail(error: unknown, who: string): void {
+  /** The first failure stops the manager, and its start rejects with it. Later failures are logged. */
+  #fail(error: unknown, source: string): void {
     const { signal, abort } = this.#stop!
     if (!signal.aborted) {
-      this.#errors.push(error ?? new Error(`${who} failed without saying why`))
+      this.#errors.push(error ?? new Error(`${source} failed without an error`))
       abort(error)
     } else if (error !== signal.reason) {
-      this.#options.log.error(`${who} failed while the manager was stopping: ${messageOf(error)}`, { error })
+      this.#options.log.error(`${source} failed while the manager was stopping: ${messageOf(error)}`, { error })
     }
   }
 
   #group(phase: Phase): RunnableGroup {
     return this.#groups.get(phase)!
+  }
+}
+
+/** Combines fences of one lifetime: writes pass only while both hold. */
+function bothFences(...fences: readonly [Fence, Fence]): Fence {
+  return {
+    signal: abortScope(...fences.map(({ signal }) => signal)).signal,
+    check() {
+      for (const fence of fences) fence.check()
+    },
+    opened() {
+      const ends = fences.flatMap((fence) => fence.opened?.() ?? [])
+      return (end: WriteEnd) => ends.forEach((each) => each(end))
+    },
   }
 }

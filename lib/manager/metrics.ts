@@ -1,18 +1,81 @@
 /**
- * `kubeloop/metrics`: metrics in a registry of prom-client. An operator whose `metrics` are on loads it; those who assemble
- * parts of their own give it to them.
+ * `kubeloop/metrics`: metrics in a prom-client registry, for operators with `metrics` and for single parts.
  *
  * @module
  */
+import { groupResourceOf } from '../core/resource.ts'
+import type { LabelValues, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { type PrometheusMeter, prometheusMeter as meterIn, type PrometheusRegistry } from '../observe/prometheus.ts'
-import { type PartMeter, partMeter } from './part_meter.ts'
+import { queueMetrics } from '../queue/metrics.ts'
+import { countingRequests, type RequestMeter } from '../client/metrics.ts'
+import type { Cache } from '../cache/cache.ts'
+import { dropCounter, type EventMeter } from '../events/metrics.ts'
+import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
+import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
 
-export { type PartMeter, partMeter } from './part_meter.ts'
+/** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector and an EventRecorder. */
+export interface PartMeter extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter {}
+
+/** Reports whether caches are in sync. */
+export interface CacheMeter {
+  /**
+   * Sets `kubeloop_cache_synced` at each scrape, for each informer of the caches. Returns a function that ends this and
+   * removes the series.
+   *
+   * @param caches The caches by the names of their clusters, which become labels.
+   */
+  caches(caches: ReadonlyMap<string, Cache>): () => void
+}
 
 /**
- * Returns a meter that keeps its metrics in a registry of prom-client: the one that is given, else one of its own, which also has
- * prom-client's metrics of the process. prom-client's global registry is used only if it is the one given. A metric that is in the
- * registry under one of our names is used as it is.
+ * Returns the metrics of the parts in a meter, with the names, labels and buckets of controller-runtime and client-go,
+ * so that their dashboards and alerts work.
+ */
+export function partMeter(meter: Meter): PartMeter {
+  return {
+    queue: (...of) => queueMetrics(meter, ...of),
+    controller: (...of) => controllerMetrics(meter, ...of),
+    election: (lease) => electionMetrics(meter, lease),
+    droppedEvents: () => dropCounter(meter),
+    requests: (...of) => countingRequests(meter, ...of),
+    caches: (caches) => syncedGauge(meter, caches),
+  }
+}
+
+const SYNCED: MetricDefinition<'cluster' | 'resource' | 'namespace'> = {
+  name: 'kubeloop_cache_synced',
+  help: 'Whether an informer is in sync (1), or has no first list or a failing watch (0).',
+  labels: ['cluster', 'resource', 'namespace'],
+}
+
+/**
+ * A missing optional kind affects neither start nor readiness, so alerts need this gauge. An empty label is all
+ * namespaces.
+ */
+function syncedGauge(meter: Meter, caches: ReadonlyMap<string, Cache>): () => void {
+  const series = meter.gauge(SYNCED)
+  const reported: LabelValues<'cluster' | 'resource' | 'namespace'>[] = []
+  const clear = (): void => reported.splice(0).forEach((labels) => series.remove(labels))
+  const end = meter.onScrape(() => {
+    clear()
+    for (const [cluster, cache] of caches) {
+      for (const { resource, namespace = '', isSynced, failure } of cache.informers()) {
+        const labels = { cluster, resource: groupResourceOf(resource), namespace }
+        reported.push(labels)
+        series.with(labels).set(Number(isSynced && failure === undefined))
+      }
+    }
+  })
+  return () => {
+    end()
+    clear()
+  }
+}
+
+/**
+ * Returns a meter that keeps its metrics in a registry of prom-client: the given one, or a new one that also has
+ * prom-client's metrics of the process. prom-client's global registry is used only if it is given. A metric that the
+ * registry has under one of our names is reused.
  *
  * @throws ConfigError if prom-client is needed and cannot be loaded.
  *

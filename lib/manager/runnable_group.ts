@@ -1,11 +1,32 @@
-/** Runnables that start and stop together. */
+/** A group of runnables that start and stop together. */
 import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { nextTurn } from '../async/clock.ts'
-import { ManagerStopping, stopReason, StopTimeout } from './stopping.ts'
 
-/** A function that is run: it is called by its name, and by `anonymous` where it has none. */
+/** Thrown by `add` when the group or the manager is stopping or has stopped. */
+export class ManagerStopping extends Error {
+  override readonly name = 'ManagerStopping'
+}
+
+/** Thrown when runnables do not end in time. They may still run, but their writes are fenced off. */
+export class StopTimeout extends Error {
+  override readonly name = 'StopTimeout'
+  /** The names of the runnables that have not ended. */
+  readonly running: readonly string[]
+
+  constructor(message: string, options: { readonly running: readonly string[]; readonly cause: unknown }) {
+    super(message, { cause: options.cause })
+    this.running = options.running
+  }
+}
+
+/** Returns the abort reason of the runnables' signals. */
+export function stopReason(): DOMException {
+  return new DOMException('The manager is stopping', 'AbortError')
+}
+
+/** A runnable as a function; its name is the function's, or `anonymous`. */
 export type RunnableFunction = (signal: AbortSignal) => Promise<void>
 
 /** Starts runnables together, waits until they are ready, and stops them. */
@@ -19,23 +40,26 @@ export class RunnableGroup {
   /** Set by the first stop. */
   #stopping: Promise<void> | undefined
 
-  /** `onError` hears of each runnable that rejects, and of each that was added after the start and cannot become ready. */
+  /**
+   * `onError` is called for each runnable that rejects, and for each that was added after the start and cannot become
+   * ready.
+   */
   constructor(name: string, onError: (error: unknown, runnable: Runnable) => void) {
     this.name = name
     this.#onError = onError
   }
 
-  /** Whether it was started; a group that was stopped before never is. */
+  /** Whether the group was started. It cannot start after a stop. */
   get started(): boolean {
     return this.#started
   }
 
-  /** How many have begun and not ended. */
+  /** The number of runnables that have started and not ended. */
   get running(): number {
     return this.#running.size
   }
 
-  /** Names what a stop waits for: what each runnable works on, or its name. Empty before the stop. */
+  /** Returns what a stop waits for: the current work of each runnable, or its name. Empty before the stop. */
   unfinished(): string[] {
     if (!this.#stopping) return []
     return [...this.#running.values()].flatMap((runnable) => {
@@ -44,7 +68,9 @@ export class RunnableGroup {
     })
   }
 
-  /** Queues a runnable, or launches it at once in a group that was started. Throws ManagerStopping when the group is stopping. */
+  /**
+   * Queues a runnable; starts it at once if the group was started. Throws ManagerStopping when the group is stopping.
+   */
   add(what: Runnable | RunnableFunction): void {
     const runnable = asRunnable(what)
     if (this.#stopping) {
@@ -56,9 +82,9 @@ export class RunnableGroup {
   }
 
   /**
-   * Launches what is queued, each a turn of the event loop after the one before, and settles when the slowest is ready. Rejects when
-   * one cannot become ready, and with the signal's reason as soon as that is aborted: then no more are launched, and what was
-   * launched runs on until the group is stopped.
+   * Starts the queued runnables, one per turn of the event loop, and resolves when all are ready. Rejects if one cannot
+   * become ready, and with the signal's reason when that is aborted. After a rejection no more are started, and the
+   * started ones run until the group is stopped.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#stopping) throw new ManagerStopping(`Cannot start the group "${this.name}": it is stopping`)
@@ -72,7 +98,7 @@ export class RunnableGroup {
     for (let next = this.#queued.shift(); next; next = this.#queued.shift()) {
       this.#launch(next)
       const isReady = this.#becomeReady(next)
-      // Noticed at once. A runnable may abort the signal while it is launched, and then this is not waited for.
+      // Handled at once: if the runnable aborts the signal during its start, nothing awaits this promise.
       isReady.catch(failed)
       ready.push(isReady)
       if (this.#queued.length > 0) await untilAborted(Promise.race([nextTurn(), failure]), signal)
@@ -81,11 +107,12 @@ export class RunnableGroup {
   }
 
   /**
-   * Aborts every runnable and waits until all have ended, or until `deadline`; then it rejects with StopTimeout, naming those
-   * that are left. A group that never started launches nothing any more. A second stop is the first one.
+   * Aborts every runnable and resolves when all have ended. Rejects with a StopTimeout that names the remaining ones
+   * when `deadline` is aborted. A group that was not started cannot start any more. A second call returns the promise
+   * of the first.
    */
   stopAndWait(deadline: AbortSignal): Promise<void> {
-    // Before anything else of the stop: what is told of the abort may try to add, and is refused.
+    // Set before the abort: a runnable that calls `add` in an abort listener is refused.
     this.#stopping ??= Promise.resolve().then(() => this.#untilEnded(deadline))
     this.#queued.length = 0
     this.#scope.abort(stopReason())
@@ -93,7 +120,7 @@ export class RunnableGroup {
   }
 
   async #untilEnded(deadline: AbortSignal): Promise<void> {
-    // Whoever was told only now that the time is over may still end at once.
+    // A runnable that ends at once on the abort is not late.
     if (deadline.aborted && this.#running.size > 0) await nextTurn()
     if (this.#running.size === 0) return
     try {
@@ -122,28 +149,29 @@ export class RunnableGroup {
     }
   }
 
-  /** Settles with the readiness; a throw is a rejection. */
+  /** Makes a throw of `ready` a rejection. */
   async #becomeReady(runnable: Runnable): Promise<void> {
     await runnable.ready?.(this.#scope.signal)
   }
 
   #failed(error: unknown, runnable: Runnable): void {
     const { signal } = this.#scope
-    // Being told to stop is no failure, in whatever way a runnable says so.
+    // An abort error, or an error caused by one, is not a failure during a stop.
     if (!(signal.aborted && isAbort(error, signal))) this.#onError(error, runnable)
   }
 }
 
-/** What a runnable works on; a runnable that throws must not end the stop. */
+/** Returns the current work of a runnable. */
 function workOf(runnable: Runnable): readonly string[] {
   try {
     return runnable.working?.() ?? []
   } catch {
-    return [] // a nicety: its name is logged instead
+    // The stop goes on; the runnable's name is logged instead.
+    return []
   }
 }
 
-/** A function as a runnable: work, as any other. */
+/** Returns a function as a runnable. */
 export function asRunnable(what: Runnable | RunnableFunction): Runnable {
   return typeof what === 'function' ? { name: what.name || 'anonymous', start: what } : what
 }
@@ -153,7 +181,7 @@ function isAbort(error: unknown, signal: AbortSignal): boolean {
   return error instanceof Error && (error.name === 'AbortError' || isAbort(error.cause, signal))
 }
 
-/** Errors in one, each still to be found by a caller. */
+/** Returns a single error as it is, and several as an AggregateError. */
 export function aggregate(errors: readonly unknown[]): unknown {
   return errors.length === 1 ? errors[0] : new AggregateError(errors, errors.map(messageOf).join('; '))
 }

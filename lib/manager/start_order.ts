@@ -1,40 +1,42 @@
-/** In which order a manager starts and stops what it runs: one row for each step, with the reason; and which step is whose. */
+/** The order in which a manager starts and stops its groups, and the group of each runnable. */
 import type { Runnable } from '../core/runnable.ts'
 
 /** The groups of runnables. */
 export type Phase = 'servers' | 'webhooks' | 'recorder' | 'caches' | 'others' | 'warmup' | 'preparation' | 'leader'
 
-/** What is started and stopped in order: the groups, and the election between them. */
+/** A step of a start or a stop: a group, or the election. */
 export type Step = Phase | 'election'
 
 interface Row {
   readonly step: Step
-  /** Lower starts earlier. */
+  /** Lower numbers start earlier. */
   readonly start: number
-  /** Lower stops earlier. It is not the reverse of the start. What has 0 is told at once and stops beside the others. */
+  /**
+   * Lower numbers stop earlier; it is not the reverse of the start. A group with 0 stops at once, concurrently with the
+   * others.
+   */
   readonly stop: number
 }
 
-/** Each row with its reason. */
+/** One row per step, with the reason for its place. */
 export const STEPS: readonly Row[] = [
-  // Probes and metrics answer from first to last; a port in use ends the start at once.
+  // Probes and metrics answer from start to end; a port in use fails the start at once.
   { step: 'servers', start: 1, stop: 5 },
-  // The API server may need our conversion webhook to answer the caches' own lists.
+  // The API server may need our conversion webhook to answer the caches' lists.
   { step: 'webhooks', start: 2, stop: 4 },
-  // Takes what the others tell while they drain, and sends the rest when they have ended.
+  // Accepts the Events of the others while they drain, and sends the rest after they have ended.
   { step: 'recorder', start: 3, stop: 7 },
-  // Everything below reads from them, and still does while it drains.
+  // All steps below read from the caches, also while they drain.
   { step: 'caches', start: 4, stop: 3 },
-  // Needs no leadership, so nothing of the leader may depend on it.
+  // Runs on every replica, so nothing here depends on the leader's work.
   { step: 'others', start: 5, stop: 1 },
-  // Fills what the leader will need; no start waits for it, and after a stop nobody needs it.
+  // Fills the queues of the leader's work. No step waits for it at the start, and a stop makes it useless.
   { step: 'warmup', start: 6, stop: 0 },
-  // Begins when all is ready to lead; the lease is renewed while anybody works in its name.
+  // Starts when all above is ready. The lease is renewed until the leader's work has ended.
   { step: 'election', start: 7, stop: 6 },
-  // What the leader's work builds on: begins with the lease, and nothing else of the leader before
-  // it is ready. A stop in its middle leaves nothing to prepare for.
+  // Starts with the lease; the leader's work starts when it is ready. A stop makes it useless.
   { step: 'preparation', start: 8, stop: 0 },
-  // Begins with the lease; the lease is given back only when all of these have ended.
+  // Starts with the lease, which is released only when all of these have ended.
   { step: 'leader', start: 9, stop: 2 },
 ]
 
@@ -44,11 +46,11 @@ export const STOP_ORDER: readonly Step[] = STEPS.filter(({ stop }) => stop > 0).
 )
 
 /**
- * The group of a runnable: what has a role has its group; work is the leader's unless it says that it is not. Only a server
- * may have a role and be the leader's.
+ * Returns the group of a runnable: that of its role, else the leader's work or, with `everyReplica`, the others. Of
+ * those with a role, only a server may run on the leader alone.
  *
- * @throws TypeError for a cache, webhook or recorder of the leader's: those serve what runs on every replica; and for a
- * preparation of every replica, as it writes in the name of the lease.
+ * @throws TypeError for a cache, webhook or recorder that runs only on the leader, as all replicas need them; and for a
+ * preparation that runs on every replica, as it writes under the lease.
  */
 export function classify({ name, role, everyReplica }: Pick<Runnable, 'name' | 'role' | 'everyReplica'>): Phase {
   if (role === undefined) return everyReplica === true ? 'others' : 'leader'

@@ -1,5 +1,6 @@
-/** From a description and its clusters to a manager that can start: the only place where all parts meet. */
+/** Assembles the manager of one start from an operator's description and its clusters. */
 import { type Duration, toMs } from '../core/duration.ts'
+import type { KubeObject } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
@@ -7,12 +8,14 @@ import type { Latch } from '../async/latch.ts'
 import { type Log, withFields } from '../observe/log.ts'
 import type { Recorder } from '../events/recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
+import { Finalizer } from '../controller/finalizer.ts'
 import { orWaiting } from '../controller/finalizer_predicate.ts'
+import { GONE, type Result } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf } from './clusters.ts'
-import type { OtherCluster } from './context.ts'
+import type { Context, OtherCluster, Parts } from './context.ts'
 import {
   type ControllerDescription,
   controllerName,
@@ -22,9 +25,7 @@ import {
   type OperatorOptions,
 } from './description.ts'
 import { addEndpoints, type OperatorMeter } from './endpoints.ts'
-import type { Parts } from './parts.ts'
 import { sourcesOf } from './sources.ts'
-import { stepOf } from './step.ts'
 
 export interface AssemblySetup {
   readonly clusters: Clusters
@@ -34,16 +35,16 @@ export interface AssemblySetup {
   readonly log: Log
   readonly random?: (() => number) | undefined
   readonly uuid?: (() => string) | undefined
-  /** Instead of the operator's own. */
+  /** Overrides the operator's own. */
   readonly leaderElection?: boolean | undefined
-  /** Whether health, metrics and profiling are served where the operator says. */
+  /** Whether to serve health, metrics and profiling at the operator's addresses. */
   readonly serves: boolean
-  /** Whether servers that extensions add are started, or what is called with each instead. Default: true. */
+  /** Whether to start servers that extensions add, or what to call with each instead. Default: true. */
   readonly listens?: boolean | ((server: Runnable) => void) | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
-  /** The clusters, as the manager runs them. */
+  /** The runnables of the clusters. */
   readonly running: readonly Runnable[]
-  /** What the leader's controllers of an optional cluster wait for before they begin. */
+  /** The leader's controllers of an optional cluster wait for its latch. */
   readonly installed: ReadonlyMap<OtherCluster, Latch>
 }
 
@@ -78,7 +79,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   }
 }
 
-/** A controller of the leader's that begins when the latch is open. */
+/** Returns a controller that, if it runs only on the leader, starts when the latch is open. */
 function waiting(controller: Controller, latch: Latch | undefined): Runnable {
   const { name, everyReplica, warmup } = controller
   if (!latch || everyReplica) return controller
@@ -145,10 +146,36 @@ function controllerOf(
   })
 }
 
-/** How long the caches may take to sync before the lease is looked at. */
+/**
+ * Returns the function of a run. It is made once per start, as a finalizer remembers the objects that it has finished.
+ */
+function stepOf(
+  description: ControllerDescription,
+  finalizerName: string | undefined,
+): (context: Context) => Promise<Result> {
+  const { resource, options: { cluster }, finalize } = description
+  const step = description.step!
+  const finalizer = finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName)
+  if (step.kind === 'key' && !finalizer) return (context) => step.reconcile(context.key, context)
+  return async (context) => {
+    const client = cluster ? context.clientOf(cluster) : context.client
+    const reconcile = (object: KubeObject): Promise<Result> =>
+      step.kind === 'key' ? step.reconcile(context.key, context) : step.reconcile(object, context)
+    const object = await client.get<KubeObject>(resource, context.key as never)
+    // The object is gone, and its dependents are garbage-collected by their owner references.
+    if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : GONE
+    if (!finalizer || !finalize) return await reconcile(object)
+    return await finalizer.run(object, { client, reconcile, cleanup: (deleted) => finalize.cleanup(deleted, context) })
+  }
+}
+
+/** The delay of the check of the lease, which a quick sync of the caches makes unnecessary. */
 const LEASE_CHECK_MS = 2000
 
-/** A role that lacks the rule for the lease often lacks others as well: it should not be found only when the caches are in sync at last. */
+/**
+ * Reports a missing RBAC rule for the lease early, as caches that wait for other missing rules would delay the
+ * election.
+ */
 function leaseCheck(elector: LeaderElector, clock: Clock): Runnable {
   const start = async (signal: AbortSignal): Promise<void> => {
     await sleep(clock, LEASE_CHECK_MS, signal)
@@ -158,8 +185,9 @@ function leaseCheck(elector: LeaderElector, clock: Clock): Runnable {
 }
 
 /**
- * A task that is told to stop may finish what it writes, as a reconcile may: its client ends with the task, or when nobody
- * waits any more. A write that is cut off would keep the lease from being given back, as nobody knows what becomes of it.
+ * Adds the tasks. On a stop, a task may finish its writes, as a reconcile may: its client works until the task ends or
+ * the grace period is over. A write that is cut off has an unknown outcome, which would prevent the release of the
+ * lease.
  */
 function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, clock, log }: AssemblySetup): void {
   for (const { name, task, everyReplica } of tasks) {
@@ -177,7 +205,7 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
   }
 }
 
-/** Whether one replica leads: as the start says, or else as the operator does. */
+/** Whether leader election is on. The option of the start overrides that of the operator. */
 export function hasElection(
   own: OperatorOptions['leaderElection'],
   start: { readonly leaderElection?: boolean | undefined },
@@ -192,10 +220,9 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const lease = own.lease ?? name
   const namespace = own.namespace ?? (config?.namespace || undefined)
-  // A start on a transport alone, as in a test, has no configuration and no replicas elsewhere.
+  // A start with only a transport, as in a test, has no configuration and no other replicas.
   if (config && namespace === undefined) {
-    const hint =
-      'set leaderElection.namespace to that of the other replicas: those elsewhere do not see this one, and lead beside it'
+    const hint = 'set leaderElection.namespace, as replicas in different namespaces lead at the same time'
     log.warn(`The configuration names no namespace for the lease "${lease}", so it is in "default"; ${hint}`)
   }
   return new LeaderElector({

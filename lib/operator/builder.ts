@@ -1,4 +1,4 @@
-/** How a controller is described, word by word: what `controllerFor` returns. */
+/** Implements `controllerFor`: checks a controller's options and fills in its description. */
 import { toMs } from '../core/duration.ts'
 import { isLabelText } from '../core/names.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
@@ -8,24 +8,20 @@ import { isThenable } from '../controller/bounded_call.ts'
 import { isFinalizerName } from '../controller/finalizer_plan.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { ControllerBuilder, ControllerOptions } from './context.ts'
-import {
-  checkShape,
-  type ControllerDescription,
-  type FinalizeDescription,
-  type StepDescription,
-} from './description.ts'
-import { FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './option_shapes.ts'
+import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'
+import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
-/** Throws for options that cannot be, before anything is started. */
+/** @throws TypeError or RangeError if an option is invalid. */
 export function describeController(
   resource: AnyResource,
   options: ControllerOptions<KubeObject> = {},
 ): ControllerDescription {
-  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
   const cannot = `Cannot control ${resource.kind}`
+  checkShape(cannot, options, CONTROLLER_SHAPE)
+  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
   if (name !== undefined && !isLabelText(name)) {
     throw new TypeError(
-      `${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores, as events and metrics carry it`,
+      `${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores`,
     )
   }
   if (!Number.isInteger(concurrency) || concurrency < 1) {
@@ -33,18 +29,18 @@ export function describeController(
   }
   for (const duration of [timeout, backoff?.base, backoff?.max, syncTimeout]) if (duration !== undefined) toMs(duration)
   if (backoff && limiter) {
-    throw new TypeError(`${cannot}: backoff and limiter are two answers to one question; give one of them`)
+    throw new TypeError(`${cannot}: backoff and limiter exclude each other; give one of them`)
   }
   return { resource, options, sources: [], declaredAt: callerFrame(), finalize: undefined, step: undefined }
 }
 
-/** Writes what it is told into the description. */
+/** Returns a builder that fills in the description. */
 export function builderOf<T extends KubeObject, App>(
   controller: ControllerDescription,
   app: App,
 ): ControllerBuilder<T, App> {
   const { resource, sources } = controller
-  const end = (step: StepDescription): App => {
+  const finish = (step: StepDescription): App => {
     if (controller.step) throw new TypeError(`Cannot give the controller for ${resource.kind} a second reconcile`)
     controller.step = step
     return app
@@ -90,13 +86,13 @@ export function builderOf<T extends KubeObject, App>(
       controller.finalize = { cleanup: cleanup as FinalizeDescription['cleanup'], finalizer }
       return builder
     },
-    reconcile: (reconcile) => end({ kind: 'object', reconcile: reconcile as never }),
-    reconcileKey: (reconcile) => end({ kind: 'key', reconcile }),
+    reconcile: (reconcile) => finish({ kind: 'object', reconcile: reconcile as never }),
+    reconcileKey: (reconcile) => finish({ kind: 'key', reconcile }),
   }
   return builder
 }
 
-/** Objects are named by their keys. Throws for what cannot be iterated: one key instead of a list would be none. */
+/** Returns the keys of keys or objects. Throws for a single key, which cannot be iterated. */
 function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
   const all = (known: Iterable<unknown>): ObjectKey[] => [...known].map((ref) => keyOf(ref as ObjectKey))
   return isThenable(refs) ? Promise.resolve(refs).then(all) : all(refs)

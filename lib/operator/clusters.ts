@@ -1,4 +1,4 @@
-/** The clusters of one start, and the clients through which its work reads and writes. */
+/** Opens the clusters of one start, and makes the clients of its work. */
 import { ConfigError, isExpired, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
@@ -11,8 +11,8 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cluster } from '../manager/cluster.ts'
-import type { PartMeter } from '../manager/part_meter.ts'
-import type { OtherCluster, WorkContext } from './context.ts'
+import type { PartMeter } from '../manager/metrics.ts'
+import type { ClusterParts, OtherCluster, WorkContext } from './context.ts'
 import {
   type ClusterDescription,
   isOptional,
@@ -22,17 +22,16 @@ import {
 } from './description.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 import { lateConnection } from './optional.ts'
-import type { ClusterParts } from './parts.ts'
 
 export interface ClusterSetup {
-  /** Of the operator's own cluster; found as kubectl finds it where neither is given. */
+  /** The operator's own cluster. Default, without a transport: found as kubectl does. */
   readonly config?: ClusterConfig | undefined
-  /** Instead of those of the others, by their names. */
+  /** Override the configurations of the other clusters, by their names. */
   readonly configs?: Readonly<Record<string, ClusterConfig>> | undefined
   readonly transport?: Transport | undefined
-  /** Instead of connections to the others, by their names. */
+  /** Replace the connections to the other clusters, by their names. */
   readonly transports?: Readonly<Record<string, Transport>> | undefined
-  /** What the caches keep of kinds whose declaration does not say. */
+  /** The cache options of kinds without own ones. */
   readonly cacheDefaults?: CacheOptions | undefined
   readonly instance: string
   readonly clock: Clock
@@ -44,12 +43,12 @@ export interface ClusterSetup {
 }
 
 export class Clusters {
-  /** The operator's own. */
+  /** The operator's own cluster. */
   readonly main: Cluster
   readonly others: ReadonlyMap<OtherCluster, Cluster>
   readonly #connections: readonly ClosableTransport[]
 
-  /** `connections`: those that no cluster closes. */
+  /** `connections`: those that the clusters do not close themselves. */
   constructor(main: Cluster, others: ReadonlyMap<OtherCluster, Cluster>, connections: readonly ClosableTransport[]) {
     this.main = main
     this.others = others
@@ -60,18 +59,21 @@ export class Clusters {
     return [this.main, ...this.others.values()]
   }
 
-  /** Throws a TypeError for a cluster of another operator. */
+  /** @throws TypeError for a cluster of another operator. */
   of(cluster: OtherCluster | undefined): Cluster {
     const found = cluster ? this.others.get(cluster) : this.main
     if (!found) {
       throw new TypeError(
-        `Cannot use the cluster "${cluster?.name}": this operator has none of that name; make one with app.cluster(…)`,
+        `Cannot use the cluster "${cluster?.name}": this operator has no such cluster; make one with app.cluster(…)`,
       )
     }
     return found
   }
 
-  /** Whether the kinds watched in a cluster are listed and no watch fails now; kinds that may be missing do not count. */
+  /**
+   * Whether the kinds watched in a cluster are listed and no watch fails now. Kinds that are optional by themselves do
+   * not count.
+   */
   isReady(cluster: OtherCluster | undefined): boolean {
     const mayMiss = (optional: boolean): boolean => optional && !isOptional(cluster)
     return [...this.of(cluster).cache.informers()].every(({ optional, isSynced, failure }) =>
@@ -84,7 +86,9 @@ export class Clusters {
   }
 }
 
-/** Asks for every configuration; connects to nothing. One that an optional cluster does not have yet is asked for again later. */
+/**
+ * Resolves every configuration, without a connection. A failing configuration of an optional cluster is retried later.
+ */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options, clusters } = description
   const { config, configs = {}, transport, transports = {}, ...common } = setup
@@ -101,16 +105,16 @@ export async function openClusters(description: OperatorDescription, setup: Clus
   const others = new Map<OtherCluster, Cluster>()
   const late: ClosableTransport[] = []
   for (const other of clusters) {
-    let instead = transports[other.name]
-    const config = instead
+    let replacement = transports[other.name]
+    const config = replacement
       ? undefined
       : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
         if (!other.optional) throw error
       })
-    if (!instead && !config) {
+    if (!replacement && !config) {
       const { clock, log } = setup
       late.push(
-        instead = lateConnection(async () =>
+        replacement = lateConnection(async () =>
           httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })
         ),
       )
@@ -121,7 +125,7 @@ export async function openClusters(description: OperatorDescription, setup: Clus
         ...common,
         name,
         config,
-        transport: instead,
+        transport: replacement,
         label: other.name,
         namespaces: other.namespaces ?? namespaces,
         syncTimeoutMs: syncTimeoutsOf(description, other),
@@ -141,22 +145,24 @@ async function configOf({ name, config }: ClusterDescription): Promise<ClusterCo
   }
 }
 
-/** The operator's own cluster: that of the flags, where there are some, else as kubectl finds it. Errors name the flags. */
+/** Finds the operator's own cluster by the flags, else as kubectl does. Errors name the flags. */
 export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<ClusterConfig> {
-  const stated = describeFlags(flags)
+  const flagNames = describeFlags(flags)
   const found = await loadConfig({ log, ...flags }).catch((error: unknown) => {
-    throw stated && error instanceof ConfigError
-      ? new ConfigError(`${error.message} (from ${stated})`, { cause: error })
+    throw flagNames && error instanceof ConfigError
+      ? new ConfigError(`${error.message} (from ${flagNames})`, { cause: error })
       : error
   })
   log.debug(`Found the cluster ${found.cluster.server}: ${describeConfig(found)}`)
   return found.cluster
 }
 
-/** The client of one of the clusters; undefined is the operator's own. */
+/** Returns the client of a cluster; undefined is the operator's own. */
 export type Clients = (cluster?: OtherCluster) => KubeClient
 
-/** Clients around whose writes the fence is, where there is one: whatever cluster they go to, the lease is what allows them. */
+/**
+ * Returns clients with the fence, if any. One fence covers the writes to all clusters, as the operator has one lease.
+ */
 export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients {
   const made = new Map<Cluster, KubeClient>()
   return (cluster) => {
@@ -167,7 +173,7 @@ export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients
   }
 }
 
-/** A cluster as extensions see it. */
+/** Returns a cluster for extensions. */
 export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   const { name, config, cache, kinds, recorder } = cluster
   return {
@@ -182,23 +188,25 @@ export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   }
 }
 
-/** A log for what is about objects of a cluster: its lines name one that is not the operator's own. */
+/** Returns a log whose lines name a cluster other than the operator's own. */
 export function logOf(log: Log, cluster: OtherCluster | undefined): Log {
   return cluster ? withFields(log, { cluster: cluster.name }) : log
 }
 
-/** The clients of one piece of work, one for each cluster: their calls end with its signal, and their writes are told. */
+/**
+ * Returns the clients of one piece of work: its signal aborts their calls, and `onWrite` is called for their writes.
+ */
 export function boundTo(
   clients: Clients,
   work: { readonly signal: AbortSignal },
   onWrite?: (write: WriteRecord) => void,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
   const bound = new Map<KubeClient, KubeClient>()
-  const noteIn = (cluster?: OtherCluster): typeof onWrite =>
+  const onWriteIn = (cluster?: OtherCluster): typeof onWrite =>
     onWrite && cluster ? (write) => onWrite({ ...write, cluster: cluster.name }) : onWrite
   const clientOf = (cluster?: OtherCluster): KubeClient => {
     const client = clients(cluster)
-    return bound.get(client) ?? bound.set(client, client.bound(work, noteIn(cluster))).get(client)!
+    return bound.get(client) ?? bound.set(client, client.bound(work, onWriteIn(cluster))).get(client)!
   }
   return { client: clientOf(), clientOf }
 }

@@ -1,54 +1,67 @@
-/** What a reconcile is given, and what the builder of a controller takes: the words of an operator file. */
+/** The types of an operator file: contexts, options of controllers, and parts for extensions. */
 import type { Duration } from '../core/duration.ts'
 import type { KeyIn, Keys, KubeObject, Named, ObjectKey } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
+import type { Meter } from '../observe/metrics.ts'
 import type { Delta } from '../cache/store.ts'
 import type { Client } from '../client/client.ts'
 import type { Recorder } from '../events/recorder.ts'
 import type { RateLimiter } from '../queue/rate_limiter.ts'
+import type { Controller } from '../controller/controller.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
+import type { Cluster } from '../manager/cluster.ts'
+import type { Manager } from '../manager/manager.ts'
+import type { PartMeter } from '../manager/metrics.ts'
+import type { HealthServer } from '../manager/servers/health.ts'
+import type { MetricsServer } from '../manager/servers/metrics_server.ts'
 
-/** Another cluster than the operator's own, as `app.cluster(…)` named it. Each start connects to it anew. */
+/** A cluster besides the operator's own, returned by `app.cluster(…)`. Each start opens its own connection. */
 export interface OtherCluster {
   readonly name: string
 }
 
-/** What everything that works in an operator is given. */
+/** The context of all of an operator's functions. */
 export interface WorkContext {
   /**
-   * Its calls end when the work has ended, or when nobody waits for that any more. With leader election on, the writes of
-   * what only the leader does are fenced by the lease.
+   * Its calls are aborted when the work has ended or is abandoned. With leader election, the lease fences the writes of
+   * work that runs only on the leader.
    */
   readonly client: Client
-  /** The same for another cluster of the operator; always the same one within a reconcile, a call of a map function, or a task. */
+  /**
+   * Returns the client of another cluster. It is the same object within one reconcile, one call of a map function, or
+   * one task.
+   */
   clientOf(cluster: OtherCluster): Client
   readonly log: Log
-  /** The operator's clock, in tests that of the world: `clock.now()` for the times that are written, such as `lastTransitionTime`. */
+  /**
+   * The operator's clock; in tests, the world's. Use `clock.now()` for times that are written, such as
+   * `lastTransitionTime`.
+   */
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-/** What a reconcile function works with. */
+/** The context of a reconcile or a cleanup. */
 export interface Context extends WorkContext {
   readonly key: ObjectKey
-  /** Bound to this run: its calls end with it, so that an abandoned reconcile cannot write on. */
+  /** Bound to this run: its calls are aborted with it, so an abandoned reconcile cannot write any more. */
   readonly client: Client
-  /** Every line has the controller, the key and the run's id. */
+  /** Adds the controller, the key and the run's id to each line. */
   readonly log: Log
   /**
-   * Records Events about objects of the cluster where the controller's own kind lives, for `kubectl describe`; never waits, never
-   * fails. Their source is `operator/controller`.
+   * Records Events about objects in the cluster of the controller's own kind, for `kubectl describe`. It never waits
+   * and never throws. Their source is `operator/controller`.
    */
   readonly events: Recorder
-  /** The same for objects of another cluster of the operator; without an argument, of the operator's own. */
+  /** Returns the recorder of another cluster; without an argument, of the operator's own. */
   eventsOf(cluster?: OtherCluster): Recorder
   /**
-   * Returns whether what the operator watches in a cluster is listed there, and no watch of it fails now; without an
-   * argument, in the operator's own. Kinds that are `optional` by themselves do not count; where nothing is watched, it is
-   * always true. It asks the caches and sends nothing, so a request may fail nevertheless.
+   * Whether all kinds that the operator watches in a cluster are listed and no watch fails now; without an argument, in
+   * the operator's own. Kinds that are `optional` by themselves do not count; without a watched kind it is true. It
+   * only reads the state of the caches, so a request may still fail.
    *
    * @example
    * ```ts
@@ -61,59 +74,60 @@ export interface Context extends WorkContext {
    * ```
    */
   isReady(cluster?: OtherCluster): boolean
-  /** Aborted when the run times out, has ended, or is abandoned at the end of the grace period. */
+  /** Aborted when the run times out, ends, or is abandoned at the end of the grace period. */
   readonly signal: AbortSignal
-  /** 1 at first, and one more after each failure or `{ requeue: true }` in a row whose wait has ended. */
+  /** 1 at first, and one more after the back-off of each consecutive failure or `{ requeue: true }`. */
   readonly attempt: number
 }
 
-/** What sources and their functions are given. */
+/** The context of the functions of sources. */
 export type MapContext = WorkContext
 
-/** What a map function is given. */
+/** The context of a map function. */
 export interface WatchContext<W extends KubeObject> extends MapContext {
   /**
-   * Why it is called: `added` (`initial` for what a first list brought), `updated` with the object as it was in `old`, or `deleted`. For
-   * an update it is called for both states, with one event: `event.object` and `event.old`.
+   * The change: `added` (`initial` if from a first list), `updated` with the previous object as `old`, or `deleted`.
+   * For an update, the function is called for both `event.object` and `event.old`.
    */
   readonly event: Delta<W>
 }
 
 /** Options of {@link Operator.controllerFor}. */
 export interface ControllerOptions<T extends KubeObject> {
-  /** In logs and metrics; unique within the operator. Default: the kind in lower case. */
+  /** The name in logs, Events and metrics; unique within the operator. Default: the kind in lower case. */
   name?: string
-  /** How many keys are worked on at once. Default: 1. */
+  /** The maximum number of keys reconciled at the same time. Default: 1. */
   concurrency?: number
-  /** Which changes of the controller's own kind are worth a reconcile. Default: all. */
+  /** Tests which changes of the controller's own kind cause a reconcile. Default: all. */
   when?: Predicate<T>
-  /** Which changes of any kind that it watches are, beside what is said of each. Default: all. */
+  /** The same for all kinds that it watches, in addition to their own `when`. Default: all. */
   eventFilter?: Predicate
-  /** Aborts a run's signal, and with it its client. Default: none. */
+  /** The time limit of a run: then its signal is aborted, and so are its client's calls. Default: none. */
   timeout?: Duration
-  /** Run also where this replica does not lead, and without its fence. Default: false. */
+  /** Run on every replica, not only on the leader, and without a fence. Default: false. */
   everyReplica?: boolean
-  /** List, watch and fill the queue before this replica leads, so that it takes over at once. Default: false. */
+  /** List, watch and fill the queue before this replica leads, for a quick takeover. Default: false. */
   warmup?: boolean
-  /** How long a key waits that fails or asks for `requeue`: `base`, doubled each time, up to `max`. Default: 5 ms … 1000 s. */
+  /**
+   * The delay of a key that fails or returns `requeue`: `base`, doubled each time, up to `max`. Default: 5 ms … 1000 s.
+   */
   backoff?: { base?: Duration; max?: Duration }
-  /** Instead of `backoff`: makes the limiter of one start. Those of kubeloop are in `limiters`. */
+  /** Makes the rate limiter of one start, instead of `backoff`. See `limiters`. */
   limiter?: () => RateLimiter<string>
   /**
-   * How long the first list of each kind that it watches may take before the start of the operator fails. Of two controllers that
-   * watch a kind and state a timeout, the shorter one counts for it. Without effect on what is optional. Default: the operator's
-   * own, 2 minutes.
+   * The time limit of the first list of each kind that it watches; then the operator's start fails. The shortest limit
+   * of all controllers of a kind applies. Optional kinds and clusters have none. Default: the operator's `syncTimeout`.
    */
   syncTimeout?: Duration
-  /** Where its own kind lives. Default: the operator's own cluster. */
+  /** The cluster of its own kind. Default: the operator's own. */
   cluster?: OtherCluster
 }
 
 /** Options of {@link ControllerBuilder.owns}. */
 export interface OwnsOptions<W extends KubeObject> {
-  /** Which changes are worth a reconcile. Default: all. */
+  /** Tests which changes cause a reconcile. Default: all. */
   when?: Predicate<W>
-  /** Reconcile every owner of our kind, not only the controlling one. Default: false. */
+  /** Reconcile every owner of the controller's kind, not only the controlling one. Default: false. */
   anyOwner?: boolean
   /** As in {@link WatchOptions}. */
   optional?: boolean
@@ -121,14 +135,14 @@ export interface OwnsOptions<W extends KubeObject> {
 
 /** Options of {@link ControllerBuilder.watches}. */
 export interface WatchOptions<W extends KubeObject> {
-  /** Which changes are worth a reconcile. Default: all. */
+  /** Tests which changes cause a reconcile. Default: all. */
   when?: Predicate<W>
-  /** Where the kind is watched. Default: the operator's own cluster. */
+  /** The cluster where the kind is watched. Default: the operator's own. */
   cluster?: OtherCluster
   /**
-   * Start without the kind where its CRD is missing or it cannot be listed for another reason, log so, and watch it as soon as it is
-   * there. Until then reads of it fail as the server says. Readiness does not depend on it. Default: false; a kind that something
-   * else watches without this option holds the start.
+   * Start without the kind if it cannot be listed, for example without its CRD: that is logged, and it is watched as
+   * soon as it is served. Until then its reads fail with the server's error. Readiness does not depend on it. Default:
+   * false. A kind that another controller watches without this option is required.
    */
   optional?: boolean
 }
@@ -136,20 +150,21 @@ export interface WatchOptions<W extends KubeObject> {
 /** Options of {@link ControllerBuilder.finalize}. */
 export interface FinalizeOptions {
   /**
-   * The finalizer: `domain/name`, which no other program may use. Objects keep it until it is removed by its name, so it has to
-   * stay what it is when the operator or the controller is renamed. Default: `operator/controller`, the names of both.
+   * The finalizer, as `domain/name`; no other program may use it. Objects keep it until it is removed by this name, so
+   * it must not change when the operator or the controller is renamed. Default: `operator/controller`, from their
+   * names.
    */
   finalizer?: string
 }
 
 /** Describes a controller: its sources, its finalizer, and its reconcile function. */
 export interface ControllerBuilder<T extends KubeObject, Operator> {
-  /** Reconciles the owner when an object of this kind, controlled by it, changes. */
-  // deno-lint-ignore no-explicit-any -- watching does not depend on what is written
+  /** Reconciles the controlling owner of an object of this kind when the object changes. */
+  // deno-lint-ignore no-explicit-any -- the type of writes does not matter to a watch
   owns<W extends KubeObject>(resource: Resource<W, any>, options?: OwnsOptions<NoInfer<W>>): this
   /**
-   * Reconciles what `map` returns when an object of this kind changes; of an update, what it returns for the object as it is and for
-   * the object as it was, each key once. A map function that throws is called again with back-off.
+   * Reconciles the keys that `map` returns when an object of this kind changes. For an update, `map` is called with the
+   * new and the old object, and each key is reconciled once. A map function that throws is called again with back-off.
    *
    * @example
    * ```ts
@@ -157,7 +172,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * import { ConfigMap, Secret } from 'kubeloop/kinds'
    * const app = operator({ name: 'copier' })
    * app.controllerFor(ConfigMap)
-   *   .watches(Secret, ({ metadata: { namespace, name } }, { event }) => (event.kind === 'deleted' ? [] : [{ namespace, name }]))
+   *   .watches(Secret, ({ metadata }, { event }) => event.kind === 'deleted' ? [] : [metadata])
    *   .reconcile(async () => {})
    * ```
    */
@@ -168,25 +183,60 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
     options?: WatchOptions<NoInfer<W>>,
   ): this
   /**
-   * Reconciles what comes from outside the cluster: `open` is called at each start, and again, after a back-off, when what
-   * it gave throws. An {@link EventChannel} is one, a ReadableStream another. A key is all that arrives, and it is lost with this
-   * process: what is asked for beside it belongs into the object, as an annotation, whose change wakes the leader by itself.
+   * Reconciles keys from outside the cluster. `open` is called at each start, and again with back-off when its stream
+   * throws. An {@link EventChannel} or a ReadableStream will do. Keys are lost with the process and carry no data:
+   * write durable requests into the object, for example as an annotation, which triggers the leader by its change.
    */
   from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
   /**
-   * Reconciles what `keys` answers every so often, in low priority; without `keys`, everything of the controller's kind that
-   * the cache has. Ticks that a stall or a slow `keys` missed are not made up for.
+   * Reconciles the keys that `keys` returns at each interval, with low priority; without `keys`, all objects of the
+   * controller's kind in the cache. Ticks that were missed during a stall or a slow `keys` are dropped.
    */
   every(interval: Duration, keys?: (context: MapContext) => Keys<KeyIn<T['metadata']['namespace']>>): this
   /**
-   * Turns a finalizer on: an object has it before it is reconciled for the first time, and when it is deleted it stays until
-   * `cleanup` has returned. `{ requeueAfter }` and `{ requeue: true }` mean not yet; throw to be called again with back-off. It may be called again for
-   * what it has cleaned up. Objects that are being deleted are not reconciled any more; what never had the finalizer is not
-   * cleaned up. Cleanup is called for every object that waits for it, whatever `when` and `eventFilter` say.
+   * Adds a finalizer to each object before its first reconcile; a deleted object stays until `cleanup` has returned. A
+   * result of `{ requeueAfter }` or `{ requeue: true }` means that the cleanup is not done; a throw is retried with
+   * back-off. `cleanup` may be called again for a cleaned object. Objects in deletion are not reconciled; objects
+   * without the finalizer are not cleaned up. `when` and `eventFilter` do not apply to objects that wait for `cleanup`.
    */
   finalize(cleanup: (object: T, context: Context) => Promise<Result>, options?: FinalizeOptions): this
-  /** Ends the sentence. Called for objects that exist; throw to be called again with back-off. */
+  /** Completes the controller. `step` is called for objects that exist; a throw is retried with back-off. */
   reconcile(step: (object: T, context: Context) => Promise<Result>): Operator
-  /** As reconcile, by key only: also called when the object is gone. With `finalize`, not while it is being deleted. */
+  /**
+   * Like `reconcile`, but with the key only, and also called after the object is gone. With `finalize`, not during its
+   * deletion.
+   */
   reconcileKey(step: (key: ObjectKey, context: Context) => Promise<Result>): Operator
+}
+
+/**
+ * A cluster of one start. `manager.fence` fences the writes of its `client` and `api`: with leader election they are
+ * rejected without the lease; without it, after the grace period.
+ */
+export interface ClusterParts
+  extends Pick<Cluster, 'name' | 'config' | 'api' | 'client' | 'cache' | 'kinds' | 'recorder'> {
+  /** The cluster itself, for work on every replica: its `client`, `api` and `transport` write without a fence. */
+  readonly unfenced: Cluster
+}
+
+/** The parts of a started operator, for extensions. */
+export interface Parts {
+  /**
+   * Runs runnables that are added before the start or later. Its `fence` is for further clients of the leader's work.
+   */
+  readonly manager: Manager
+  /** The operator's own cluster. */
+  readonly cluster: ClusterParts
+  /** Another cluster of the operator. */
+  clusterOf(cluster: OtherCluster): ClusterParts
+  /** By name. `watch` adds a source to a controller, also to a running one, until a given signal is aborted. */
+  readonly controllers: ReadonlyMap<string, Controller>
+  /** Accepts checks before the start. Undefined without `health`. */
+  readonly health: HealthServer | undefined
+  /** Accepts handlers before the start. Undefined without `metrics`. */
+  readonly metrics: MetricsServer | undefined
+  /** The meter of the operator. Undefined if metrics are off. */
+  readonly meter: (Meter & PartMeter) | undefined
+  readonly clock: Clock
+  readonly log: Log
 }

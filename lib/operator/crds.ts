@@ -1,4 +1,4 @@
-/** The CustomResourceDefinitions of an operator's own kinds, at its start: installed, or seen to be there. */
+/** Installs or verifies the CustomResourceDefinitions of an operator's kinds at its start. */
 import { jsonEqual } from '../core/equal.ts'
 import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
@@ -36,34 +36,34 @@ const CRD: Resource<Crd> = {
 }
 
 interface Dependencies {
-  /** Of the leader: fenced. */
+  /** Fenced for the leader. */
   readonly api: Api
   readonly clock: Clock
   readonly log: Log
   readonly fieldManager: string
-  /** Whether a schema may become narrower than stored objects are. Default: false. */
+  /** Whether to install a schema that stored objects do not fit. Default: false. */
   readonly narrow?: boolean | undefined
 }
 
-/** How long a server may take to serve a kind after its definition was written. */
+/** The time limit for the server to serve a kind after its CRD was written. */
 const ESTABLISH_MS = 30_000
 
-/** How long the end of a definition that is being deleted is awaited: its objects may be waiting for us to take off a finalizer. */
+/** The time limit for the deletion of a CRD, as its objects may wait for this operator to remove a finalizer. */
 const DELETION_MS = 10_000
 
-/** How many times a definition is read and written again when another writer was faster. */
+/** The maximum number of tries to write a CRD after conflicts. */
 const MAX_TRIES = 5
 
-/** How many objects are checked in one turn of the event loop: the lease is renewed beside it. */
+/** The number of objects checked in one turn of the event loop, which must also renew the lease. */
 const CHECKED_PER_TURN = 50
 
-/** How many differences, and objects that a narrower schema would break, are named. */
+/** The maximum number of differences, or of objects that do not fit a schema, in a message. */
 const MAX_NAMED = 5
 
 /**
- * Creates what is missing, and changes nothing: definitions, and the versions without which a cache could never sync. Every
- * replica may do so without a lease: a version that is added has the schema of the stored one, so that nothing can get lost
- * between the two. What else differs is logged, and left to {@link installCrds}.
+ * Creates missing CRDs and adds missing versions, without which a cache could never sync. Safety: every replica may do
+ * this without the lease, as an added version has the schema of the stored one, so no data can get lost between them.
+ * Other differences are logged and left to {@link installCrds}.
  */
 export async function createCrds(
   resources: readonly AnyResource[],
@@ -71,7 +71,7 @@ export async function createCrds(
   signal: AbortSignal,
 ): Promise<void> {
   const { log } = dependencies
-  await bring(resources, dependencies, signal, (crd, before) => {
+  await writeCrds(resources, dependencies, signal, (crd, before) => {
     const versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
     for (const { name } of crd.spec.versions) {
@@ -82,9 +82,9 @@ export async function createCrds(
     const [difference] = schemaChanges(schemaOf(crd.spec.versions[0]!), schemaOf(stored))
     if (difference) {
       log.info(
-        `${titleOf(crd)} in this cluster is not that of this replica: ${
+        `${titleOf(crd)} in this cluster differs from that of this replica: ${
           changeText(difference)
-        }; the replica that leads installs its own`,
+        }; the leader installs its own`,
       )
     }
     return Promise.resolve({ ...before, spec: { ...before.spec, versions } })
@@ -92,26 +92,27 @@ export async function createCrds(
 }
 
 /**
- * Makes the definitions in the cluster those of our kinds, and waits until the server serves them. What others added beside the
- * versions stays: labels, annotations, the conversion.
+ * Writes the CRDs of our kinds, and waits until the server serves them. Additions of others stay: labels, annotations,
+ * the conversion.
  *
- * @throws Error if several versions of a kind have different schemas, as no conversion can be declared; and, unless `narrow`, if a
- * stored object would be invalid or lose fields by the new schema. Objects are judged as they are read: defaults of the old schema
- * are in them. CEL rules are not evaluated; the server checks them at the next write of each object.
+ * @throws TypeError if the versions of a kind have different schemas, as no conversion can be declared.
+ * @throws Error without `narrow`, if a stored object would be invalid or lose fields by the new schema. Objects are
+ * checked as they are read, with the defaults of the old schema. CEL rules are not evaluated; the server does that at
+ * the next write of an object.
  */
 export async function installCrds(
   resources: readonly AnyResource[],
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  await bring(resources, dependencies, signal, async (crd, before) => {
+  await writeCrds(resources, dependencies, signal, async (crd, before) => {
     const ours = new Set(crd.spec.versions.map(({ name }) => name))
     const lost = before.status?.storedVersions?.find((name) => !ours.has(name))
     if (lost) {
       throw new Error(
         `${
           cannotInstall(crd)
-        }: objects may be stored as ${lost}, which this operator does not define; define it, too, until status.storedVersions is without it`,
+        }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
       )
     }
     await checkStored(crd, before, resources, dependencies, signal)
@@ -124,10 +125,10 @@ export async function installCrds(
   })
 }
 
-/** What becomes of a definition that is there. */
+/** Returns the new state of an existing CRD. */
 type Change = (crd: CustomResourceDefinition, before: Crd) => Promise<Crd>
 
-async function bring(
+async function writeCrds(
   resources: readonly AnyResource[],
   { api, clock, log, fieldManager }: Dependencies,
   signal: AbortSignal,
@@ -141,7 +142,7 @@ async function bring(
       try {
         const before = await untilDeleted(crd, api, clock, signal)
         if (before?.metadata.deletionTimestamp) {
-          log.warn(`${titleOf(crd)} is being deleted, and objects hold it by their finalizers; starting all the same`)
+          log.warn(`${titleOf(crd)} is being deleted, and objects hold it by their finalizers; starting anyway`)
           break
         }
         if (before && before.spec.scope !== crd.spec.scope) {
@@ -158,7 +159,7 @@ async function bring(
           : isChanged
           ? await api.update(target, next, query, signal)
           : undefined
-        await established(crd, api, clock, signal)
+        await untilServed(crd, api, clock, signal)
         const what = !before
           ? 'Installed'
           : written && before.metadata.generation !== written.object.metadata.generation
@@ -174,7 +175,7 @@ async function bring(
   }
 }
 
-/** Throws for stored objects that the new schemas would break. Nothing is read unless a schema became narrower. */
+/** Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. */
 async function checkStored(
   crd: CustomResourceDefinition,
   before: Crd,
@@ -227,7 +228,10 @@ async function checkStored(
   log.warn(`${titleOf(crd)}: ${what}`)
 }
 
-/** Throws where the server would have to convert between versions and cannot: with strategy None it drops what one of them does not know. */
+/**
+ * Throws if versions differ and the server cannot convert: with strategy None it drops the fields that one of them
+ * lacks.
+ */
 function refuseDifferentVersions({ metadata, spec }: CustomResourceDefinition, strategy: string | undefined): void {
   const [first, ...others] = spec.versions
   if (strategy === 'Webhook') return
@@ -239,7 +243,7 @@ function refuseDifferentVersions({ metadata, spec }: CustomResourceDefinition, s
         first!.name
       } and ${other.name} of "${metadata.name}": their schemas differ (in ${other.name}, ${
         changeText(change)
-      }), and without a conversion the server drops what one of them does not know; give all versions of ${spec.names.kind} one schema, or define one version`,
+      }), so the server would drop fields without a conversion; give all versions one schema, or define one version`,
     )
   }
 }
@@ -256,7 +260,7 @@ function cannotInstall(crd: CustomResourceDefinition): string {
   return `Cannot install ${titleOf(crd)}`
 }
 
-/** Throws when a kind of ours is not served as we need it. Without the right to look, says so and goes on. */
+/** Throws if a CRD is missing or lacks something of ours. Without the right to read CRDs, logs a warning instead. */
 export async function verifyCrds(
   resources: readonly AnyResource[],
   { api, log }: Dependencies,
@@ -270,22 +274,22 @@ export async function verifyCrds(
       found = await find(api, name, signal)
     } catch (error) {
       if (!isReason(error, 'Forbidden')) throw error
-      log.warn(`Cannot verify ${titleOf(crd)}: ${messageOf(error)}; starting all the same`)
+      log.warn(`Cannot verify ${titleOf(crd)}: ${messageOf(error)}; starting anyway`)
       continue
     }
     if (!found) throw new Error(`Cannot start: ${titleOf(crd)} is not installed in this cluster; ${remedy}`)
     refuseDifferentVersions(crd, found.spec.conversion?.strategy)
     const differences = crdDifferences(crd, found)
     if (differences.length === 0) continue
-    const others = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
-    const what = [...differences.slice(0, MAX_NAMED), ...others].join('; ')
+    const more = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
+    const what = [...differences.slice(0, MAX_NAMED), ...more].join('; ')
     throw new Error(
-      `Cannot start: ${titleOf(crd)} in this cluster is not the one this operator was written for: ${what}; ${remedy}`,
+      `Cannot start: ${titleOf(crd)} in this cluster does not fit this operator: ${what}; ${remedy}`,
     )
   }
 }
 
-/** The definition as it is in the cluster, if it is there. */
+/** Returns a CRD of the cluster, or undefined. */
 async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | undefined> {
   try {
     return (await api.get({ resource: CRD, name }, signal)) as Crd
@@ -295,7 +299,7 @@ async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | 
   }
 }
 
-/** The definition, when it is not (or no longer) being deleted; after a while as it is. */
+/** Returns a CRD, after a wait for its deletion if it is being deleted. */
 async function untilDeleted(
   { metadata }: CustomResourceDefinition,
   api: Api,
@@ -310,28 +314,29 @@ async function untilDeleted(
   }
 }
 
-async function established(crd: CustomResourceDefinition, api: Api, clock: Clock, signal: AbortSignal): Promise<void> {
+async function untilServed(crd: CustomResourceDefinition, api: Api, clock: Clock, signal: AbortSignal): Promise<void> {
   const deadline = clock.monotonic() + ESTABLISH_MS
   for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
     const { status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
     if (
       status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') &&
-      (await serves(crd, api, signal))
+      (await isServed(crd, api, signal))
     ) return
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
       throw new Error(
-        `${cannotInstall(crd)}: the server does not serve it after ${ESTABLISH_MS / 1000} s${
-          refused ? `: ${refused}` : ''
-        }`,
+        `${cannotInstall(crd)}: it is not served after ${ESTABLISH_MS / 1000} s${refused ? `: ${refused}` : ''}`,
       )
     }
     await sleep(clock, waitMs, signal)
   }
 }
 
-/** "Established" comes a moment before the first request is answered. */
-async function serves(crd: CustomResourceDefinition, api: Api, signal: AbortSignal): Promise<boolean> {
+/**
+ * Tests whether the server answers requests for all served versions, which starts a moment after the condition
+ * Established.
+ */
+async function isServed(crd: CustomResourceDefinition, api: Api, signal: AbortSignal): Promise<boolean> {
   const { group, scope, names, versions } = crd.spec
   for (const { name: version, served } of versions) {
     if (!served) continue
@@ -343,7 +348,7 @@ async function serves(crd: CustomResourceDefinition, api: Api, signal: AbortSign
       if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable') || isReason(error, 'TooManyRequests')) {
         return false
       }
-      // Installing needs no right to list; the informers will say what they lack.
+      // Installation does not need the right to list; the informers report if they lack it.
       if (!isReason(error, 'Forbidden')) {
         throw new Error(`Cannot install ${groupResourceOf(resource)}: ${messageOf(error)}`, { cause: error })
       }

@@ -1,70 +1,74 @@
-/** An operator as data: what `operator()` gathers and each start assembles a manager from. */
+/** An operator's description: its options and types, and what each start derives from them. */
 import { type Duration, toMs } from '../core/duration.ts'
 import type { Predicate } from '../controller/predicates.ts'
-import { messageOf } from '../core/errors.ts'
-import { checkOptionNames, type OptionShape } from '../core/option_names.ts'
 import type { Draft, KubeObject, ObjectKey } from '../core/objects.ts'
-import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
-import { parseAddress } from '../manager/servers/address.ts'
-import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
+import { type AnyResource, resourceId } from '../core/resource.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import type { Log } from '../observe/log.ts'
-import { callerFrame } from '../observe/stack.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
-import type { Context, ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import type { Parts } from './parts.ts'
+import type {
+  Context,
+  ControllerOptions,
+  MapContext,
+  OtherCluster,
+  Parts,
+  WatchContext,
+  WorkContext,
+} from './context.ts'
 
-/** Where the Lease of an operator is, and how it is held. */
+/** The Lease of an operator, and the times of its election. */
 export interface LeaderElectionOptions {
   /** The Lease's name. Default: the operator's. */
   lease?: string
   /**
-   * The Lease's namespace. Default: the one this process runs in, or that of the kubeconfig's context; `default`, with a warning,
-   * where there is neither. Candidates in different namespaces do not see each other, and lead at the same time.
+   * The Lease's namespace. Default: that of this pod, or of the kubeconfig's context, or else `default`, with a
+   * warning. Candidates in different namespaces lead at the same time.
    */
   namespace?: string
-  /** How long others wait after the last renewal. Whole seconds. Default: 15 s. */
+  /** The time after the last renewal until another candidate may lead, in whole seconds. Default: 15 s. */
   duration?: Duration
-  /** How long to try to renew before giving up. Default: 10 s. */
+  /** The time without a renewal after which the leader gives up. Default: 10 s. */
   renewDeadline?: Duration
-  /** How long between tries. Default: 2 s. */
+  /** The delay between tries. Default: 2 s. */
   retryPeriod?: Duration
-  /** Who this process is among the candidates; no two may be the same. Default: the host's name and a random UUID. */
+  /** The identity of this process, unique among the candidates. Default: the host's name and a random UUID. */
   identity?: string
-  /** Laid over those that the Lease has. Default: none. */
+  /** Labels to add to those of the Lease. Default: none. */
   labels?: Readonly<Record<string, string>>
-  /** Told at every change of holder that is seen, ourselves included. */
+  /** Called for every new holder that is observed, also for this process. */
   onNewLeader?: (identity: string) => void | Promise<void>
 }
 
-/** Where a server listens: a port of 127.0.0.1, `:8080` for all interfaces, or `host:8080`. */
+/** The address of a server: a port of 127.0.0.1, `:8080` for all interfaces, or `host:8080`. */
 export type Address = number | string
 
-/** Which objects of a kind a cache keeps, and what of them. */
+/** Selects the objects and fields that a cache keeps. */
 export interface CacheSelection<T extends KubeObject> {
-  /** A label selector: only these objects are kept, and seen. */
+  /** A label selector: other objects are neither kept nor returned. */
   labels?: string
-  /** A field selector, likewise. */
+  /** A field selector, with the same effect. */
   fields?: string
   /**
-   * Takes out of each object what is not read, before it is stored. Reads from the cache then give objects without it; names,
-   * versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a kind from the
-   * server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache, its draft, or a spread of it.
+   * Removes unneeded fields from each object before it is stored, so that cache reads return objects without them;
+   * names, versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a
+   * kind from the server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache, its
+   * draft, or a spread of it.
    */
   strip?: (draft: Draft<NoInfer<T>>) => void
 }
 
 /**
- * Where a kind is watched: namespaces by their names, or each with a selection of its own, whose options go before those beside
- * it. `*` is all namespaces that are not named. Empty: all of them.
+ * The namespaces where a kind is watched: a list, or a record with a selection for each, which overrides the options
+ * beside it. `*` is all namespaces that are not named. Empty: all namespaces.
  */
 export type CacheNamespaces<T extends KubeObject> = string[] | Readonly<Record<string, CacheSelection<T>>>
 
-/** Options of {@link Operator.cache}: what the cache keeps of a kind, and of which cluster. */
+/** Options of {@link Operator.cache}. */
 export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
   /**
-   * Instead of the operator's own, or of those of the `cluster`.
+   * The watched namespaces. Default: those of the `cluster`, or of the operator.
    *
    * @example
    * ```ts
@@ -75,73 +79,79 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
    * ```
    */
   namespaces?: CacheNamespaces<T>
-  /** `live`: watched for its events, and read from the server, all of it. Default: read from the cache. */
+  /** `live`: watch the kind, but read its objects from the server. Default: read them from the cache. */
   read?: 'live'
-  /** Where. Default: the operator's own cluster. */
+  /** The cluster of the kind. Default: the operator's own. */
   cluster?: OtherCluster
-  /** Start without the kind where it is not served, as in {@link WatchOptions}. Default: false. */
+  /** Start without the kind if it cannot be listed, as in {@link WatchOptions}. Default: false. */
   optional?: boolean
 }
 
-/** What the caches keep of every kind. A field selector must be one that every kind knows. */
+/** The cache options of all kinds. A field selector must be one that every kind supports. */
 export interface CacheDefaults extends CacheSelection<KubeObject> {
-  /** Instead of the operator's `namespaces`. Without effect on cluster-scoped kinds. */
+  /** Replaces the operator's `namespaces`. Does not apply to cluster-scoped kinds. */
   namespaces?: CacheNamespaces<KubeObject>
 }
 
 /** Options of `operator()`. */
 export interface OperatorOptions {
-  /** Who writes: field manager, Lease, User-Agent. */
+  /** The name of the field manager, the Lease and the User-Agent. */
   name: string
   /**
-   * Where lines go, instead of to standard output: `console`, LogTape's logger, pino's; see {@link Log}. It decides itself which
-   * levels it keeps, so `KUBELOOP_LOG` has no effect on it.
+   * The log, instead of standard output: `console`, or a logger of LogTape or pino; see {@link Log}. Its own level
+   * applies, not `KUBELOOP_LOG`.
    */
   log?: Log
-  /** Let one replica work at a time. Default: false. */
+  /** Let only one replica work at a time. Default: false. */
   leaderElection?: boolean | LeaderElectionOptions
-  /** What is watched, in other clusters too unless `app.cluster` names others for one. Default, and when empty: all namespaces. */
+  /** The watched namespaces, also in other clusters without `namespaces` of their own. Default, and when empty: all. */
   namespaces?: string[]
   /**
-   * What the caches keep of every kind that is watched, in all clusters. What `app.cache(Kind, …)` says of a kind goes before it,
-   * each option by itself. Default: everything.
+   * The cache options of all kinds in all clusters. Each option of `app.cache(Kind, …)` overrides the same one here.
+   * Default: everything is kept.
    *
    * @example
    * ```ts
    * import { operator } from 'kubeloop'
    * const app = operator({
    *   name: 'greeter',
-   *   cache: { strip: ({ metadata }) => void delete metadata.annotations, namespaces: { 'kube-system': { labels: 'ours' }, '*': {} } },
+   *   cache: {
+   *     strip: ({ metadata }) => void delete metadata.annotations,
+   *     namespaces: { 'kube-system': { labels: 'ours' }, '*': {} },
+   *   },
    * })
    * ```
    */
   cache?: CacheDefaults
   /**
-   * What to do about the CRDs of our kinds at start. Default: `verify`; under `kubeloop dev` and in tests `install`.
+   * What a start does with the CRDs of the operator's kinds. Default: `verify`; under `kubeloop dev` and in tests
+   * `install`.
    *
-   * `install`: every replica creates what is missing; with leader election, only the leader changes what is there, before its
-   * controllers start. A schema that became narrower is refused while stored objects would be invalid by it or lose fields; with
-   * `{ mode: 'install', narrow: true }` it is installed, and the objects are named in a warning.
+   * `install`: every replica creates missing CRDs; with leader election, only the leader changes existing ones, before
+   * its controllers start. A narrower schema is refused if a stored object would become invalid or lose fields; with
+   * `{ mode: 'install', narrow: true }` it is installed, and a warning names the objects.
    *
-   * `verify`: the start fails with the differences unless the cluster's definition says all that ours does. Versions, optional
-   * fields, columns and names that only the cluster's has may be there, and descriptions may differ.
+   * `verify`: the start fails with the differences unless the cluster's CRD has all that ours has. It may have further
+   * versions, optional fields, columns and names, and other descriptions.
    */
   crds?: 'install' | 'verify' | 'ignore' | { readonly mode: 'install'; readonly narrow?: boolean }
   /**
-   * How long the first list of a kind may take before the start fails. The `syncTimeout` of a controller goes before it, for the
-   * kinds that the controller watches. Default: 2 minutes.
+   * The time limit of the first list of a kind; then the start fails. The `syncTimeout` of a controller overrides it
+   * for the kinds that the controller watches. Default: 2 minutes.
    */
   syncTimeout?: Duration
-  /** How long to wait for running reconciles when told to stop. Default: 30 s. */
+  /** How long a stop waits for running reconciles and tasks. Default: 30 s. */
   grace?: Duration | 'forever'
-  /** Where `/healthz` and `/readyz` are served, with `?verbose` and each check by its name below. Default: nowhere. */
+  /**
+   * The address of `/healthz` and `/readyz`, with `?verbose`, and each check by its name below. Default: not served.
+   */
   health?: Address
   /**
-   * Where `/metrics` is served, with controller-runtime's names; needs prom-client. `registry`: one of prom-client, in which
-   * your own metrics may be. Default: nowhere.
+   * The address of `/metrics`, with controller-runtime's names; needs prom-client. `registry`: a registry of
+   * prom-client, which may have your own metrics. Default: not served.
    */
   metrics?: Address | { readonly address?: Address; readonly registry?: PrometheusRegistry }
-  /** Where `/debug/pprof/` is served: whoever reaches it can read this process's memory. Default: nowhere. */
+  /** The address of `/debug/pprof/`, whose clients can read this process's memory. Default: not served. */
   profiling?: Address
 }
 
@@ -151,7 +161,7 @@ export type Task = (context: WorkContext) => Promise<void>
 /** @internal */
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
-/** Where a controller's keys come from, beside the changes of its own kind. */
+/** A source of a controller's keys, beside the changes of its own kind. */
 export type SourceDescription =
   | {
     readonly kind: 'owns'
@@ -171,50 +181,50 @@ export type SourceDescription =
   | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
   | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
 
-/** What an operator file says of one controller. */
+/** The description of a controller. */
 export interface ControllerDescription {
   readonly resource: AnyResource
   readonly options: ControllerOptions<KubeObject>
   readonly sources: SourceDescription[]
-  /** Where in the user's file it was begun, for errors. */
+  /** Returns the place of `controllerFor` in the user's file, for errors. */
   readonly declaredAt: () => string | undefined
   finalize: FinalizeDescription | undefined
   step: StepDescription | undefined
 }
 
-/** What an operator file says of a finalizer. */
+/** The description of a finalizer. */
 export interface FinalizeDescription {
   readonly cleanup: (object: KubeObject, context: Context) => Promise<Result>
-  /** Default: by the names of the operator and the controller. */
+  /** Default: see {@link finalizerOf}. */
   readonly finalizer: string | undefined
 }
 
-/** What is done for a key: with the object, or whether there is one or not. */
+/** A reconcile function: with the object, or with the key, also if there is no object. */
 export type StepDescription =
   | { readonly kind: 'object'; readonly reconcile: (object: KubeObject, context: Context) => Promise<Result> }
   | { readonly kind: 'key'; readonly reconcile: (key: ObjectKey, context: Context) => Promise<Result> }
 
-/** What an operator file says of another cluster. */
+/** The description of another cluster. */
 export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
-  /** Default: the operator's own. */
+  /** Default: those of the operator. */
   readonly namespaces?: readonly string[] | undefined
-  /** Whether the operator starts without it. Default: false. */
+  /** Whether the operator can start without it. Default: false. */
   readonly optional?: boolean | undefined
 }
 
-/** What an operator file says of a kind's cache. */
+/** The description of a kind's cache. */
 export interface CacheDescription {
   readonly resource: AnyResource
   readonly options: CacheOptions
   readonly cluster: OtherCluster | undefined
-  /** Whether the operator starts without it. Default: false. */
+  /** Whether the operator can start without it. Default: false. */
   readonly optional?: boolean | undefined
-  /** Where in the user's file it was declared, for errors. */
+  /** Returns the place of the declaration in the user's file, for errors. */
   readonly declaredAt: () => string | undefined
 }
 
-/** What an operator file says, as it is read when the operator starts. */
+/** The description of an operator, which each start reads. */
 export interface OperatorDescription {
   readonly options: OperatorOptions
   readonly controllers: ControllerDescription[]
@@ -224,26 +234,26 @@ export interface OperatorDescription {
   readonly extensions: ((parts: Parts) => void | Promise<void>)[]
 }
 
-/** The name of a controller: given, or the kind in lower case. */
+/** Returns the name of a controller. Default: the kind in lower case. */
 export function controllerName({ options, resource }: ControllerDescription): string {
   return options.name ?? resource.kind.toLowerCase()
 }
 
 /**
- * The finalizer of a controller that has one: given, or `operator/controller`, the name under which it tells Events. Whatever these
- * two may be called is a valid finalizer.
+ * Returns the finalizer of a controller that has one. Default: `operator/controller`, the source of its Events. All
+ * valid names of the two make a valid finalizer.
  */
 export function finalizerOf(controller: ControllerDescription, operator: string): string | undefined {
   return controller.finalize && (controller.finalize.finalizer ?? `${operator}/${controllerName(controller)}`)
 }
 
-/** Every kind that the operator watches in one of its clusters; undefined is its own. */
+/** Returns every kind that the operator watches in a cluster; undefined is its own. */
 export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)
   return kinds.concat(description.controllers.flatMap((controller) => watchedBy(controller, cluster)))
 }
 
-/** The same of one controller; given `optional`, only its own kind and those that are so, or are not. */
+/** The same for one controller. With `optional`, only its own kind and the sources with that value. */
 function watchedBy(
   { resource, options, sources }: ControllerDescription,
   cluster: OtherCluster | undefined,
@@ -258,12 +268,14 @@ function watchedBy(
   return kinds
 }
 
-/** Whether a cluster of `app.cluster` is one that the operator starts without. */
+/** Whether the operator can start without a cluster. */
 export function isOptional(cluster: OtherCluster | undefined): boolean {
   return Boolean((cluster as ClusterDescription | undefined)?.optional)
 }
 
-/** Tests whether a kind of a cluster is one that the operator starts without: stated so somewhere, and needed by no controller. */
+/**
+ * Returns a test whether the operator can start without a kind: it is declared optional, and no controller needs it.
+ */
 export function optionalIn(
   { caches, controllers }: OperatorDescription,
   cluster?: OtherCluster,
@@ -277,67 +289,8 @@ export function optionalIn(
 }
 
 /**
- * Throws a TypeError, with the place in the user's file, if what is declared of a kind contradicts itself or what was declared
- * before. A kind is watched once in a cluster.
- */
-export function checkCache(
-  { caches }: OperatorDescription,
-  { resource, options, cluster, declaredAt }: CacheDescription,
-): void {
-  at(declaredAt, () => scopesOf(resource, options))
-  const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
-  if (!known || isSubsumed(options, known.options)) return
-  const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
-  at(declaredAt, () => {
-    throw new TypeError(
-      `Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${
-        describeOptions(options)
-      }; declare it once`,
-    )
-  })
-}
-
-/** The same of what is said of all kinds. */
-export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
-  if (!cache) return
-  at(declaredAt, () => {
-    if (namespaces && cache.namespaces) {
-      throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
-    }
-    checkOptions('all kinds', cache as CacheOptions)
-  })
-}
-
-/**
- * Throws a TypeError, with the place in the user's file, for an option that does not exist or has an invalid value.
- *
- * @param cannot What was being described, for the message: `Cannot control Foo`.
- */
-export function checkShape(cannot: string, options: unknown, shape: OptionShape): void {
-  const declaredAt = callerFrame()
-  checkOptionNames(options, shape, (problem) => {
-    throw new TypeError(`${cannot}: ${problem}${placeOf({ declaredAt })}`)
-  })
-}
-
-/** What `check` throws as a TypeError with the place in the user's file. */
-function at(declaredAt: () => string | undefined, check: () => void): void {
-  try {
-    check()
-  } catch (cause) {
-    throw new TypeError(`${messageOf(cause)}${placeOf({ declaredAt })}`, { cause })
-  }
-}
-
-/** Where in the user's file something was declared, behind what is said of it. */
-function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
-  const place = declaredAt()
-  return place ? ` (${place})` : ''
-}
-
-/**
- * How long the first list of a kind may take in one of the clusters, in milliseconds: the shortest `syncTimeout` that is stated by
- * the controllers that watch it there, else the operator's own, else undefined.
+ * Returns the time limits of first lists in a cluster, in milliseconds: the shortest `syncTimeout` of the controllers
+ * that watch the kind there, else the operator's, else undefined.
  */
 export function syncTimeoutsOf(
   description: OperatorDescription,
@@ -353,43 +306,4 @@ export function syncTimeoutsOf(
     }
   }
   return (resource) => stated.get(resourceId(resource)) ?? common
-}
-
-/** Throws an error that names what is missing, before anything is connected. */
-export function checkDescription(description: OperatorDescription): void {
-  const { options, controllers, tasks } = description
-  const cannot = `Cannot start operator "${options.name}"`
-  if (controllers.length === 0 && tasks.length === 0) {
-    throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
-  }
-  for (
-    const address of [
-      options.health,
-      options.profiling,
-      typeof options.metrics === 'object' ? options.metrics.address : options.metrics,
-    ]
-  ) {
-    if (address !== undefined) parseAddress(address)
-  }
-  const names = new Map<string, ControllerDescription>()
-  const finalizers = new Map<string, ControllerDescription>()
-  for (const controller of controllers) {
-    const name = controllerName(controller)
-    const wrong = (what: string): TypeError => new TypeError(`${cannot}: ${what}${placeOf(controller)}`)
-    if (!controller.step) {
-      throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
-    }
-    const namesake = names.get(name)
-    if (namesake) throw wrong(`two controllers are called "${name}"${placeOf(namesake)}; give one of them another name`)
-    names.set(name, controller)
-    const finalizer = finalizerOf(controller, options.name)
-    if (finalizer === undefined) continue
-    const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
-    const other = finalizers.get(id)
-    if (other) {
-      const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"${placeOf(other)}`
-      throw wrong(`${what}, and one would take it off before the other has cleaned up`)
-    }
-    finalizers.set(id, controller)
-  }
 }

@@ -1,4 +1,4 @@
-/** The flags of an operator's process that choose its cluster, as controller-runtime and client-go's tools name them. Pure. */
+/** Parses the flags that choose an operator's cluster, with controller-runtime's and kubectl's names. */
 import { ConfigError } from '../core/errors.ts'
 import { nearestName } from '../core/option_names.ts'
 
@@ -10,10 +10,10 @@ export interface ClusterFlags {
 }
 
 /**
- * Finds `--kubeconfig FILE` and `--context NAME` (also `--kubeconfig=FILE`, and with one dash as Go's flags) among a program's
- * arguments, up to `--`. An empty value is as none; of several the last counts. All other arguments are the operator's own.
+ * Finds `--kubeconfig FILE` and `--context NAME` (also `--kubeconfig=FILE`, and with one dash as in Go) in a program's
+ * arguments, up to `--`. An empty value unsets the flag; the last one wins. All other arguments belong to the operator.
  *
- * @throws ConfigError for a flag without its value, and for one with two dashes that is nearly one of these.
+ * @throws ConfigError for a flag without its value, and for a misspelt flag with two dashes.
  */
 export function clusterFlags(args: readonly string[]): ClusterFlags {
   const flags: { kubeconfig?: string; context?: string } = {}
@@ -35,7 +35,7 @@ export function clusterFlags(args: readonly string[]): ClusterFlags {
   return flags
 }
 
-/** Refuses a misspelt flag, which would leave the choice of the cluster to the environment. */
+/** Throws for a misspelt flag: ignored, it would leave the choice of the cluster to the environment. */
 function refuseMisspelt(arg: string): void {
   const [flag, name] = /^--([^=]+)/.exec(arg) ?? []
   const meant = name && nearestName(name, ['kubeconfig', 'context'])
@@ -45,7 +45,7 @@ function refuseMisspelt(arg: string): void {
   )
 }
 
-/** Returns the names of the given flags for messages: `--kubeconfig and --context`; empty where there are none. */
+/** Returns the names of the given flags for messages, such as `--kubeconfig and --context`; empty without flags. */
 export function describeFlags(flags: ClusterFlags): string {
   return Object.keys(flags).map((name) => `--${name}`).join(' and ')
 }

@@ -1,60 +1,67 @@
 /**
- * The operator: an inert description. Importing a file that makes one connects to nothing; each start assembles its
- * own manager, so that one file can be run, tested, listed and embedded.
+ * Implements `operator()`, a description without side effects: the same file can be run, tested, listed and embedded.
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, type Resource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
+import { isMainFile } from '../runtime/os/this_runtime.ts'
+import { onIdleEnd } from '../runtime/os/signals.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
-import type { ControllerBuilder, ControllerOptions, OtherCluster } from './context.ts'
 import {
-  type CacheDeclaration,
-  type CacheDescription,
+  CACHE_SHAPE,
   checkCache,
   checkCacheDefaults,
   checkDescription,
+  checkLog,
   checkShape,
-  type ClusterDescription,
-  type OperatorDescription,
-  type OperatorOptions,
-  type Task,
+  CLUSTER_SHAPE,
+  OPERATOR_SHAPE,
+  TASK_SHAPE,
+} from './checks.ts'
+import type { ControllerBuilder, ControllerOptions, OtherCluster, Parts } from './context.ts'
+import type {
+  CacheDeclaration,
+  CacheDescription,
+  ClusterDescription,
+  OperatorDescription,
+  OperatorOptions,
+  Task,
 } from './description.ts'
-import { noteDescribed } from './described.ts'
-import { CACHE_SHAPE, CLUSTER_SHAPE, CONTROLLER_SHAPE, OPERATOR_SHAPE, TASK_SHAPE } from './option_shapes.ts'
-import { checkLog } from './own_log.ts'
-import type { Parts } from './parts.ts'
+import { describedReader } from './tool_hooks.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
 
-/** An operator: a description that does nothing until it is run. */
+/** An operator: a description that does nothing until it is run or started. */
 export interface Operator {
-  /** Begins a controller for a kind; `reconcile` or `reconcileKey` ends it. */
+  /** Begins the description of a controller; `reconcile` or `reconcileKey` completes it. */
   controllerFor<T extends KubeObject>(
-    // deno-lint-ignore no-explicit-any -- reconciling does not depend on what is written
+    // deno-lint-ignore no-explicit-any -- the type of writes does not matter here
     resource: Resource<T, any>,
     options?: ControllerOptions<NoInfer<T>>,
   ): ControllerBuilder<T, Operator>
   /**
-   * What of a kind is kept, for all controllers; makes reads of it cached. Objects that are not selected do not exist for such
-   * reads; a namespace that is not watched is read from the server. Each option goes before that of the operator's `cache`.
+   * Declares which objects of a kind are cached, for all controllers, and makes its reads cached. Those reads do not
+   * find objects that are not selected; namespaces that are not watched are read from the server. Each option overrides
+   * that of the operator's `cache`.
    *
    * @throws TypeError if the options contradict each other, or those of an earlier declaration of the same kind.
    */
   // deno-lint-ignore no-explicit-any -- as above
   cache<T extends KubeObject>(resource: Resource<T, any>, options?: CacheDeclaration<T>): Operator
-  /** Runs beside the controllers; on the leader only, unless `everyReplica`. */
+  /** Adds a task that runs beside the controllers: only on the leader, unless `everyReplica`. */
   add(name: string, task: Task, options?: { everyReplica?: boolean }): Operator
   /**
-   * Names another cluster to work with, in `controllerFor`, `watches`, `cache`, `clientOf` and `eventsOf`. The lease, and with it
-   * the fence around all writes, stays in the operator's own. `namespaces` are those that are watched there: the operator's own
-   * by default, all of them for `[]`.
+   * Adds another cluster, for `controllerFor`, `watches`, `cache`, `clientOf` and `eventsOf`. The Lease, which fences
+   * the writes to all clusters, stays in the operator's own. `namespaces` are those watched there. Default: the
+   * operator's; `[]` is all.
    *
-   * The start waits for it, and fails without it. With `optional`, the operator starts without it where it is down, refuses us, lacks
-   * a kind or is not configured yet (`config` rejects; it is called again then), and logs so; controllers whose own kind lives there begin as soon as it is
-   * there, and everything else works meanwhile. Readiness does not depend on it, and `syncTimeout` does not count there.
+   * A start fails without the cluster. With `optional`, the operator starts without it if it is down, refuses requests,
+   * lacks a kind or has no configuration yet (`config` rejects, and is called again): that is logged, and the
+   * controllers of kinds there start when it is available. Readiness does not depend on it, and `syncTimeout` does not
+   * apply there.
    *
    * @example
    * ```ts
@@ -69,23 +76,26 @@ export interface Operator {
     options?: { namespaces?: string[]; optional?: boolean },
   ): OtherCluster
   /**
-   * Called at each start with its parts, before anything of it begins: for servers, health checks, handlers beside the
-   * metrics, controllers and runnables of one's own. What it adds to the manager is stopped with it.
+   * Adds a function that is called at each start with its parts, before any of them runs: for servers, health checks,
+   * handlers beside the metrics, controllers and runnables. Runnables that it adds to the manager stop with it.
    */
   extend(extension: (parts: Parts) => void | Promise<void>): Operator
   /**
-   * For processes: signals, logging, one line and an exit code instead of a rejection. Never rejects.
-   * With `import.meta`, does nothing when the file was imported rather than run. `--kubeconfig FILE` and `--context NAME` on the
-   * command line go before `KUBECONFIG`, except under `kubeloop dev`, which has a cluster of its own.
+   * Runs the operator as a process, with signals, logging and an exit code. Never rejects: a failure is logged. With
+   * `import.meta`, it does nothing if the file was imported instead of run. `--kubeconfig FILE` and `--context NAME` on
+   * the command line override `KUBECONFIG`, except under `kubeloop dev`, which has a cluster of its own.
    */
   run(module?: ImportMeta): Promise<void>
-  /** For embedding: settles when all it began has ended; rejects with what ended it. Only `cluster` is for everyday use. */
+  /**
+   * Runs the operator inside another program until the signal is aborted or it fails. Resolves when all has ended;
+   * rejects with the failure. Of the options, only `cluster` is for everyday use.
+   */
   start(signal: AbortSignal, options?: StartOptions): Promise<void>
-  /** What was described, for tools. */
+  /** The description, for tools. */
   readonly description: OperatorDescription
 }
 
-/** A domain name, no longer than the name of an event's source may be. */
+/** Tests whether a text is a domain name that fits into the source of an Event. */
 function isName(text: string): boolean {
   return text.length <= 63 && isDomainName(text)
 }
@@ -131,8 +141,7 @@ export function operator(options: OperatorOptions): Operator {
       used()
       return description
     },
-    controllerFor(resource, controllerOptions = {}) {
-      checkShape(`Cannot control ${resource.kind}`, controllerOptions, CONTROLLER_SHAPE)
+    controllerFor(resource, controllerOptions) {
       const controller = describeController(resource, controllerOptions as ControllerOptions<KubeObject>)
       description.controllers.push(controller)
       return builderOf(controller, app)
@@ -185,4 +194,18 @@ export function operator(options: OperatorOptions): Operator {
     },
   }
   return app
+}
+
+/**
+ * Passes a new operator to a tool, if there is one. Call the result when the operator is used: an unused operator in
+ * the process's main file was probably forgotten, so a line on standard error reports it when the process ends.
+ */
+function noteDescribed(description: OperatorDescription): () => void {
+  describedReader()?.(description)
+  const place = callerFrame()
+  return onIdleEnd(() => {
+    const file = place()?.replace(/:\d+:\d+$/, '')
+    if (!file || /[._]test\.\w+$/.test(file) || !isMainFile(file)) return undefined
+    return `Operator "${description.options.name}" was described and never started; is \`await app.run(import.meta)\` missing?`
+  })
 }

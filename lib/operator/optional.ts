@@ -1,4 +1,4 @@
-/** Clusters that an operator starts without: what waits for them, so that nothing else has to. */
+/** Runs clusters that an operator can start without, and retries what they need. */
 import { isNotCapable, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
@@ -12,19 +12,19 @@ import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { Cluster } from '../manager/cluster.ts'
 
 export interface OptionalSetup {
-  /** As `app.cluster` named it. */
+  /** The name given to `app.cluster`. */
   readonly name: string
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
 }
 
-/** As an informer's. */
+/** The same as an informer's. */
 const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
 
 /**
- * Returns a cluster as the manager runs it: its caches start when `prepare` has succeeded, which is tried until it does. It is ready
- * as {@link Cluster.ready} says, and also when the first try has failed, or after 5 s.
+ * Returns the runnable of an optional cluster. Its caches start after `prepare`, which is retried until it succeeds. It
+ * is ready as {@link Cluster.ready} is, but at the latest after the first failure or 5 s.
  */
 export function optionalCluster(
   cluster: Cluster,
@@ -41,7 +41,8 @@ export function optionalCluster(
       try {
         await untilDone(
           prepare,
-          (reason) => late.isOpen ? log.warn(`The cluster "${name}" is not there yet: ${reason}`) : late.open(reason),
+          (reason) =>
+            late.isOpen ? log.warn(`The cluster "${name}" is not available yet: ${reason}`) : late.open(reason),
           setup,
           signal,
         )
@@ -49,18 +50,21 @@ export function optionalCluster(
         stopTimer()
       }
       prepared.open()
-      if (late.isOpen) log.info(`The cluster "${name}" is there`)
+      if (late.isOpen) log.info(`The cluster "${name}" is available`)
       await cluster.start(signal)
     },
     async ready(signal) {
       const reason = await untilAborted(Promise.race([prepared.opened, late.opened]), signal)
       if (reason === undefined) return await cluster.ready(signal)
-      log.warn(`Starting without the cluster "${name}": ${reason}; what needs it begins when it is there`)
+      log.warn(`Starting without the cluster "${name}": ${reason}; what needs it starts when it is available`)
     },
   }
 }
 
-/** Calls `work` until it resolves, with back-off. Each new reason of a failure is reported. Rejects with the signal's reason. */
+/**
+ * Calls `work` with back-off until it resolves. Each new reason of a failure is reported. Rejects with the signal's
+ * reason.
+ */
 export async function untilDone(
   work: (signal: AbortSignal) => Promise<void>,
   report: (reason: string) => void,
@@ -73,7 +77,7 @@ export async function untilDone(
       return await work(signal)
     } catch (error) {
       signal.throwIfAborted()
-      // No time will mend that.
+      // A retry cannot help: the runtime lacks a permission.
       if (isNotCapable(error)) throw error
       const reason = messageOf(error)
       if (reason === last) log.debug(reason)
@@ -83,7 +87,7 @@ export async function untilDone(
   }
 }
 
-/** A connection to a cluster whose configuration is not known yet: each request asks for it anew, until it is. */
+/** Returns a connection to a cluster whose configuration may fail: each request tries it again until it succeeds. */
 export function lateConnection(open: () => Promise<ClosableTransport>): ClosableTransport {
   let opening: Promise<ClosableTransport> | undefined
   const connect = (): Promise<ClosableTransport> =>
@@ -92,6 +96,6 @@ export function lateConnection(open: () => Promise<ClosableTransport>): Closable
       throw error
     })
   const send: Transport = async (request) => await (await untilAborted(connect(), request.signal))(request)
-  // What is opened only after that is closed, too; what fails to open needs no closing.
+  // Also closes a connection that is opened only later.
   return Object.assign(send, { close: () => void opening?.then((connection) => connection.close(), () => {}) })
 }

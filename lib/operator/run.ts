@@ -1,4 +1,4 @@
-/** An operator as a process: signals, logging, one line and an exit code. */
+/** Runs an operator as a process: signals, logging, one line per failure and an exit code. */
 import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '../core/errors.ts'
 import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
@@ -12,16 +12,16 @@ import { exitProcess, onSignals, onUnawaited } from '../runtime/os/signals.ts'
 import { isTerminal, placeLine, writeLogLine } from '../runtime/os/terminal.ts'
 import { httpTransport } from '../runtime/net/transport.ts'
 import { findCluster } from './clusters.ts'
-import { checkDescription, type OperatorDescription } from './description.ts'
-import { type DevHook, devHook, type DevStart } from './dev_hook.ts'
+import { checkDescription } from './checks.ts'
+import type { OperatorDescription } from './description.ts'
+import { type DevHook, devHook, type DevStart } from './tool_hooks.ts'
 import { clusterFlags } from './flags.ts'
-import { ownLog } from './own_log.ts'
-import { startOperator } from './start.ts'
+import { ownLog, startOperator } from './start.ts'
 
 const LEVEL = 'KUBELOOP_LOG'
 const DEFAULT_LEVEL: LogLevel = 'info'
 
-/** How long an operator under `kubeloop dev` may take to stop: whoever changed a file waits for it. */
+/** The time limit of a stop under `kubeloop dev`, as the restart waits for it. */
 const DEV_STOP_MS = 1000
 
 export async function runOperator(description: OperatorDescription, module: ImportMeta | undefined): Promise<void> {
@@ -35,22 +35,22 @@ export async function runOperator(description: OperatorDescription, module: Impo
   const release = onSignals(['SIGINT', 'SIGTERM'], (signal, count) => {
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
     if (dev) {
-      // The terminal and the runtime's watcher both tell us: a second signal is no second wish.
+      // The terminal and the runtime's watcher both send a signal, so a second one does not force the end.
       if (count === 1) systemClock.after(DEV_STOP_MS, () => exitProcess(1))
       return
     }
-    // Whoever asks twice does not want to wait.
+    // A second signal forces the end.
     if (count > 1) {
-      log.warn(`${signal}: ending at once; what still runs is cut off`)
+      log.warn(`${signal}: exiting now, which aborts running work`)
       return exitProcess(1)
     }
-    log.info(`${signal}: stopping; once more ends the process at once`)
+    log.info(`${signal}: stopping; a second signal exits at once`)
   })
-  // One call without `await` in one reconcile must not end all the others; its failure is still a mistake to be seen.
+  // A missing `await` in one reconcile must not end the others, but its failure must be visible.
   const stopListening = dev
     ? undefined
     : onUnawaited((error) =>
-      log.error(`A promise was rejected and nobody awaited it, is an await missing? ${messageOf(error)}`, { error })
+      log.error(`A promise was rejected and not awaited; is an await missing? ${messageOf(error)}`, { error })
     )
   let [failed, isChecked] = [false, false]
   let started: DevStart | undefined
@@ -65,11 +65,11 @@ export async function runOperator(description: OperatorDescription, module: Impo
   } catch (error) {
     failed = true
     started?.flush()
-    // The manager has logged it already, before what it stopped.
+    // The manager has already logged it.
     if (!(error instanceof LeadershipLost)) {
-      // An error of the description has its place in the message. Its stack leads to this call.
-      const isSaid = !isChecked || saysItAll(error)
-      log.error(messageOf(error), isSaid ? {} : { error })
+      // An error of the description has its place in the message; its stack only leads to this call.
+      const isPlain = !isChecked || isFromOutside(error)
+      log.error(messageOf(error), isPlain ? {} : { error })
     }
   }
   stopListening?.()
@@ -77,7 +77,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
     release()
     await dev.waitForChange()
   }
-  // Signals are still listened to: a late repeat must not end the process by the runtime's default, with another code.
+  // The signal listeners stay: by default, a late repeat would end the process with another code.
   exitProcess(failed ? 1 : 0)
 }
 
@@ -87,12 +87,12 @@ async function prepareDev(hook: DevHook, description: OperatorDescription, log: 
   return await hook.prepare({ description, cluster, connection, log })
 }
 
-/** Whether an error's message is all that helps: it comes from outside, and our stack would only bury it. */
-function saysItAll(error: unknown): boolean {
+/** Whether an error comes from outside, so that our stack would not help. */
+function isFromOutside(error: unknown): boolean {
   return error instanceof ConfigError || error instanceof NetworkError || error instanceof ApiError
 }
 
-/** Lines on standard output, or JSON where nobody looks on. */
+/** Returns a log to standard output, as lines for a person or as JSON. */
 function processLog(pretty: boolean): Log {
   const stated = optionalEnv(LEVEL)
   const named = stated === undefined ? DEFAULT_LEVEL : levelOf(stated)

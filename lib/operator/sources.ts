@@ -1,4 +1,4 @@
-/** From what a controller was described to watch to the sources of its keys. */
+/** Makes the sources of a controller's keys from its description. */
 import type { KubeObject, ObjectKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
@@ -19,14 +19,14 @@ import { type ControllerDescription, controllerName, isOptional, type SourceDesc
 export interface SourceSetup {
   readonly clusters: Clusters
   readonly clients: Clients
-  /** The controller's, where it has one. */
+  /** The controller's finalizer, if it has one. */
   readonly finalizer?: string | undefined
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
 }
 
-/** The changes of the controller's own kind first, then the rest in the order in which they were described. */
+/** Returns the source of the controller's own kind, then the others in the order of the description. */
 export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
   const { resource, options } = description
   const { clusters, finalizer, clock, log } = setup
@@ -57,7 +57,8 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
     case 'watches': {
       const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
       const informers = cacheOf(source.cluster).declare(source.resource)
-      // A controller that lives in an optional cluster begins with that: nothing of it works before.
+      // A controller whose own kind is in an optional cluster starts with that cluster, so there the source is not
+      // optional.
       const optional = source.optional || (isOptional(source.cluster) && source.cluster !== options.cluster)
       return new KindSource({
         informers,
@@ -96,7 +97,7 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
   }
 }
 
-/** Most map functions look at their object only: a signal, and a client bound to it, are made when one asks for them. */
+/** Makes the signal and the client only when they are read, as most map functions need neither. */
 function mapContext(setup: SourceSetup, call: Call): MapContext
 function mapContext(setup: SourceSetup, call: Call, event: Delta): WatchContext<KubeObject>
 function mapContext({ clients, clock, log }: SourceSetup, call: Call, event?: Delta): MapContext {

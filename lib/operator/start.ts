@@ -1,4 +1,4 @@
-/** One start of an operator: its clusters, its CRDs, its parts, and their end. */
+/** Starts an operator: opens its clusters, prepares its CRDs, runs its parts, and closes all. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
@@ -8,14 +8,15 @@ import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { fill } from '../observe/format_log.ts'
+import { type Log, type LogFields, safeLog } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
 import { type Clusters, logOf, openClusters } from './clusters.ts'
-import type { OtherCluster } from './context.ts'
+import type { OtherCluster, Parts } from './context.ts'
 import { createCrds, installCrds, verifyCrds } from './crds.ts'
 import {
   isOptional,
@@ -25,43 +26,45 @@ import {
   watchedResources,
 } from './description.ts'
 import { checkMeter, meterOf } from './endpoints.ts'
-import { ownLog } from './own_log.ts'
 import { optionalCluster, untilDone } from './optional.ts'
-import type { Parts } from './parts.ts'
 
-/** What a start may be given. Only `cluster` is for everyday use; the rest is for tests and tools. */
+/** Options of a start. Only `cluster` is for everyday use; the rest is for tests and tools. */
 export interface StartOptions {
-  /** Default: found as kubectl finds it. */
+  /** Default: found as kubectl does. */
   cluster?: ClusterConfig
-  /** Instead of the configurations of the operator's other clusters, by their names. */
+  /** Override the configurations of the operator's other clusters, by their names. */
   clusters?: Readonly<Record<string, ClusterConfig>>
-  /** Instead of a connection to `cluster`. */
+  /** Replaces the connection to `cluster`. */
   transport?: Transport
-  /** Instead of connections to the operator's other clusters, by their names. */
+  /** Replace the connections to the operator's other clusters, by their names. */
   transports?: Readonly<Record<string, Transport>>
-  /** Which process this is, in Events and in the Lease. Default: the identity that the operator states for its election, or the host's name. */
+  /**
+   * Names this process in Events and in the Lease. Default: the `identity` of the leader election, or the host's name.
+   */
   instance?: string
   clock?: Clock
   random?: () => number
-  /** Makes what must be unique: who this is among the candidates, and the ids of reconciles. Default: crypto.randomUUID. */
+  /** Makes the identity of this candidate and the ids of reconciles. Default: crypto.randomUUID. */
   uuid?: () => string
-  /** Instead of the operator's own. Default: none. */
+  /** Overrides the operator's own. Default: none. */
   log?: Log
-  /** Instead of the operator's own. */
+  /** Overrides the operator's own. */
   crds?: OperatorOptions['crds']
-  /** Where it is told which CRDs are new, when not in `log`. */
+  /** Logs the installed and updated CRDs, instead of `log`. */
   definitionLog?: Log
-  /** Instead of the operator's own. */
+  /** Overrides the operator's own. */
   leaderElection?: boolean
-  /** Whether health, metrics and profiling are served where the operator says. Default: true. */
+  /** Whether to serve health, metrics and profiling at the operator's addresses. Default: true. */
   serves?: boolean
-  /** Whether the servers that extensions add are started. A function is called with each instead. Default: true. */
+  /**
+   * Whether to start the servers that extensions add. A function is called with each of them instead. Default: true.
+   */
   listens?: boolean | ((server: Runnable) => void)
-  /** Freezes what caches and clients return. Default: false. */
+  /** Freezes the objects that caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
   onReconcile?: (report: ReconcileReport) => void
-  /** Hears of the parts before they start. */
+  /** Called with the parts before they start. */
   onAssembled?: (parts: Parts) => void
 }
 
@@ -130,7 +133,25 @@ export async function startOperator(
   }
 }
 
-/** On Deno, the host's name needs a permission: it is not asked for where nothing depends on it. */
+/** The call order of pino. */
+type FieldsFirst = Readonly<Record<keyof Log, (fields: LogFields, message: string) => void>>
+
+/**
+ * Returns the log of `operator({ log })`, made safe, if there is one. pino takes the fields first and drops them after
+ * the message, so a log with pino's `bindings` is called in that order, with the braces of the message filled in and
+ * `error` renamed to `err`.
+ */
+export function ownLog({ log }: OperatorOptions): Log | undefined {
+  if (!log || !('bindings' in log)) return log && safeLog(log)
+  const at = (level: keyof Log): Log['info'] => (message, fields = {}) => {
+    const { error, ...rest } = fields
+    const given = error instanceof Error ? { ...rest, err: error } : fields
+    ;(log as unknown as FieldsFirst)[level](given, fill(message, fields))
+  }
+  return safeLog({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') })
+}
+
+/** Reads the host's name only without an identity, as it needs a permission on Deno. */
 function instanceOf({ leaderElection }: OperatorOptions): string {
   const identity = typeof leaderElection === 'object' ? leaderElection.identity : undefined
   try {
@@ -142,7 +163,10 @@ function instanceOf({ leaderElection }: OperatorOptions): string {
 
 type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
 
-/** Before the caches start: what they could not sync without. All else that has to change is the leader's, if there is one. */
+/**
+ * Returns what prepares the CRDs of a cluster before its caches start. With leader election, only the leader changes
+ * existing CRDs.
+ */
 function preparationOf(
   description: OperatorDescription,
   clusters: Clusters,
@@ -157,8 +181,8 @@ function preparationOf(
 }
 
 /**
- * The definitions are changed in the name of the lease, and nothing of the leader's work begins before they are served; in an
- * optional cluster, nothing of the work there.
+ * Adds the installation of CRDs by the leader. The leader's work starts when they are served; work in an optional
+ * cluster, when they are served there.
  */
 function addInstallation(
   description: OperatorDescription,
@@ -207,7 +231,7 @@ function crdsOf(
   return typeof crds === 'object' ? crds : { mode: crds }
 }
 
-/** Does what `prepare` does about the definitions of a cluster. Its errors name one that is not the operator's own. */
+/** Calls `prepare` for the definitions of a cluster. Errors name a cluster other than the operator's own. */
 async function prepareIn(
   prepare: typeof installCrds,
   definitions: ReturnType<typeof definitionsOf>,
@@ -219,16 +243,16 @@ async function prepareIn(
   } catch (error) {
     const text = messageOf(error)
     const where = clusterSuffix({ cluster: cluster?.name }).trimStart()
-    // What a request was refused with names it already, and so does what waits for an optional one.
+    // Errors of requests name the cluster already, as do the log lines of an optional cluster.
     if (!cluster || isOptional(cluster) || signal.aborted || text.includes(where)) throw error
     throw new Error(text.includes(HERE) ? text.replace(HERE, where) : `${text} (${where})`, { cause: error })
   }
 }
 
-/** What errors about a definition say of where it is. */
+/** The place in errors about a definition, which the name of a cluster replaces. */
 const HERE = 'in this cluster'
 
-/** The kinds of ours in a cluster, and what is needed to prepare them. The definition of a kind that is optional is not ours. */
+/** Returns the first arguments of `prepare` in a cluster. CRDs of optional kinds are not the operator's. */
 function definitionsOf(
   description: OperatorDescription,
   clusters: Clusters,

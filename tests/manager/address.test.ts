@@ -12,7 +12,7 @@ test('a number is a port on loopback; a colon and a port is all interfaces, as i
   assert.deepEqual(parseAddress('[::1]:8080'), { host: '::1', port: 8080 })
 })
 
-test('what is no address is refused, with what would be one', () => {
+test('an invalid address is refused, with a valid example', () => {
   for (
     const address of [
       '',
@@ -41,7 +41,7 @@ test('what is no address is refused, with what would be one', () => {
   }
 })
 
-test('a port as a string is refused, with both that may be meant', () => {
+test('a port as a string is refused, with both possible meanings', () => {
   assert.throws(() => parseAddress('9082'), {
     name: 'TypeError',
     message: 'Cannot listen on "9082": write 9082 (a number) for 127.0.0.1 alone, or ":9082" for all interfaces',

@@ -7,7 +7,7 @@ import type { Runnable } from '../../lib/core/runnable.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { ConfigMap, Secret } from '../../lib/kinds/mod.ts'
-import { cachesSynced } from '../../lib/manager/servers/checks.ts'
+import { cachesSynced } from '../../lib/manager/servers/health.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { HealthServer } from '../../lib/manager/servers/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
@@ -46,7 +46,7 @@ function setup(options: Partial<ClusterOptions> = {}, clock = new FakeClock()): 
 const refuseSecrets = async (request: Parameters<Transport>[0], next: Transport): ReturnType<Transport> =>
   request.path.includes('/secrets') ? refusal(403, 'Forbidden', {}, 'user "secret" cannot list') : await next(request)
 
-test('a cluster asks for nothing before its start, and writes in its name', async () => {
+test('a cluster sends nothing before its start, and writes with its name as field manager', async () => {
   const { cluster, network, clock } = setup()
   cluster.cache.declare(ConfigMap)
   await clock.advance(60_000)
@@ -56,7 +56,7 @@ test('a cluster asks for nothing before its start, and writes in its name', asyn
   assert.match(network.requests.at(-1)!.path, /fieldManager=test/)
 })
 
-test('it reads from the cache what that has, by index too, and all else from the server; live always from the server', async () => {
+test('the client reads cached kinds from the cache, also by index, others from the server; live always from the server', async () => {
   const { cluster, network, clock } = setup()
   const stop = new AbortController()
   const byData = defineIndex(ConfigMap, (map) => map.data?.['b'])
@@ -81,7 +81,7 @@ test('it reads from the cache what that has, by index too, and all else from the
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
 })
 
-test("what the server puts off is sent again by the cluster's clock and chance, and what it warns of is told once", async () => {
+test("a throttled request is retried by the cluster's clock and random numbers, and a warning is logged once", async () => {
   for (const [random, waitMs] of [[0, 2000], [0.5, 2100]] as const) {
     const { clock, cluster, network, lines } = setup({ random: () => random })
     const times: number[] = []
@@ -102,7 +102,7 @@ test("what the server puts off is sent again by the cluster's clock and chance, 
   }
 })
 
-test('what was written is read at once, though the watch is late', async () => {
+test('a written object is read at once, although the watch is late', async () => {
   const { clock, cluster, network } = setup()
   const stop = new AbortController()
   cluster.cache.declare(ConfigMap)
@@ -116,7 +116,7 @@ test('what was written is read at once, though the watch is late', async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-test('its recorder has a patience, a log and a meter of its own, and its instance is the name where none is given', async () => {
+test('the recorder has its own retries, the log and the meter; its default instance is the name', async () => {
   const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }
   for (
     const [random, pauses, instance] of [[0, [0, 3000, 5000], undefined], [0.8, [0, 3000, 5400], 'pod-1']] as const
@@ -154,7 +154,7 @@ test('its recorder has a patience, a log and a meter of its own, and its instanc
   }
 })
 
-test('what is sent over a connection of its own says by whom', async () => {
+test("requests over the cluster's connection have a User-Agent", async () => {
   const agents: (string | null)[] = []
   const server = await serveHttp({
     host: '127.0.0.1',
@@ -172,7 +172,7 @@ test('what is sent over a connection of its own says by whom', async () => {
   assert.deepEqual(agents, ['my-operator kubeloop'])
 })
 
-test('requests are counted, with the host that they go to', async () => {
+test('requests are counted by host', async () => {
   const meter = memoryMeter()
   const config = { server: 'https://user:password@10.0.0.1:6443/prefix' }
   const { cluster } = setup({ meter, config })
@@ -181,7 +181,7 @@ test('requests are counted, with the host that they go to', async () => {
   assert.equal(cluster.name, 'cluster 10.0.0.1:6443')
 })
 
-test('a cluster needs somewhere to be; what it opened it closes', () => {
+test('a cluster needs a config or a transport, and closes only the connections that it opened', () => {
   assert.throws(
     () => new Cluster({ name: 'a' }),
     /^TypeError: Cannot make a cluster: it needs a config or a transport$/,
@@ -196,7 +196,7 @@ test('a cluster needs somewhere to be; what it opened it closes', () => {
   )
 })
 
-/** Notes what of the caches was there when it began. */
+/** Records the contents of the caches at its start. */
 function looking(name: string, clusters: readonly Cluster[], seen: string[], over: Partial<Runnable> = {}): Runnable {
   return {
     name,
@@ -210,7 +210,7 @@ function looking(name: string, clusters: readonly Cluster[], seen: string[], ove
   }
 }
 
-test('the caches of every cluster are in sync before anything else begins; a controller reads from one and writes to another', async () => {
+test('the caches of all clusters sync before other work starts; a controller reads from one and writes to another', async () => {
   const one = setup()
   const two = setup({}, one.clock)
   const manager = new Manager({ clock: one.clock, log: recordingLog([]) })
@@ -231,7 +231,7 @@ test('the caches of every cluster are in sync before anything else begins; a con
       })
     }
   })
-  // The second one's answer takes its time.
+  // The second cluster answers late.
   let go = (): void => {}
   const gate = new Promise<void>((resolve) => (go = resolve))
   two.network.intercept = async (request, next) => (await gate, await next(request))
@@ -248,7 +248,7 @@ test('the caches of every cluster are in sync before anything else begins; a con
   assert.deepEqual([running.outcome, one.clock.pending], ['resolved', 0])
 })
 
-test('a cluster that is added to a manager that runs starts, and syncs', async () => {
+test('a cluster added to a running manager starts and syncs', async () => {
   const { clock, cluster } = setup()
   const manager = new Manager({ clock, log: recordingLog([]) })
   const stop = new AbortController()
@@ -263,7 +263,7 @@ test('a cluster that is added to a manager that runs starts, and syncs', async (
   assert.equal(running.outcome, 'resolved')
 })
 
-test('a kind that is refused is waited for loudly, then ends the start with an error that names it and why', async () => {
+test('a wait for a refused kind is logged, then the start fails with its name and the reason', async () => {
   const { clock, cluster, network, lines } = setup()
   network.intercept = refuseSecrets
   cluster.cache.declare(ConfigMap)
@@ -294,7 +294,7 @@ test('a kind that is refused is waited for loudly, then ends the start with an e
   assert.deepEqual([seen, clock.pending], [[], 0])
 })
 
-test('what is refused at first and allowed in time is no failure, and a cluster may wait for ever', async () => {
+test('a kind that is allowed in time does not fail the start, and the wait may be endless', async () => {
   const { clock, cluster, network } = setup({ syncTimeoutMs: Infinity })
   network.intercept = refuseSecrets
   cluster.cache.declare(Secret)
@@ -311,7 +311,7 @@ test('what is refused at first and allowed in time is no failure, and a cluster 
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
 })
 
-/** A timer of the runtime that shall never fire fires at once. */
+/** The runtime's timers fire at once for an infinite delay. */
 class FiniteClock extends FakeClock {
   override after(ms: number, fire: () => void): () => void {
     assert.ok(Number.isFinite(ms), `a timer of ${ms} ms`)
@@ -319,7 +319,7 @@ class FiniteClock extends FakeClock {
   }
 }
 
-test('each kind may take as long as is said of it, and what is late is named without what is not', async () => {
+test('each kind has its own time limit, and the error names only late kinds', async () => {
   const limits: Record<string, number | undefined> = { ConfigMap: Infinity, Secret: 200_000 }
   for (
     const [kinds, endMs, text] of [
@@ -345,7 +345,7 @@ test('each kind may take as long as is said of it, and what is late is named wit
   }
 })
 
-test('a kind that came in time is no reason to give up, when another has its own time', async () => {
+test('the time limit of a synced kind does not fail the start', async () => {
   const { clock, cluster, network } = setup({ syncTimeoutMs: ({ kind }) => (kind === 'Secret' ? 60_000 : 5000) })
   network.intercept = refuseSecrets
   cluster.cache.declare(ConfigMap)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
-import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/servers/checks.ts'
+import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/servers/health.ts'
 import { HealthServer } from '../../lib/manager/servers/health.ts'
 import type { Cache } from '../../lib/cache/cache.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -12,7 +12,7 @@ interface Setup {
   readonly health: HealthServer
   readonly clock: FakeClock
   readonly lines: string[]
-  /** `code body` of a path. */
+  /** Returns `code body` of a path. */
   get(path: string): Promise<string>
 }
 
@@ -34,7 +34,7 @@ const fails = (message: string) => (): never => {
   throw new Error(message)
 }
 
-test('all well is 200 and ok; every check by its name when that is wished for', async () => {
+test('passing checks give 200 and ok; with ?verbose a line per check', async () => {
   const { health, get } = setup()
   health.addReadiness('b', async () => {})
   health.addReadiness('a', ping)
@@ -43,7 +43,7 @@ test('all well is 200 and ok; every check by its name when that is wished for', 
   assert.equal(await get('/readyz?verbose'), '200 [+]a ok\n[+]b ok\nhealthz check passed\n')
 })
 
-test('a check that fails is 500, always with every line, and never with the reason', async () => {
+test('a failing check gives 500 with a line per check, and without the reason', async () => {
   const { health, get } = setup()
   health.addLiveness('well', ping)
   health.addLiveness('at once', fails('the password is 1234'))
@@ -55,7 +55,7 @@ test('a check that fails is 500, always with every line, and never with the reas
   assert.equal(await get('/readyz'), '200 ok') // the two have nothing to do with each other
 })
 
-test('what is excluded is not asked; an exclude that matches nothing is said, and changes nothing', async () => {
+test('an excluded check is not called; an exclude that matches nothing is reported without effect', async () => {
   const { health, get } = setup()
   let asked = 0
   health.addReadiness('a', ping)
@@ -73,7 +73,7 @@ test('what is excluded is not asked; an exclude that matches nothing is said, an
   assert.match(await get('/readyz?exclude=c'), /^500 .*\[-\]b failed/s)
 })
 
-test('a check has a path of its own, which says why it fails', async () => {
+test('a check has its own path, with the reason of its failure', async () => {
   const { health, get } = setup()
   health.addReadiness('well', ping)
   health.addReadiness('ill', fails('no route'))
@@ -86,14 +86,14 @@ test('a check has a path of its own, which says why it fails', async () => {
   }
 })
 
-test('without a check there is one, ping', async () => {
+test('without checks there is ping', async () => {
   const { get } = setup()
   assert.equal(await get('/healthz'), '200 ok')
   assert.equal(await get('/healthz?verbose'), '200 [+]ping ok\nhealthz check passed\n')
   assert.equal(await get('/readyz/ping'), '200 ok')
 })
 
-test('answers are plain text, and nothing to be sniffed at', async () => {
+test('responses are plain text with nosniff', async () => {
   const { health } = setup()
   health.addReadiness('ill', fails('no'))
   for (const path of ['/healthz', '/readyz', '/readyz/ill', '/none']) {
@@ -105,7 +105,7 @@ test('answers are plain text, and nothing to be sniffed at', async () => {
   }
 })
 
-test('a check that does not answer has failed after 5 s, and hears of it', async () => {
+test('a check without an answer fails after 5 s, and its signal is aborted', async () => {
   const { health, get, clock, lines } = setup()
   let signal: AbortSignal | undefined
   health.addReadiness('hanging', (given) => (signal = given, new Promise(() => {})))
@@ -119,7 +119,7 @@ test('a check that does not answer has failed after 5 s, and hears of it', async
   assert.deepEqual(lines, ['warn The check "hanging" of /readyz fails: it did not answer within 5 s'])
 })
 
-test('a check whose caller has gone is aborted, and says nothing about what it checks', async () => {
+test('a check whose client disconnects is aborted, and nothing is logged', async () => {
   const { health, clock, lines } = setup()
   let isHanging = false
   const seen: AbortSignal[] = []
@@ -151,12 +151,12 @@ test('a check whose caller has gone is aborted, and says nothing about what it c
   assert.equal(await ask(), 200)
   assert.deepEqual(
     lines.slice(1),
-    ['info The check "a" of /readyz is well again'],
+    ['info The check "a" of /readyz passes again'],
     'what had failed is still known to have',
   )
 })
 
-test('a failure is told to the log when it is new, with its causes, and its end too', async () => {
+test('a new failure is logged with its causes, and so is its end', async () => {
   const { health, get, lines } = setup()
   let failure: Error | undefined = new Error('not synced: foos', { cause: new Error('forbidden') })
   health.addReadiness('a', () => {
@@ -172,27 +172,27 @@ test('a failure is told to the log when it is new, with its causes, and its end 
   await get('/readyz')
   assert.deepEqual(lines.slice(1), [
     'warn The check "a" of /readyz fails: something else',
-    'info The check "a" of /readyz is well again',
+    'info The check "a" of /readyz passes again',
   ])
 })
 
-test('nothing is left of a check on the signal of its request, nor a timer', async () => {
+test('a check leaves no listener on the signal of its request, and no timer', async () => {
   const { health, clock } = setup()
   const { controller, listeners } = countedSignal()
   health.addReadiness('a', ping)
   health.addReadiness('b', fails('no'))
-  // A Request has a signal of its own, which follows the one that it is given.
+  // A Request has its own signal, which follows the given one.
   await health.fetch({ url: 'http://localhost/readyz', signal: controller.signal } as Request)
   assert.deepEqual([listeners(), clock.pending], [0, 0])
 })
 
-test('a name is given once, and before the start', async () => {
+test('a name is unique, and added before the start', async () => {
   const { health } = setup()
   health.addLiveness('a', ping)
   health.addReadiness('a', ping)
   assert.throws(
     () => health.addLiveness('a', ping),
-    /^Error: Cannot add the check "a" to \/healthz: there is one of that name$/,
+    /^Error: Cannot add the check "a" to \/healthz: the name is taken$/,
   )
   assert.throws(() => health.addLiveness('', ping), /^TypeError: Cannot add a check to \/healthz: it has no name$/)
   const stop = AbortSignal.abort()
@@ -204,7 +204,7 @@ test('a name is given once, and before the start', async () => {
   await ended
 })
 
-test('caches are synced when every first list is in and nothing is refused; the names are told, the reasons kept for the log', () => {
+test('the check of the caches fails without a first list or on a refusal, with the names; the reasons are only in the cause', () => {
   const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) => ({
     title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`,
     isSynced,
@@ -241,7 +241,7 @@ test('caches are synced when every first list is in and nothing is refused; the 
   assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)
 })
 
-test('the leader is healthy as long as its elector says so', () => {
+test('the check of the leader asks the elector', () => {
   let ill = false
   const check = leaderHealthy({
     checkHealthy: () => {

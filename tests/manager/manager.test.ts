@@ -6,7 +6,7 @@ import { LeadershipLost } from '../../lib/core/errors.ts'
 import type { LeaderElector } from '../../lib/leader/leader_elector.ts'
 import { Manager, type ManagerOptions } from '../../lib/manager/manager.ts'
 import { START_ORDER, STEPS, STOP_ORDER } from '../../lib/manager/start_order.ts'
-import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
+import { ManagerStopping, StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
@@ -53,7 +53,7 @@ function withElector(options: Partial<ManagerOptions> = {}): Setup & { server: A
 
 const messageOf = (outcome: unknown): string => (outcome as Error).message
 
-test('every step says when it starts and when it stops', () => {
+test('every step has its places in the start and the stop', () => {
   assert.deepEqual(START_ORDER, [
     'servers',
     'webhooks',
@@ -70,7 +70,7 @@ test('every step says when it starts and when it stops', () => {
   assert.deepEqual(STEPS.map(({ stop }) => stop).toSorted(), [0, 0, 1, 2, 3, 4, 5, 6, 7])
 })
 
-test('parts start in the order of their phases, each phase when the one before is ready', async () => {
+test('runnables start in the order of their groups, each group when the one before is ready', async () => {
   const { add, start, told, clock } = setup()
   const parts = STARTS.toReversed().map((phase) => add(phase, phase, { unready: true })).toReversed()
   start()
@@ -81,7 +81,7 @@ test('parts start in the order of their phases, each phase when the one before i
   }
 })
 
-test('parts stop in the order of their phases, each phase when the one before has ended', async () => {
+test('runnables stop in the order of their groups, each group when the one before has ended', async () => {
   const { add, start, told, stop, clock } = setup()
   const parts = new Map(STARTS.map((phase) => [phase, add(phase, phase, { lingers: true })]))
   const running = start()
@@ -98,7 +98,7 @@ test('parts stop in the order of their phases, each phase when the one before ha
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
 })
 
-test('the signal of the start does not reach the parts: only the ordered stop does', async () => {
+test('the signal of the start does not abort the runnables directly, only the ordered stop does', async () => {
   const { add, start, stop, clock } = setup()
   const first = add('others', 'first', { lingers: true })
   const cache = add('caches', 'cache')
@@ -109,7 +109,7 @@ test('the signal of the start does not reach the parts: only the ordered stop do
   assert.deepEqual([first.signal?.aborted, cache.signal?.aborted], [true, false])
 })
 
-test('a part that ends well before the stop ends nothing else', async () => {
+test('a runnable that ends without an error does not stop the others', async () => {
   const { add, start, stop, clock } = setup()
   const task = add('others', 'task')
   const running = start()
@@ -122,7 +122,7 @@ test('a part that ends well before the stop ends nothing else', async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-test('a part that fails stops the others in order, and its error is what the start rejects with', async () => {
+test('a failing runnable stops the others in order, and the start rejects with its error', async () => {
   const { add, start, told, clock, lines } = setup()
   const failing = add('others', 'failing')
   add('caches', 'cache')
@@ -147,7 +147,7 @@ test('a part that fails stops the others in order, and its error is what the sta
   assert.deepEqual(lines, [])
 })
 
-test('a part that cannot become ready stops what was started; later phases never begin', async () => {
+test('a runnable that cannot become ready stops the started ones; later groups do not start', async () => {
   const { add, start, told, clock } = setup()
   add('servers', 'server')
   const cache = add('caches', 'cache', { unready: true })
@@ -161,7 +161,7 @@ test('a part that cannot become ready stops what was started; later phases never
   assert.deepEqual(told, ['+server', '+cache', '-cache', '.cache', '-server', '.server'])
 })
 
-test('a part that fails while others are not ready yet ends the start', async () => {
+test('a runnable that fails while others are not ready ends the start', async () => {
   const { add, start, clock } = setup()
   add('caches', 'hanging', { unready: true })
   const failing = add('caches', 'failing')
@@ -173,7 +173,7 @@ test('a part that fails while others are not ready yet ends the start', async ()
   assert.equal(running.outcome, error)
 })
 
-test('an error that is told twice, by readiness and by the end, is one', async () => {
+test('the same error from ready and start is reported once', async () => {
   const { manager, start, clock } = setup()
   const error = new Error('once')
   manager.add({ name: 'a', role: 'cache', start: () => Promise.reject(error), ready: () => Promise.reject(error) })
@@ -182,7 +182,7 @@ test('an error that is told twice, by readiness and by the end, is one', async (
   assert.equal(running.outcome, error)
 })
 
-test('an abort during a readiness that hangs ends the start at once', async () => {
+test('an abort ends a start whose ready hangs', async () => {
   const { add, start, stop, told, clock } = setup()
   add('caches', 'cache', { unready: true })
   add('leader', 'leader')
@@ -193,7 +193,7 @@ test('an abort during a readiness that hangs ends the start at once', async () =
   assert.deepEqual([running.outcome, told, clock.pending], ['resolved', ['+cache', '-cache', '.cache'], 0])
 })
 
-test('a manager whose signal was aborted before starts nothing', async () => {
+test('a start with an aborted signal starts nothing', async () => {
   const { add, start, stop, told, clock } = setup()
   for (const phase of STARTS) add(phase, phase)
   stop.abort()
@@ -202,7 +202,7 @@ test('a manager whose signal was aborted before starts nothing', async () => {
   assert.deepEqual([running.outcome, told], ['resolved', []])
 })
 
-test('the first failure is the error; those that follow are told to the log', async () => {
+test('the start rejects with the first failure; later ones are logged', async () => {
   const { add, start, clock, lines } = setup()
   const first = add('others', 'first')
   const second = add('caches', 'second', { lingers: true })
@@ -217,15 +217,15 @@ test('the first failure is the error; those that follow are told to the log', as
   assert.deepEqual(lines, ['error "second" failed while the manager was stopping: second'])
 })
 
-test('a failure without an error is one all the same', async () => {
+test('a rejection with undefined is a failure', async () => {
   const { manager, start, clock } = setup()
   manager.add({ name: 'a', everyReplica: true, start: () => Promise.reject() })
   const running = start()
   await clock.advance(0)
-  assert.match(messageOf(running.outcome), /^"a" failed without saying why$/)
+  assert.match(messageOf(running.outcome), /^"a" failed without an error$/)
 })
 
-test('what does not end within the grace period is named, after its writes were cut off', async () => {
+test('runnables that do not end within the grace period are named, after their writes are fenced off', async () => {
   const { add, start, stop, manager, clock, told } = setup({ graceMs: 5000 })
   add('leader', 'stuck', { lingers: true })
   add('servers', 'server')
@@ -244,7 +244,7 @@ test('what does not end within the grace period is named, after its writes were 
   assert.deepEqual(told, ['+server', '+stuck', '-stuck', '-server', '.server'])
 })
 
-test('a stop that takes longer than a second says once what it waits for and how long', async () => {
+test('a stop that takes longer than a second logs once what it waits for and how long', async () => {
   for (const [graceMs, time] of [[5000, 'up to 4 s more'], [Infinity, 'without a limit']] as const) {
     const { manager, add, start, stop, clock, lines } = setup({ graceMs })
     const stuck = [add('leader', 'stuck', { lingers: true }), add('others', 'other', { lingers: true })]
@@ -276,7 +276,7 @@ test('a stop that takes longer than a second says once what it waits for and how
   }
 })
 
-test('a stop that ends in time, or may not take longer than a second, says nothing of what it waits for', async () => {
+test('a short stop, or one with a grace period of a second, does not log what it waits for', async () => {
   for (const graceMs of [30_000, 1000, 0]) {
     const { add, start, stop, clock, lines } = setup({ graceMs })
     const one = add('leader', 'one', { lingers: true })
@@ -292,7 +292,7 @@ test('a stop that ends in time, or may not take longer than a second, says nothi
   }
 })
 
-test('a failure and a stop that takes too long are both found; each alone is itself', async () => {
+test('a failure and a stop timeout are both in an AggregateError; each alone is thrown as it is', async () => {
   const { add, start, clock } = setup({ graceMs: 5000 })
   const failing = add('others', 'failing')
   add('leader', 'stuck', { lingers: true })
@@ -321,7 +321,7 @@ test('the default grace period is 30 s', async () => {
   assert.match(messageOf(running.outcome), /grace period of 30 s/)
 })
 
-test('a grace period of 0 waits for nobody, and that is no failure', async () => {
+test('a grace period of 0 waits for no runnable, without a failure', async () => {
   const { add, start, stop, manager, clock, lines } = setup({ graceMs: 0 })
   const stuck = add('others', 'stuck', { lingers: true })
   const running = start()
@@ -335,7 +335,7 @@ test('a grace period of 0 waits for nobody, and that is no failure', async () =>
   assert.match(lines.at(-1)!, /^error "stuck" failed while the manager was stopping: too late$/)
 })
 
-test('what ends at once when it is told is not named, even if there is no time left', async () => {
+test('a runnable that ends at once on the abort is not named, even without a grace period', async () => {
   const { add, start, stop, clock, lines } = setup({ graceMs: 0 })
   for (const phase of STARTS) add(phase, phase)
   const running = start()
@@ -345,7 +345,7 @@ test('what ends at once when it is told is not named, even if there is no time l
   assert.deepEqual([running.outcome, lines], ['resolved', []])
 })
 
-test('a grace period of Infinity waits for ever', async () => {
+test('a grace period of Infinity has no limit', async () => {
   const { add, start, stop, manager, clock } = setup({ graceMs: Infinity })
   const stuck = add('others', 'stuck', { lingers: true })
   const running = start()
@@ -358,7 +358,7 @@ test('a grace period of Infinity waits for ever', async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-test('a grace period that is none is refused', () => {
+test('an invalid grace period is refused', () => {
   for (const graceMs of [-1, NaN]) {
     assert.throws(() => setup({ graceMs }), /^RangeError: Cannot make a manager: graceMs is/)
   }
@@ -374,7 +374,7 @@ test('a manager starts once', async () => {
   assert.match(messageOf((await settled(start, clock)).outcome), /it was started already/)
 })
 
-test('parts are added at any time until the stop, and then to no phase', async () => {
+test('runnables can be added until the stop, and then to no group', async () => {
   const { add, start, stop, told, clock } = setup()
   const stuck = add('others', 'stuck', { lingers: true })
   start()
@@ -386,7 +386,7 @@ test('parts are added at any time until the stop, and then to no phase', async (
   stuck.end()
 })
 
-test("without an election, elected opens when the leader's parts are ready", async () => {
+test("without an election, elected resolves when the leader's work is ready", async () => {
   const { add, start, manager, clock } = setup()
   const leader = add('leader', 'leader', { unready: true })
   const elected = watchOutcome(manager.elected)
@@ -398,7 +398,7 @@ test("without an election, elected opens when the leader's parts are ready", asy
   assert.equal(elected.outcome, 'resolved')
 })
 
-test("the leader's parts wait for the lease; elected opens when they are ready", async () => {
+test("the leader's work waits for the lease; elected resolves when it is ready", async () => {
   const { add, start, manager, clock, told, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -417,7 +417,7 @@ test("the leader's parts wait for the lease; elected opens when they are ready",
   assert.equal(elected.outcome, 'resolved')
 })
 
-test('the lease is renewed while parts drain, and given back when all have ended', async () => {
+test('the lease is renewed during the stop, and released when all have ended', async () => {
   const { add, start, stop, clock, server } = withElector({ graceMs: Infinity })
   const slow = add('leader', 'slow', { lingers: true })
   const cache = add('caches', 'cache', { lingers: true })
@@ -437,7 +437,7 @@ test('the lease is renewed while parts drain, and given back when all have ended
   assert.deepEqual([running.outcome, follower.leads], ['resolved', 1])
 })
 
-test('a lease that could not be given up safely is left to expire', async () => {
+test('a lease that cannot be released safely is left to expire', async () => {
   const { add, start, stop, clock, server } = withElector({ graceMs: 5000 })
   add('leader', 'stuck', { lingers: true })
   const running = start()
@@ -450,7 +450,7 @@ test('a lease that could not be given up safely is left to expire', async () => 
   assert.equal(clock.pending, 0)
 })
 
-test("a manager that never led starts no leader's part, and stops its campaign before it drains", async () => {
+test("a manager that never led does not start the leader's work, and ends its campaign first", async () => {
   const { add, start, stop, clock, told, server, candidate: own } = withElector({ graceMs: Infinity })
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -469,7 +469,7 @@ test("a manager that never led starts no leader's part, and stops its campaign b
   assert.deepEqual([running.outcome, told], ['resolved', ['+slow', '-slow', '.slow']])
 })
 
-test('a lease that comes when the manager has stopped already starts nothing, and is no failure', async () => {
+test('a lease that is won after the stop starts nothing, without a failure', async () => {
   const fence = { check() {}, signal: new AbortController().signal }
   const elector = {
     fence,
@@ -488,7 +488,7 @@ test('a lease that comes when the manager has stopped already starts nothing, an
   assert.deepEqual([running.outcome, told, lines], ['resolved', [], []])
 })
 
-test('a lost lease ends the manager at once, without waiting, and what runs on cannot write', async () => {
+test('a lost lease ends the manager without a wait, and running work cannot write', async () => {
   const { add, start, manager, clock, server, lines } = withElector()
   add('leader', 'stuck', { lingers: true })
   add('caches', 'cache', { lingers: true })
@@ -508,7 +508,7 @@ test('a lost lease ends the manager at once, without waiting, and what runs on c
   )
 })
 
-test('a lease that is lost while parts drain ends the grace period', async () => {
+test('a lease that is lost during the stop ends the grace period', async () => {
   const { add, start, stop, manager, clock, candidate: own } = withElector({ graceMs: Infinity })
   add('leader', 'stuck', { lingers: true })
   const running = start()
@@ -523,7 +523,7 @@ test('a lease that is lost while parts drain ends the grace period', async () =>
   assert.deepEqual([manager.abandon.aborted, clock.pending], [true, 0])
 })
 
-test("a stop while the leader's parts become ready is no failure", async () => {
+test("a stop while the leader's work becomes ready is no failure", async () => {
   const { add, start, stop, clock, server } = withElector()
   add('leader', 'leader', { unready: true })
   const running = start()
@@ -533,7 +533,7 @@ test("a stop while the leader's parts become ready is no failure", async () => {
   assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
 })
 
-test("a leader's part that cannot become ready stops the manager and gives the lease back", async () => {
+test("leader's work that cannot become ready stops the manager and releases the lease", async () => {
   const { add, start, clock, server } = withElector()
   const leader = add('leader', 'leader', { unready: true })
   const running = start()
@@ -544,7 +544,7 @@ test("a leader's part that cannot become ready stops the manager and gives the l
   assert.equal(await holderOn(server.handle), '')
 })
 
-test('a manager leaves nothing behind on the signal it was started with', async () => {
+test('a manager leaves no listener on the signal of its start', async () => {
   const { add, start, stop, clock, manager } = setup()
   const failing = add('others', 'failing')
   let listeners = 0
@@ -583,7 +583,7 @@ test("a plain function is the leader's work", async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-/** Says `~name` when its warm-up begins and `!name` when that ends. */
+/** Reports `~name` when its warm-up starts and `!name` when it ends. */
 function warming(
   name: string,
   told: string[],
@@ -598,7 +598,7 @@ function warming(
   })
 }
 
-test('a warm-up begins on every replica before the lease is won, after what it reads from, and is waited for by nobody', async () => {
+test('a warm-up runs on every replica before the lease is won, after the caches, and no step waits for it', async () => {
   const { add, start, manager, clock, told, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -617,7 +617,7 @@ test('a warm-up begins on every replica before the lease is won, after what it r
   assert.deepEqual(told.slice(4), ['+controller'])
 })
 
-test('a warm-up is told to stop at once, beside the others, and is waited for', async () => {
+test('a warm-up is aborted at once on a stop, and the stop waits for it', async () => {
   const { add, start, manager, stop, clock, told, server } = withElector({ graceMs: Infinity })
   let cool = (): void => {}
   manager.add(warming('controller', told, { warmth: new Promise((resolve) => (cool = resolve)) }))
@@ -648,7 +648,7 @@ test('a warm-up that fails ends the manager with its error', async () => {
   assert.ok(told.includes('.other'))
 })
 
-test('a warm-up is launched for what is added later, too, and not when the manager is stopping', async () => {
+test('a warm-up runs for a runnable that is added later, too, but not during a stop', async () => {
   const { add, start, manager, stop, clock, told } = setup()
   const stuck = add('others', 'stuck', { lingers: true })
   start()
@@ -661,7 +661,7 @@ test('a warm-up is launched for what is added later, too, and not when the manag
   stuck.end()
 })
 
-test('the recorder stops last, when the lease is given back', async () => {
+test('the recorder stops last, after the release of the lease', async () => {
   const { add, start, stop, clock, server, told } = withElector()
   let holder: string | undefined
   const recorder = add('recorder', 'recorder', { lingers: true })
@@ -677,7 +677,7 @@ test('the recorder stops last, when the lease is given back', async () => {
   assert.equal(running.outcome, 'resolved')
 })
 
-test("a second manager for the same lease is not elected, and none of its leader's parts runs", async () => {
+test("a second manager for the same lease is not elected, and does not start the leader's work", async () => {
   const first = withElector()
   const two = candidate(first.server.handle, first.clock, 'b')
   const second = setup({ elector: two.elector }, first.clock)
@@ -696,7 +696,7 @@ test("a second manager for the same lease is not elected, and none of its leader
   ])
 })
 
-test('the fence lets nobody through before the lease is won, stands while it lasts, and falls when it is lost', async () => {
+test('the fence passes no write before the lease is won or after it is lost', async () => {
   const { start, manager, clock, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -714,7 +714,7 @@ test('the fence lets nobody through before the lease is won, stands while it las
   assert.equal(manager.fence.signal.aborted, true)
 })
 
-test('the fence falls when the grace period is over, before anybody stops waiting', async () => {
+test('the fence closes when the grace period is over, before the stop ends its wait', async () => {
   for (const make of [setup, withElector]) {
     const { add, start, stop, manager, clock } = make({ graceMs: 5000 })
     add('leader', 'stuck', { lingers: true })
@@ -732,7 +732,7 @@ test('the fence falls when the grace period is over, before anybody stops waitin
   }
 })
 
-test('a manager that has stopped leaves no timer, and no listener on what it was given', async () => {
+test('a stopped manager leaves no timer and no listener', async () => {
   const { add, manager, clock } = withElector()
   for (const place of STARTS) add(place, place)
   const { controller, listeners } = countedSignal()
@@ -744,7 +744,7 @@ test('a manager that has stopped leaves no timer, and no listener on what it was
   assert.deepEqual([running.outcome, listeners(), clock.pending], ['resolved', 0, 0])
 })
 
-/** A group that is told to stop when there is no time left has a turn to do so. */
+/** A group that stops without time left waits one turn. */
 async function lastTurns(clock: FakeClock): Promise<void> {
   for (let turn = 0; turn < 2 * STOPS.length; turn++) await clock.advance(0)
 }
@@ -755,12 +755,12 @@ async function settled(start: () => { outcome: unknown }, clock: FakeClock): Pro
   return result
 }
 
-/** A preparation of the leader's. */
+/** Returns a preparation. */
 function preparation(told: string[], options?: Parameters<typeof part>[2]): Part & { readonly role: 'preparation' } {
   return Object.assign(part('preparation', told, options), { role: 'preparation' as const })
 }
 
-test("a preparation begins with the lease, and the leader's work when it is ready; work on every replica does not wait", async () => {
+test("a preparation starts with the lease, and the leader's work when it is ready; work on every replica does not wait", async () => {
   const { add, start, manager, clock, told, server } = withElector()
   const other = candidate(server.handle, clock, 'other')
   other.start()
@@ -779,7 +779,7 @@ test("a preparation begins with the lease, and the leader's work when it is read
   assert.deepEqual([told, manager.isElected], [['+others', '+preparation', '+leader'], true])
 })
 
-test('without an election a preparation comes before the work all the same', async () => {
+test('without an election, too, a preparation comes before the work', async () => {
   const { add, start, manager, clock, told } = setup()
   const prepares = preparation(told, { unready: true })
   add('leader', 'leader')
@@ -792,7 +792,7 @@ test('without an election a preparation comes before the work all the same', asy
   assert.deepEqual(told, ['+preparation', '+leader'])
 })
 
-test('a preparation that fails ends the manager with its error, and gives the lease back', async () => {
+test('a preparation that fails ends the manager with its error, and releases the lease', async () => {
   const { add, start, manager, clock, told, server } = withElector()
   const prepares = preparation(told, { unready: true })
   manager.add(prepares)
@@ -805,7 +805,7 @@ test('a preparation that fails ends the manager with its error, and gives the le
   assert.deepEqual([running.outcome, told.includes('+leader'), await holderOn(server.handle)], [error, false, ''])
 })
 
-test('a stop in the middle of a preparation is no failure: it is told at once and waited for, and keeps the lease until it has ended', async () => {
+test('a stop during a preparation is no failure: it aborts it at once, waits for it, and keeps the lease until it has ended', async () => {
   const { add, start, stop, manager, clock, told, lines, server } = withElector({ graceMs: Infinity })
   const prepares = preparation(told, { unready: true, lingers: true })
   manager.add(prepares)
@@ -826,7 +826,7 @@ test('a stop in the middle of a preparation is no failure: it is told at once an
   assert.deepEqual([told.includes('+leader'), lines.filter((line) => line.startsWith('error'))], [false, []])
 })
 
-test('a preparation that does not end within the grace period keeps the lease from being given back', async () => {
+test('the lease is not released if a preparation does not end within the grace period', async () => {
   const { start, stop, manager, clock, told, server } = withElector({ graceMs: 5000 })
   manager.add(preparation(told, { unready: true, lingers: true }))
   const running = start()

@@ -10,7 +10,7 @@ const registry = {
 const get = (server: MetricsServer, path: string): Promise<Response> =>
   server.fetch(new Request(`http://localhost${path}`))
 
-test('the registry is served as it says, and nothing beside it', async () => {
+test('the registry is served with its content type, and nothing else', async () => {
   const server = new MetricsServer({ registry })
   const response = await get(server, '/metrics')
   assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [
@@ -23,7 +23,7 @@ test('the registry is served as it says, and nothing beside it', async () => {
   }
 })
 
-test('other paths are served where they are asked for: itself, or all below one that ends with a slash, the longest first', async () => {
+test('a handler serves its path, or all paths below one that ends with a slash; the longest path wins', async () => {
   const server = new MetricsServer({ registry })
   const say = (text: string) => (): Response => new Response(text)
   server.handle('/a', say('a'))
@@ -42,15 +42,15 @@ test('other paths are served where they are asked for: itself, or all below one 
   assert.equal(await text('/metrics'), 'a_total 1\n')
 })
 
-test("the metrics are nobody else's path; a path is given once, and before the start", async () => {
+test('the path of the metrics is reserved; a path is unique, and added before the start', async () => {
   const server = new MetricsServer({ registry })
   const fetch = (): Response => new Response('')
   assert.throws(
     () => server.handle('/metrics', fetch),
-    /^Error: Cannot serve "\/metrics" beside the metrics: that is where the metrics are$/,
+    /^Error: Cannot serve "\/metrics" beside the metrics: the path is taken by the metrics$/,
   )
   server.handle('/a', fetch)
-  assert.throws(() => server.handle('/a', fetch), /it is taken$/)
+  assert.throws(() => server.handle('/a', fetch), /the path is taken$/)
   for (const path of ['', 'a', '/a?b', '/a b', '/a#b']) assert.throws(() => server.handle(path, fetch), TypeError, path)
   const ended = server.start(AbortSignal.abort())
   assert.throws(() => server.handle('/b', fetch), /the server was started already$/)

@@ -10,7 +10,7 @@ const ask = (
   signal: AbortSignal | null = null,
 ): Promise<Response> => Promise.resolve(handler(new Request(`http://localhost/debug/pprof/${path}`, { signal })))
 
-/** A profiler begins in its own time: a clock that says when it is asked for a timer. */
+/** A clock that reports its timers, as a profiler starts in real time. */
 class AskedClock extends FakeClock {
   #asked = new Latch()
 
@@ -19,14 +19,14 @@ class AskedClock extends FakeClock {
     return super.after(ms, fire)
   }
 
-  /** Settles at the next timer, or when there was one since the last call. */
+  /** Resolves at the next timer, or at once if one was set since the last call. */
   async asked(): Promise<void> {
     await this.#asked.opened
     this.#asked = new Latch()
   }
 }
 
-test('a CPU profile is recorded for as long as it is asked for; one at a time', async () => {
+test('a CPU profile is recorded for the requested time; one at a time', async () => {
   const clock = new AskedClock()
   const handler = profilingHandler({ clock })
   let response: Response | undefined
@@ -50,7 +50,7 @@ test('a CPU profile is recorded for as long as it is asked for; one at a time', 
   assert.equal((await ask(handler, 'profile?seconds=0')).status, 400)
 })
 
-test('a profile ends when whoever asked has gone, and another may begin', async () => {
+test('a profile ends when its client disconnects, and another may begin', async () => {
   const clock = new AskedClock()
   const handler = profilingHandler({ clock })
   const gone = new AbortController()
@@ -77,7 +77,7 @@ test('a heap snapshot is streamed', async () => {
   assert.ok(size > 100_000)
 })
 
-test('times that are none are refused, and so is all else', async () => {
+test('invalid times and other paths are refused', async () => {
   const handler = profilingHandler()
   for (const seconds of ['0', '-1', 'x', '301', 'Infinity']) {
     assert.equal((await ask(handler, `profile?seconds=${seconds}`)).status, 400, seconds)

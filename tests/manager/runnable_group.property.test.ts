@@ -1,14 +1,13 @@
-/** Random adds, ends, failures, starts and stops, beside a model of what a group must do. */
+/** Compares a group with a model, under random adds, ends, failures, starts and stops. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { RunnableGroup } from '../../lib/manager/runnable_group.ts'
-import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
+import { ManagerStopping, RunnableGroup, StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { type Part, part, watchOutcome } from './parts.ts'
 
-/** What a step may be; `which` picks one of the runnables that there are. */
+/** A random step; `which` picks one of the existing runnables. */
 type Step =
   | { readonly kind: 'add'; readonly lingers: boolean; readonly unready: boolean }
   | { readonly kind: 'start' }
@@ -43,14 +42,14 @@ interface Modelled {
   readonly lingers: boolean
   readonly name: string
   launched: boolean
-  /** Its start has settled. */
+  /** Whether its start has settled. */
   ended: boolean
-  /** Somebody waits for its readiness. */
+  /** Whether something waits for its readiness. */
   awaited: boolean
   ready: 'no' | 'yes' | 'failed'
 }
 
-test('whatever is added, ends, fails and stops: each runnable runs once at most, each failure is told, and a stop waits for all', async () => {
+test('in any order of events, each runnable runs at most once, each failure is reported, and a stop waits for all', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (script) => {
       const told: string[] = []
@@ -63,10 +62,10 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
       let started: { outcome: unknown } | undefined
       let stopped: { outcome: unknown } | undefined
       let stopping = false
-      /** When the deadline came first: who was left then. */
+      /** The names that remained at the deadline. */
       let left: string[] | undefined
 
-      /** Those that the start has not launched yet: one each turn. */
+      /** Those that the start has not launched yet, one per turn. */
       let queued: Modelled[] = []
       const launchNext = (): void => {
         const member = queued.shift()
@@ -136,7 +135,7 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
           } else if (member.ready === 'no') {
             member.ready = step.kind === 'ready' ? 'yes' : 'failed'
             member.made.becomeReady(member.ready === 'failed' ? new Error(`${member.name} is not ready`) : undefined)
-            // Nobody waits for the readiness of what came later: it is told as a failure.
+            // No start waits for the readiness of a later runnable, so it is reported as a failure.
             if (member.ready === 'failed' && !member.awaited) expected.push(`${member.name} is not ready`)
             if (member.ready === 'failed' && member.awaited) queued = []
           }
@@ -163,7 +162,7 @@ test('whatever is added, ends, fails and stops: each runnable runs once at most,
         else assert.equal(stopped?.outcome, running().length === 0 ? 'resolved' : undefined)
       }
 
-      // At the end nothing is held on to.
+      // At the end the group holds nothing.
       for (const { made } of members) made.end()
       await nextTurn()
       const over = watchOutcome(group.stopAndWait(deadline.controller.signal))

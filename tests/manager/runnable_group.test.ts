@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Runnable } from '../../lib/core/runnable.ts'
-import { aggregate, RunnableGroup } from '../../lib/manager/runnable_group.ts'
-import { ManagerStopping, StopTimeout } from '../../lib/manager/stopping.ts'
+import { aggregate, ManagerStopping, RunnableGroup, StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { part, watchOutcome } from './parts.ts'
@@ -14,7 +13,7 @@ function group(): { group: RunnableGroup; failures: [string, unknown][] } {
   return { failures, group: new RunnableGroup('others', (error, { name }) => failures.push([name, error])) }
 }
 
-test('what is added before the start waits for it; what is added after is launched at once', async () => {
+test('a runnable added before the start waits for it; one added later starts at once', async () => {
   const told: string[] = []
   const { group: others } = group()
   others.add(part('a', told))
@@ -25,7 +24,7 @@ test('what is added before the start waits for it; what is added after is launch
   assert.deepEqual([told, others.started, others.running], [['+a', '+b'], true, 2])
 })
 
-test('what is added while the group waits for readiness is launched too', async () => {
+test('a runnable added while the group becomes ready starts, too', async () => {
   const told: string[] = []
   const { group: others } = group()
   const slow = part('slow', told, { unready: true })
@@ -39,7 +38,7 @@ test('what is added while the group waits for readiness is launched too', async 
   assert.equal(started.outcome, 'resolved')
 })
 
-test('the start settles when the slowest is ready', async () => {
+test('the start resolves when the slowest runnable is ready', async () => {
   const { group: others } = group()
   const parts = ['a', 'b', 'c'].map((name) => part(name, [], { unready: true }))
   for (const each of parts) others.add(each)
@@ -53,7 +52,7 @@ test('the start settles when the slowest is ready', async () => {
   assert.equal(started.outcome, 'resolved')
 })
 
-test('the start rejects when one cannot become ready, even if it says so by throwing at once', async () => {
+test('the start rejects if one cannot become ready, even by a synchronous throw', async () => {
   for (
     const ready of [() => Promise.reject(new Error('no')), () => {
       throw new Error('no')
@@ -66,7 +65,7 @@ test('the start rejects when one cannot become ready, even if it says so by thro
   }
 })
 
-test('an abort ends the wait for readiness, with its reason and without a rejection left over', async () => {
+test('an abort ends the wait for readiness with its reason, and without an unhandled rejection', async () => {
   const { group: others } = group()
   const hanging = part('hanging', [], { unready: true })
   others.add(hanging)
@@ -80,7 +79,7 @@ test('an abort ends the wait for readiness, with its reason and without a reject
   await nextTurn()
 })
 
-test('a runnable that aborts the start while it is launched leaves no rejection over', async () => {
+test('a runnable that aborts the start while it starts leaves no unhandled rejection', async () => {
   const { group: others } = group()
   const stop = new AbortController()
   others.add({
@@ -92,7 +91,7 @@ test('a runnable that aborts the start while it is launched leaves no rejection 
   await nextTurn()
 })
 
-test('a start with a signal that was aborted before launches nothing', async () => {
+test('a start with an aborted signal starts nothing', async () => {
   const told: string[] = []
   const { group: others } = group()
   others.add(part('a', told))
@@ -110,7 +109,7 @@ test('a group starts once, and not after its stop', async () => {
   await assert.rejects(stopped.start(never), /Cannot start the group "others": it is stopping/)
 })
 
-test('a stop tells all, and waits for the last', async () => {
+test('a stop aborts all runnables, and waits for the last', async () => {
   const told: string[] = []
   const { group: others } = group()
   const slow = part('slow', told, { lingers: true })
@@ -129,7 +128,7 @@ test('a stop tells all, and waits for the last', async () => {
   assert.deepEqual([stopped.outcome, others.running], ['resolved', 0])
 })
 
-test('a stop that takes too long names who is left', async () => {
+test('a stop that takes too long names the remaining runnables', async () => {
   const { group: others } = group()
   for (const name of ['a', 'b', 'c']) others.add(part(name, [], { lingers: name !== 'b' }))
   await others.start(never)
@@ -144,7 +143,7 @@ test('a stop that takes too long names who is left', async () => {
   )
 })
 
-test('where nothing runs, a deadline that has passed is no failure', async () => {
+test('without a running runnable, a passed deadline is no failure', async () => {
   const { group: others } = group()
   others.add(part('queued', []))
   await others.stopAndWait(AbortSignal.abort())
@@ -157,7 +156,7 @@ test('where nothing runs, a deadline that has passed is no failure', async () =>
   await ended.stopAndWait(AbortSignal.abort())
 })
 
-test('a group that never started runs nothing when it is stopped, and takes nothing more', async () => {
+test('a group that never started runs nothing on its stop, and refuses further runnables', async () => {
   const told: string[] = []
   const { group: others } = group()
   others.add(part('a', told))
@@ -170,7 +169,7 @@ test('a group that never started runs nothing when it is stopped, and takes noth
   assert.deepEqual(told, [])
 })
 
-test("readiness hears of the stop by the group's signal, not by that of the start", async () => {
+test('ready gets the signal of the group, not that of the start', async () => {
   const { group: others } = group()
   let heard: AbortSignal | undefined
   others.add({ name: 'a', start: () => Promise.resolve(), ready: async (signal) => void (heard = signal) })
@@ -180,7 +179,7 @@ test("readiness hears of the stop by the group's signal, not by that of the star
   assert.equal(heard?.aborted, true)
 })
 
-test('each failure is told with its runnable, thrown at once or later; ending well is none', async () => {
+test('each failure is reported with its runnable, thrown at once or later; an end without an error is none', async () => {
   const { group: others, failures } = group()
   const late = part('late', [])
   const well = part('well', [])
@@ -199,7 +198,7 @@ test('each failure is told with its runnable, thrown at once or later; ending we
   assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['at once', '1'], ['late', '2']])
 })
 
-test('being told to stop is no failure, in whatever way a runnable says so; another error is', async () => {
+test('an abort error during a stop is no failure, in any form; another error is', async () => {
   const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
     ['the reason', (signal) => signal.reason],
     ['an AbortError of its own', () => new DOMException('aborted', 'AbortError')],
@@ -232,7 +231,7 @@ test('an AbortError before the stop is a failure', async () => {
   assert.deepEqual(failures.map(([name]) => name), ['a'])
 })
 
-test('a stop that takes too long is an error of its own, with the names in it', async () => {
+test('a stop that takes too long rejects with StopTimeout, with the names in it', async () => {
   const { group: others } = group()
   others.add(part('a', [], { lingers: true }))
   await others.start(never)
@@ -241,7 +240,7 @@ test('a stop that takes too long is an error of its own, with the names in it', 
   assert.deepEqual(error.running, ['a'])
 })
 
-test('a function is a runnable called by its name', async () => {
+test('a function is a runnable with its name', async () => {
   const { group: others, failures } = group()
   let signal: AbortSignal | undefined
   others.add(async function count(given) {
@@ -260,7 +259,7 @@ test('a function is a runnable called by its name', async () => {
   ]])
 })
 
-test('what is added after the start and cannot become ready has failed', async () => {
+test('a runnable added after the start that cannot become ready has failed', async () => {
   const { group: others, failures } = group()
   await others.start(never)
   others.add({ name: 'late', start: () => Promise.resolve(), ready: () => Promise.reject(new Error('no')) })
@@ -276,7 +275,7 @@ test('what is added after the start and cannot become ready has failed', async (
   assert.equal(failures.length, 1) // being stopped is no failure of readiness
 })
 
-test('a second stop is the first one, also from within', async () => {
+test('a second stop is the first one, also from a runnable', async () => {
   const told: string[] = []
   const { group: others } = group()
   const slow = part('slow', told, { lingers: true })
@@ -301,7 +300,7 @@ test('a second stop is the first one, also from within', async () => {
   assert.deepEqual(told, ['+slow', '-slow', '.slow'])
 })
 
-test('each is launched a turn of the event loop after the one before, none after a stop or an abort, and one that cannot become ready ends the start at once', async () => {
+test('one runnable starts per turn of the event loop, none after a stop or an abort, and one that cannot become ready ends the start at once', async () => {
   const told: string[] = []
   const names = (): string[] => told.splice(0)
   const launching = (unready?: string) => {
@@ -334,7 +333,7 @@ test('each is launched a turn of the event loop after the one before, none after
   for (const { others } of [all, aborted, failing]) await others.stopAndWait(never)
 })
 
-test('a group that has stopped holds on to nothing', async () => {
+test('a stopped group holds no runnables', async () => {
   const { group: others } = group()
   const deadline = countedSignal()
   const start = countedSignal()
@@ -348,7 +347,7 @@ test('a group that has stopped holds on to nothing', async () => {
   assert.deepEqual([others.running, deadline.listeners()], [0, 0])
 })
 
-test('one error stays itself; several are found in one', () => {
+test('aggregate returns a single error as it is, and several in one', () => {
   const one = new RangeError('a')
   assert.equal(aggregate([one]), one)
   const both = aggregate([one, new Error('b')])

@@ -1,4 +1,4 @@
-/** Servers as parts of a manager, over real sockets. */
+/** Servers of a manager, over real sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
@@ -6,9 +6,9 @@ import { Latch } from '../../lib/async/latch.ts'
 import { HealthServer } from '../../lib/manager/servers/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
 import { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
-import { profilingServer } from '../../lib/manager/servers/profiling_server.ts'
 import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
+import { profilingServer } from '../../lib/operator/endpoints.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
 
@@ -24,7 +24,7 @@ const hello = (over: Partial<ServerOptions> = {}): Server =>
 const text = async (port: number | undefined, path = '/'): Promise<string> =>
   await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
 
-test('servers listen from the start of a manager to its end, on loopback', async () => {
+test('servers listen on loopback from the start of a manager to its end', async () => {
   const lines: string[] = []
   const { manager, stop } = managing()
   const server = hello({ log: recordingLog(lines) })
@@ -46,7 +46,7 @@ test('servers listen from the start of a manager to its end, on loopback', async
   for (const { port } of [server, health, metrics, profiling]) await assert.rejects(text(port))
 })
 
-test('a port that is in use rejects the start of the manager before anything else has begun', async () => {
+test('a port in use fails the start of the manager before anything else starts', async () => {
   const first = hello()
   const stop = new AbortController()
   const running = first.start(stop.signal)
@@ -77,7 +77,7 @@ test('a port that is in use rejects the start of the manager before anything els
   await running
 })
 
-test('probes are answered while the rest drains', async () => {
+test('probes are answered during the stop of the rest', async () => {
   const { manager, stop } = managing()
   const health = new HealthServer()
   const slow = Object.assign(part('slow', [], { lingers: true }), PLACES.leader)
@@ -91,7 +91,7 @@ test('probes are answered while the rest drains', async () => {
   await running
 })
 
-test('a handler that throws is answered with 500 without a word of why, and told to the log once', async () => {
+test('a throwing handler is answered with 500 without the reason, and logged once', async () => {
   const lines: string[] = []
   const stop = new AbortController()
   const server = hello({ log: recordingLog(lines), fetch: () => Promise.reject(new Error('the password is 1234')) })
@@ -144,7 +144,7 @@ test("by default a request has 10 s after the stop, by the server's clock", asyn
   await open
 })
 
-test('a body that is longer than the server takes is refused before its handler hears of it', async () => {
+test('a body that is too long is refused before the handler is called', async () => {
   const lengths: number[] = []
   const stop = new AbortController()
   const server = hello({
@@ -164,7 +164,7 @@ test('a body that is longer than the server takes is refused before its handler 
   await running
 })
 
-test('a server of the leader listens when the leader begins, others before', async () => {
+test('a server of the leader listens when the lease is won, others before', async () => {
   const clock = new FakeClock()
   const manager = new Manager({ clock, log: silentLog })
   const [everywhere, leaders] = [hello({ name: 'everywhere' }), hello({ name: 'leaders', everyReplica: false })]
@@ -184,7 +184,7 @@ test('a server of the leader listens when the leader begins, others before', asy
   await running
 })
 
-test('a server that has ended leaves no timer', async () => {
+test('a stopped server leaves no timer', async () => {
   const clock = new FakeClock()
   const stop = new AbortController()
   const server = hello({ clock })
@@ -195,7 +195,7 @@ test('a server that has ended leaves no timer', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('a server starts once, and its readiness fails with its start', async () => {
+test('a server starts once, and ready rejects with the error of its start', async () => {
   const server = hello({ address: '[::1]:0', tls: { cert: 'none', key: 'none' } })
   const ready = watchOutcome(server.ready(new AbortController().signal))
   await assert.rejects(server.start(new AbortController().signal), /^Error: Cannot start the server "hello": /)

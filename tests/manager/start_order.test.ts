@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Runnable } from '../../lib/core/runnable.ts'
 import { classify } from '../../lib/manager/start_order.ts'
 
-test("what has a role goes to its group; work is the leader's unless it says that it is not", () => {
+test("a runnable with a role is in its group; work is the leader's unless it has everyReplica", () => {
   const table: readonly (readonly [Partial<Runnable>, string])[] = [
     [{ role: 'server' }, 'servers'],
     [{ role: 'server', everyReplica: true }, 'servers'],
@@ -24,7 +24,7 @@ test("what has a role goes to its group; work is the leader's unless it says tha
   for (const [says, phase] of table) assert.equal(classify({ name: 'a', ...says }), phase, JSON.stringify(says))
 })
 
-test("a cache, a webhook or a recorder of the leader's is refused: it serves what runs on every replica", () => {
+test('a cache, a webhook or a recorder only on the leader is refused', () => {
   for (const role of ['cache', 'webhook', 'recorder'] as const) {
     assert.throws(
       () => classify({ name: 'a', role, everyReplica: false }),
@@ -33,7 +33,7 @@ test("a cache, a webhook or a recorder of the leader's is refused: it serves wha
   }
 })
 
-test("a preparation of every replica is refused: it is the leader's by what it is", () => {
+test('a preparation on every replica is refused', () => {
   assert.throws(
     () => classify({ name: 'a', role: 'preparation', everyReplica: true }),
     /^TypeError: Cannot add "a": a preparation runs on the leader only/,

@@ -1,5 +1,5 @@
 /** A Meter in memory, and the parts' on it, for tests: what was measured, by `name{label="value"}`. */
-import { type PartMeter, partMeter } from '../../lib/manager/part_meter.ts'
+import { type PartMeter, partMeter } from '../../lib/manager/metrics.ts'
 import type { LabelValues, Meter, MetricDefinition, Series } from '../../lib/observe/metrics.ts'
 
 export interface MemoryMeter extends Meter, PartMeter {

@@ -1,4 +1,4 @@
-/** What an operator's caches keep: by default, of a kind, and by namespace. */
+/** The cache options of an operator: for all kinds, for one kind, and by namespace. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Operator, operator } from 'kubeloop'
@@ -8,7 +8,7 @@ import { world } from 'kubeloop/testing'
 const ref = (name: string, namespace = 'default') => ({ namespace, name })
 const nowhere = { server: 'https://127.0.0.1:1' }
 
-/** What a reconcile of any ConfigMap sees of ConfigMaps and Secrets, in the operator's own cluster and in west. */
+/** Returns the ConfigMaps and Secrets that a reconcile reads, in the operator's own cluster and in west. */
 async function seen(
   app: Operator,
   west?: { name: string },
@@ -54,7 +54,7 @@ async function seen(
   return found
 }
 
-test('what is said of all kinds counts for each that is watched, in every cluster', async () => {
+test('the cache options of all kinds apply to each watched kind, in every cluster', async () => {
   const app = operator({
     name: 'x',
     cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data },
@@ -65,7 +65,7 @@ test('what is said of all kinds counts for each that is watched, in every cluste
   assert.deepEqual(await seen(app, west), { maps: kept, secrets: kept, far: kept, runs: ['kept'], data: undefined })
 })
 
-test('what is said of a kind goes before it, each option by itself', async () => {
+test('each option of a kind overrides that of all kinds', async () => {
   const app = operator({
     name: 'x',
     cache: { labels: 'keep=yes', strip: (draft) => void delete (draft as { data?: unknown }).data },
@@ -79,7 +79,7 @@ test('what is said of a kind goes before it, each option by itself', async () =>
   ])
 })
 
-test('a namespace has a selection of its own, and * is all others: on the server, too', async () => {
+test('a namespace has its own selection, and * is all others, on the server, too', async () => {
   const app = operator({ name: 'x' })
   app.cache(Secret, { namespaces: { 'kube-system': { labels: 'keep=yes' }, prod: {} } })
   app.cache(ConfigMap, { labels: 'keep=no', namespaces: { prod: { labels: 'keep=yes' }, '*': {} } })
@@ -91,7 +91,7 @@ test('a namespace has a selection of its own, and * is all others: on the server
   ])
 })
 
-test('namespaces of all kinds may have selections', async () => {
+test('the namespaces of all kinds may have selections', async () => {
   const app = operator({ name: 'x', cache: { namespaces: { tools: {}, '*': { labels: 'keep=yes' } } } })
   const { maps, secrets } = await seen(app)
   const kept = ['kube-system/kept', 'prod/kept', 'tools/kept', 'tools/other']
@@ -100,12 +100,12 @@ test('namespaces of all kinds may have selections', async () => {
 
 const at = /\(.*tests\/operator\/cache\.test\.ts:\d+:\d+\)$/
 
-/** What is thrown is a TypeError, and its message ends with the place of the declaration. */
+/** Asserts a TypeError whose message ends with the place of the declaration. */
 function refused(declare: () => unknown, why: RegExp): void {
   assert.throws(declare, (error) => error instanceof TypeError && why.test(error.message) && at.test(error.message))
 }
 
-test('contradictions are refused where they are declared, with the place', () => {
+test('contradictions are refused with the place of the declaration', () => {
   const app = operator({ name: 'x' })
   refused(
     () => app.cache(Namespace, { namespaces: ['a'] }),
@@ -130,7 +130,7 @@ test('contradictions are refused where they are declared, with the place', () =>
   refused(() => operator({ name: 'x', cache: { labels: '=' } }), /=/)
 })
 
-test('a kind may be declared twice in the same way, and in another way in another cluster', () => {
+test('a kind may be declared twice with equal options, and with others in another cluster', () => {
   const app = operator({ name: 'x', namespaces: ['a'], cache: { labels: 'x' } })
   const west = app.cluster('west', nowhere)
   app.cache(Secret, { labels: 'a' }).cache(Secret, { labels: 'a' }).cache(Secret).cache(Secret, {

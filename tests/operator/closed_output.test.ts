@@ -15,12 +15,12 @@ import { ConfigMap } from 'kubeloop/kinds'
 
 interface Running {
   readonly client: Client
-  /** Makes a config map; resolves when the operator has answered it. */
+  /** Creates a config map; resolves when the operator has reconciled it. */
   work(name: string): Promise<void>
-  /** Closes our end of standard output after its first line, which is always one of the log. */
+  /** Closes our end of standard output after its first log line. */
   closeOutput(): Promise<void>
   closeErrors(): void
-  /** The next line on standard error. */
+  /** Resolves with the next line on standard error. */
   error(): Promise<string>
   stop(): Promise<number | null>
 }
@@ -91,7 +91,7 @@ function kubeconfig(folder: string, { url, ca, token }: ServedApi): string {
   return path
 }
 
-test('an operator whose standard output is closed works on, and logs to standard error from then on', async () => {
+test('an operator with a closed standard output continues, and logs to standard error', async () => {
   await running(async ({ work, closeOutput, error, stop }) => {
     await work('first')
     await closeOutput()
@@ -106,7 +106,7 @@ test('an operator whose standard output is closed works on, and logs to standard
   })
 })
 
-test('an operator whose standard error is closed, too, works on without a log', async () => {
+test('an operator with a closed standard error, too, continues without a log', async () => {
   await running(async ({ work, closeOutput, closeErrors, stop }) => {
     await closeOutput()
     closeErrors()

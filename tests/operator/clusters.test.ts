@@ -50,7 +50,7 @@ test('a kind may be watched in another cluster, and a controller may live there'
   await w.stop()
 })
 
-test('our kinds are installed in the cluster where they are watched', async () => {
+test('CRDs are installed in the cluster where their kinds are watched', async () => {
   const Thing = defineResource({ group: 'far.example.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
   const runs: string[] = []
   const app = operator({ name: 'x' })
@@ -67,17 +67,17 @@ test('our kinds are installed in the cluster where they are watched', async () =
   await w.stop()
 })
 
-test('a cluster is named once, and only its own operator can use it', async () => {
+test('the name of a cluster is unique, and only its own operator can use it', async () => {
   const app = operator({ name: 'x' })
   app.cluster('west', nowhere)
   assert.throws(() => app.cluster('west', nowhere), /Cannot name two clusters "west"/)
   assert.throws(() => app.cluster('Far West', nowhere), /Cannot name a cluster "Far West"/)
   const other = operator({ name: 'y' })
   other.controllerFor(ConfigMap, { cluster: { name: 'west' } }).reconcile(async () => {})
-  await assert.rejects(world(other), /Cannot use the cluster "west": this operator has none of that name/)
+  await assert.rejects(world(other), /Cannot use the cluster "west": this operator has no such cluster/)
 })
 
-test('a cluster that is found only at the start says what is wrong with it', async () => {
+test("a configuration that fails at the start is an error with the cluster's name", async () => {
   const app = operator({ name: 'x' })
   app.cluster('west', () => Promise.reject(new Error('no such context')))
   app.controllerFor(ConfigMap).reconcile(async () => {})
@@ -87,7 +87,7 @@ test('a cluster that is found only at the start says what is wrong with it', asy
   )
 })
 
-/** How work comes to its clients, in each of the places that have some. */
+/** The places of an operator that have clients. */
 const PLACES: Readonly<Record<string, (app: Operator, work: (context: WorkContext) => void) => void>> = {
   reconcile: (app, work) =>
     app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) }).reconcile(async (_, context) =>
@@ -101,7 +101,7 @@ const PLACES: Readonly<Record<string, (app: Operator, work: (context: WorkContex
 }
 
 for (const [place, add] of Object.entries(PLACES)) {
-  test(`${place}: one client for each cluster, the same whenever it is asked for, and another one the next time`, async () => {
+  test(`${place}: one client per cluster, always the same object, and another one at the next call`, async () => {
     const app = operator({ name: 'x' })
     const [west, east] = [app.cluster('west', nowhere), app.cluster('east', nowhere)]
     const seen: (readonly [unknown, unknown, unknown])[] = []

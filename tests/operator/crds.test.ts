@@ -1,4 +1,4 @@
-/** The definitions of an operator's kinds: which replica creates, changes and checks them, and when. */
+/** The CRDs of an operator: which replica creates, changes and checks them, and when. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AnyResource, defineResource, type Operator, operator } from 'kubeloop'
@@ -86,12 +86,12 @@ function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
   }
 }
 
-/** In memory, work passes between parts by promises and turns only. */
+/** In memory, work proceeds only by promises and turns of the event loop. */
 async function quiet(): Promise<void> {
   for (let turn = 0; turn < 12; turn++) await nextTurn()
 }
 
-/** Runs until it settles, with the clock going on. */
+/** Advances the clock until a promise settles. */
 async function within<T>(clock: FakeClock, ms: number, work: Promise<T>): Promise<T> {
   work.catch(() => {})
   await clock.advance(ms)
@@ -104,7 +104,7 @@ const definitionOf = (resource: AnyResource): unknown =>
   resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema
 const writes = (network: Recorder): string[] => network.take().filter((line) => !line.startsWith('GET'))
 
-test('a definition that is missing is created as it was defined, by any replica and by the leader', async () => {
+test('a missing CRD is created as defined, by any replica and by the leader', async () => {
   const whole = defineResource({
     group: 'example.com',
     version: 'v1',
@@ -127,7 +127,7 @@ test('a definition that is missing is created as it was defined, by any replica 
   }
 })
 
-test('a second installation changes nothing and says nothing', async () => {
+test('a second installation changes and logs nothing', async () => {
   const { dependencies, lines, network } = setup()
   await installCrds([wide], dependencies, never)
   network.take()
@@ -137,7 +137,7 @@ test('a second installation changes nothing and says nothing', async () => {
   assert.deepEqual([writes(network), lines], [[], []])
 })
 
-test('a replica that does not lead leaves a definition that differs as it is, and says in what it differs', async () => {
+test('a replica that does not lead does not change a CRD that differs, and logs the difference', async () => {
   const { dependencies, stored, lines } = setup()
   await installCrds([site({ size: z.int().max(10), zone: z.string().optional() })], dependencies, never)
   const before = await stored()
@@ -145,11 +145,11 @@ test('a replica that does not lead leaves a definition that differs as it is, an
   await createCrds([wide], dependencies, never)
   assert.deepEqual(await stored(), before)
   assert.deepEqual(lines, [
-    'info CustomResourceDefinition "sites.example.com" in this cluster is not that of this replica: spec.zone is new; the replica that leads installs its own',
+    'info CustomResourceDefinition "sites.example.com" in this cluster differs from that of this replica: spec.zone is new; the leader installs its own',
   ])
 })
 
-test('the leader makes a definition its own, and leaves what others added beside the versions', async () => {
+test('the leader updates a CRD, and keeps what others added beside the versions', async () => {
   const { dependencies, stored, lines, api } = setup()
   await installCrds([site({ size: z.int() }, { shortNames: ['st'] })], dependencies, never)
   const ca = {
@@ -166,7 +166,7 @@ test('the leader makes a definition its own, and leaves what others added beside
   assert.deepEqual(lines, ['info Updated sites.example.com/v1'])
 })
 
-test('an annotation that the server demands of a group is kept up', async () => {
+test('an annotation that the server requires for a group is kept', async () => {
   const { dependencies, api } = setup()
   const kind = defineResource({ group: 'x.k8s.io', version: 'v1', kind: 'Site', spec: z.object({ size: z.int() }) })
   const target = { resource: CRD, name: 'sites.x.k8s.io' }
@@ -181,7 +181,7 @@ test('an annotation that the server demands of a group is kept up', async () => 
   })
 })
 
-test('a version without which a cache cannot sync is added by any replica, with the schema of the stored one', async () => {
+test('a missing version is added by any replica, with the schema of the stored one', async () => {
   const { dependencies, stored, network, api } = setup()
   await installCrds([wide], dependencies, never)
   network.take()
@@ -213,7 +213,7 @@ test('a version without which a cache cannot sync is added by any replica, with 
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(both[0]!)))
 })
 
-test('a schema that becomes narrower is refused, and the objects that would break are named', async () => {
+test('a narrower schema is refused, and the objects that do not fit are named', async () => {
   const { dependencies, stored, create } = setup()
   await installCrds([wide], dependencies, never)
   for (const [name, size] of Object.entries({ a: 7, b: 5, c: 10 })) await create(name, { size })
@@ -230,7 +230,7 @@ test('a schema that becomes narrower is refused, and the objects that would brea
   assert.deepEqual(await stored(), before)
 })
 
-test('an object with a field that the new schema does not have would lose it, at whatever depth', async () => {
+test('an object would lose a field that the new schema does not have, at any depth', async () => {
   const host = (more: Shape) => ({ size: z.int(), hosts: z.array(z.object({ name: z.string(), ...more })).optional() })
   const { dependencies, create } = setup()
   await installCrds([site(host({ port: z.int().optional() }))], dependencies, never)
@@ -252,7 +252,7 @@ test('a narrower schema that every object fits is installed', async () => {
   assert.deepEqual(lines.map((line) => line.split(' ', 2).join(' ')), ['info Installed', 'info Updated'])
 })
 
-test('told to narrow, it does, and warns of the objects', async () => {
+test('with narrow, a narrower schema is installed, with a warning about the objects', async () => {
   const { dependencies, stored, create, lines } = setup({ narrow: true })
   await installCrds([wide], dependencies, never)
   await create('a', { size: 7 })
@@ -266,7 +266,7 @@ test('told to narrow, it does, and warns of the objects', async () => {
   assert.equal(lines[1], 'info Updated sites.example.com/v1')
 })
 
-test('objects are read only when the schema became narrower, a page at a time, and few are named', async () => {
+test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
   const { dependencies, create, network } = setup()
   await installCrds([wide], dependencies, never)
   for (let i = 0; i < 1001; i++) await create(`n${String(i).padStart(4, '0')}`, { size: 6 })
@@ -294,7 +294,7 @@ test('objects are read only when the schema became narrower, a page at a time, a
   assert.ok(lists().every((path) => path.includes('limit=500')))
 })
 
-test('a version that objects may be stored as cannot be left out', async () => {
+test('a version in which objects may be stored cannot be removed', async () => {
   const { dependencies } = setup()
   await installCrds([wide], dependencies, never)
   await assert.rejects(
@@ -303,7 +303,7 @@ test('a version that objects may be stored as cannot be left out', async () => {
   )
 })
 
-test('another scope is refused on every replica: nothing can change it', async () => {
+test('another scope is refused on every replica', async () => {
   const { dependencies } = setup()
   await installCrds([wide], dependencies, never)
   const other = site({ size: z.int() }, { cluster: true })
@@ -315,11 +315,11 @@ test('another scope is refused on every replica: nothing can change it', async (
   }
 })
 
-test('versions with different schemas are refused by all that look, unless the cluster converts between them', async () => {
+test('versions with different schemas are refused by every mode, unless the cluster converts between them', async () => {
   const versions = [wide, site({ size: z.int().max(5) }, { version: 'v1beta1' })]
   const { dependencies, api, network } = setup()
   const expected =
-    /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), and without a conversion .*; give all versions of Site one schema, or define one version$/
+    /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), so the server would drop fields without a conversion; give all versions one schema, or define one version$/
   for (const prepare of [createCrds, installCrds]) {
     await assert.rejects(prepare(versions, dependencies, never), expected)
   }
@@ -337,7 +337,7 @@ test('versions with different schemas are refused by all that look, unless the c
   await verifyCrds(versions, dependencies, never)
 })
 
-test('versions with equal schemas pass, whatever they say of them', async () => {
+test('versions with equal schemas pass, with any descriptions', async () => {
   const { dependencies, stored } = setup()
   await installCrds(
     [wide, site({ size: z.int().max(10).describe('How large.') }, { version: 'v2' })],
@@ -347,7 +347,7 @@ test('versions with equal schemas pass, whatever they say of them', async () => 
   assert.deepEqual((await stored()).spec.versions.map(({ name }) => name), ['v2', 'v1'])
 })
 
-test('a definition that another writer changes in between is read again, and theirs is kept', async () => {
+test('a CRD that another writer changes meanwhile is read again, and that change is kept', async () => {
   const { dependencies, stored, api, network } = setup()
   await installCrds([wide], dependencies, never)
   let meddled = 0
@@ -363,7 +363,7 @@ test('a definition that another writer changes in between is read again, and the
   assert.ok(jsonEqual(spec.versions[0]!.schema.openAPIV3Schema, definitionOf(narrow)))
 })
 
-test('a definition that is deleted between reading and writing is made anew', async () => {
+test('a CRD that is deleted between read and write is created again', async () => {
   const { dependencies, stored, api, network } = setup()
   await installCrds([wide], dependencies, never)
   let deleted = 0
@@ -376,7 +376,7 @@ test('a definition that is deleted between reading and writing is made anew', as
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
 })
 
-test('where a start has a log of its own for definitions, they are told there', async () => {
+test('installed CRDs are logged to the definitionLog of a start', async () => {
   for (const leaderElection of [true, false]) {
     const world = setup()
     const told: string[] = []
@@ -388,7 +388,7 @@ test('where a start has a log of its own for definitions, they are told there', 
   }
 })
 
-test('after five conflicts it gives up', async () => {
+test('the installation fails after five conflicts', async () => {
   const { dependencies, network } = setup()
   await installCrds([wide], dependencies, never)
   network.intercept = (
@@ -400,7 +400,7 @@ test('after five conflicts it gives up', async () => {
   assert.equal(writes(network).length, 5)
 })
 
-test('two replicas that create at once both go on, and the later one changes nothing', async () => {
+test('two replicas that create a CRD at the same time both continue, and the second changes nothing', async () => {
   const { dependencies, stored, api, network } = setup()
   network.intercept = async (request, next) => {
     if (request.method === 'POST') await api.create(TARGET, narrow.definition!.crd, {})
@@ -411,7 +411,7 @@ test('two replicas that create at once both go on, and the later one changes not
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
 })
 
-test('a definition that is being deleted is made anew when it has gone', async () => {
+test('a CRD that is being deleted is created again when it is gone', async () => {
   for (const prepare of [createCrds, installCrds]) {
     const { dependencies, stored, api, clock, create, lines } = setup()
     await installCrds([wide], dependencies, never)
@@ -431,7 +431,7 @@ test('a definition that is being deleted is made anew when it has gone', async (
   }
 })
 
-test('a definition whose objects wait for a finalizer is waited for 10 s, then the operator starts to take it off', async () => {
+test('a CRD whose objects wait for a finalizer is waited for 10 s, then the operator starts to remove it', async () => {
   const { dependencies, stored, api, clock, lines, network } = setup()
   await installCrds([wide], dependencies, never)
   await api.create({ resource: wide, namespace: 'default', name: 'held' }, {
@@ -448,12 +448,12 @@ test('a definition whose objects wait for a finalizer is waited for 10 s, then t
   await within(clock, 2000, prepared)
   assert.deepEqual(writes(network), [])
   assert.deepEqual(lines, [
-    'warn CustomResourceDefinition "sites.example.com" is being deleted, and objects hold it by their finalizers; starting all the same',
+    'warn CustomResourceDefinition "sites.example.com" is being deleted, and objects hold it by their finalizers; starting anyway',
   ])
   assert.ok((await stored()).metadata['deletionTimestamp'])
 })
 
-/** A server whose definition is established, and then served, only when the test says so. */
+/** A server whose CRD is established, and then served, under the test's control. */
 function reluctant(network: Recorder): { established: boolean; served: boolean; listed: number } {
   const self = { established: false, served: false, listed: 0 }
   network.intercept = async (request, next) => {
@@ -474,7 +474,7 @@ function reluctant(network: Recorder): { established: boolean; served: boolean; 
 }
 
 for (const prepare of [createCrds, installCrds]) {
-  test(`${prepare.name} waits until the server has established the definition and serves its kind`, async () => {
+  test(`${prepare.name} waits until the CRD is established and its kind is served`, async () => {
     const { dependencies, clock, network } = setup()
     const server = reluctant(network)
     let done = false
@@ -490,7 +490,7 @@ for (const prepare of [createCrds, installCrds]) {
   })
 }
 
-test('a definition that the server does not serve within 30 s is an error that says what the server says', async () => {
+test("a CRD that is not served within 30 s is an error with the server's reason", async () => {
   const { dependencies, clock, network } = setup()
   reluctant(network)
   let error: unknown
@@ -500,11 +500,11 @@ test('a definition that the server does not serve within 30 s is an error that s
   await clock.advance(2_000)
   assert.equal(
     messageOf(error),
-    'Cannot install CustomResourceDefinition "sites.example.com": the server does not serve it after 30 s: not yet',
+    'Cannot install CustomResourceDefinition "sites.example.com": it is not served after 30 s: not yet',
   )
 })
 
-test('a stop ends the wait for a definition', async () => {
+test('a stop ends the wait for a CRD', async () => {
   const { dependencies, clock, network } = setup()
   reluctant(network)
   const stop = new AbortController()
@@ -515,7 +515,7 @@ test('a stop ends the wait for a definition', async () => {
   assert.equal(clock.pending, 0)
 })
 
-test('a server that is busy is asked again; without the right to list it goes on; any other refusal is an error', async () => {
+test('a busy server is retried; a missing right to list is ignored; any other refusal is an error', async () => {
   for (const [status, reason] of [[503, 'ServiceUnavailable'], [429, 'TooManyRequests']] as const) {
     const { dependencies, clock, network } = setup()
     let refusals = 2
@@ -548,7 +548,7 @@ test('every served version is waited for', async () => {
   ])
 })
 
-test('verifying demands that the definition is there and will do, and changes nothing', async () => {
+test('verify fails without a CRD that fits, and changes nothing', async () => {
   const { dependencies, network, lines } = setup()
   await assert.rejects(
     verifyCrds([wide], dependencies, never),
@@ -559,13 +559,13 @@ test('verifying demands that the definition is there and will do, and changes no
   await verifyCrds([wide], dependencies, never)
   await assert.rejects(verifyCrds([site({ zone: z.string() })], dependencies, never), {
     message:
-      'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster is not the one this operator was written for: v1: spec.zone is missing; ' +
+      'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster does not fit this operator: v1: spec.zone is missing; ' +
       'v1: required of spec lacks "zone"; v1: required of spec has "size"; ' +
       "install it: `kubeloop crd FILE | kubectl apply -f -` (crds: 'install' does that at start)",
   })
   await assert.rejects(
     verifyCrds([narrow], dependencies, never),
-    /written for: v1: maximum of spec\.size is 10, not 5; install it/,
+    /fit this operator: v1: maximum of spec\.size is 10, not 5; install it/,
   )
   const many = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [name, z.string().optional()]))
   await assert.rejects(
@@ -582,7 +582,7 @@ test('verifying demands that the definition is there and will do, and changes no
   await verifyCrds([wide], dependencies, never)
   assert.match(
     lines.join(),
-    /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting all the same$/,
+    /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting anyway$/,
   )
   network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
   await assert.rejects(verifyCrds([wide], dependencies, never), /refused: InternalError/)
@@ -590,7 +590,7 @@ test('verifying demands that the definition is there and will do, and changes no
 
 interface Replica {
   readonly lines: string[]
-  /** What its work saw, in order. */
+  /** The records of its work, in order. */
   readonly told: string[]
   readonly network: Recorder
   readonly stop: AbortController
@@ -630,7 +630,7 @@ async function end({ clock }: Setup, ...replicas: readonly Replica[]): Promise<v
   await Promise.allSettled(replicas.map(({ running }) => running))
 }
 
-test('during a rollout an old replica that starts again does not put the old schema back', async () => {
+test('during a rollout a restarted old replica does not restore the old schema', async () => {
   const world = setup()
   const later = site({ size: z.int().max(10), zone: z.string().optional() })
   const old = replica(world, 'old', appOf(wide))
@@ -640,7 +640,7 @@ test('during a rollout an old replica that starts again does not put the old sch
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(wide)), 'the new replica waits for the lease')
   assert.match(
     next.lines.join('\n'),
-    /info CustomResourceDefinition .* is not that of this replica: spec\.zone is missing/,
+    /info CustomResourceDefinition .* differs from that of this replica: spec\.zone is missing/,
   )
   await end(world, old)
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(later)), 'the new one leads')
@@ -652,7 +652,7 @@ test('during a rollout an old replica that starts again does not put the old sch
   await end(world, next, again)
 })
 
-test('the definitions are those of the leader before anything of its own begins; what runs on every replica does not wait', async () => {
+test("the CRDs are installed before the leader's work starts; work on every replica does not wait", async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   await world.create('a', { size: 1 })
@@ -697,7 +697,7 @@ test('the definitions are those of the leader before anything of its own begins;
   assert.equal(one.outcome, 'resolved')
 })
 
-test('without an election the definitions are changed before anything starts, the caches too', async () => {
+test('without an election the CRDs are changed before anything starts, also the caches', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   const one = replica(world, 'one', appOf(site({ size: z.int() }), false))
@@ -709,7 +709,7 @@ test('without an election the definitions are changed before anything starts, th
   await end(world, one)
 })
 
-test('a leader that loses the lease while it checks stored objects does not change the definition', async () => {
+test('a leader that loses the lease while it checks stored objects does not change the CRD', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   await world.create('a', { size: 1 })
@@ -718,7 +718,7 @@ test('a leader that loses the lease while it checks stored objects does not chan
   const gate = new Promise<void>((resolve) => (answerList = resolve))
   const transport: Transport = async (request) => {
     if (isCut && request.path.includes('/leases')) return await silence(request)
-    // The check, not a cache: it goes on with whatever comes.
+    // A request of the check, not of a cache.
     if (request.path.includes('limit=500') && !request.path.includes('resourceVersion')) {
       const response = await world.server.handle({ ...request, signal: undefined })
       await gate
@@ -738,7 +738,7 @@ test('a leader that loses the lease while it checks stored objects does not chan
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(wide)))
 })
 
-test('the writes of definitions are fenced by the lease', async () => {
+test('the lease fences the writes of CRDs', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   const fenced: boolean[] = []
@@ -752,7 +752,7 @@ test('the writes of definitions are fenced by the lease', async () => {
   await end(world, one)
 })
 
-test('a stop while the leader waits for its definitions ends the operator and gives the lease back', async () => {
+test('a stop while the leader waits for its CRDs ends the operator and releases the lease', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   const transport: Transport = (
@@ -769,7 +769,7 @@ test('a stop while the leader waits for its definitions ends the operator and gi
   assert.deepEqual([one.outcome, runs], ['resolved', []])
 })
 
-test('a leader whose definitions cannot be installed ends with the reason, and none of its work has begun', async () => {
+test('a leader that cannot install its CRDs ends with the reason, before its work starts', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   await world.create('a', { size: 7 })
@@ -786,7 +786,7 @@ test('a leader whose definitions cannot be installed ends with the reason, and n
   await end(world, told)
 })
 
-test("the operator's own word on definitions counts where the start says nothing", async () => {
+test("the operator's option crds applies unless the start overrides it", async () => {
   for (
     const [crds, leaderElection] of [[{ mode: 'install', narrow: true }, false], [
       { mode: 'install', narrow: true },
@@ -805,7 +805,7 @@ test("the operator's own word on definitions counts where the start says nothing
   }
 })
 
-test('verifying and ignoring write nothing, with and without an election', async () => {
+test('verify and ignore write nothing, with and without an election', async () => {
   for (const leaderElection of [true, false]) {
     for (const crds of ['verify', 'ignore'] as const) {
       const world = setup()
@@ -824,7 +824,7 @@ test('verifying and ignoring write nothing, with and without an election', async
   }
 })
 
-test('an operator does not start beside a definition with another limit', async () => {
+test('an operator does not start with a CRD that has another limit', async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   const one = replica(world, 'one', appOf(narrow, true), { crds: 'verify' })
@@ -833,7 +833,7 @@ test('an operator does not start beside a definition with another limit', async 
   await end(world, one)
 })
 
-test('in every cluster of an operator the definitions of what is watched there are installed, changed by the leader alone', async () => {
+test('in every cluster the CRDs of the watched kinds are installed, and changed only by the leader', async () => {
   const world = setup()
   const far = setup()
   await installCrds([wide], far.dependencies, never)
@@ -865,7 +865,7 @@ test('in every cluster of an operator the definitions of what is watched there a
   await end(world, one)
 })
 
-test('a stop while the server is asked whether it serves a kind is no failure', async () => {
+test('a stop during the wait until a kind is served is no failure', async () => {
   const server = new ApiServer()
   const stop = new AbortController()
   const app = operator({ name: 'x', crds: 'install' })

@@ -1,4 +1,4 @@
-/** Definitions on the embedded and on a real API server: what is installed is what was defined, and stays it. */
+/** CRDs on the embedded and on a real API server are stored as they were defined. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -54,7 +54,7 @@ const stored = async (
     & CustomResourceDefinition
     & { metadata: { generation: number } }
 
-/** What is installed is what was defined: it verifies, nothing in it is changed or dropped, and a second time nothing is written. */
+/** Asserts that an installed CRD verifies, has lost nothing, and is not written a second time. */
 async function staysWhole(one: Setup, resource: AnyResource): Promise<void> {
   await installCrds([resource], one.dependencies, never)
   await verifyCrds([resource], one.dependencies, never)
@@ -176,7 +176,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
       await problemOf({ sink: { type: 'merge' } }),
       '[spec.sink.into: Required value: into is required when type is merge, spec.sink.at: Required value: at is required when type is merge]',
     )
-    // Rules are not evaluated on what lacks more.
+    // CEL rules are not evaluated if a required field is missing.
     const more = (await problemOf({ sink: { type: 'merge', at: {} } })) ?? ''
     assert.ok(more.includes('spec.sink.at.x: Required value') && !more.includes('spec.sink.into'), more)
     assert.equal(

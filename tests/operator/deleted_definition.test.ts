@@ -1,4 +1,4 @@
-/** The definition of an operator's kind is deleted while the operator runs. */
+/** The CRD of an operator's kind is deleted while the operator runs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AnyResource, defineResource, type Operator, operator } from 'kubeloop'
@@ -38,7 +38,7 @@ function appOf(seen: (name: string) => unknown): Operator {
   return app
 }
 
-test('embedded: it is reported once, not installed again, and works when it is back', async () => {
+test('embedded: a deleted CRD is reported once, not installed again, and its kind works again when it is back', async () => {
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const api = new Api({ transport: server.handle })

@@ -1,4 +1,4 @@
-/** An operator on Deno that lacks a permission: the line that it ends with. Each case is a process. */
+/** The last log line of an operator that lacks a permission on Deno. Each case is a process. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ interface Case {
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly flags?: readonly string[] | undefined
   readonly args?: readonly string[]
-  /** Called with each line of the log; it is told to stop when this returns true. */
+  /** Called with each line of the log; the operator is stopped when this returns true. */
   readonly until?: (line: Line) => boolean
 }
 
@@ -83,7 +83,7 @@ async function run(
 const net = (...more: string[]): string => `--allow-net=${[new URL(served.url).host, ...more].join(',')}`
 const HOST = '--allow-sys=hostname'
 
-/** It ends with 1, and all that it complains of is this. */
+/** Asserts an exit code of 1, and these warnings and errors. */
 async function endsWith(messages: string | readonly string[], { env, flags }: Case): Promise<void> {
   const { code, lines, errors } = await run('permitted.ts', { env, flags })
   assert.deepEqual([code, errors], [1, ''])
@@ -91,7 +91,7 @@ async function endsWith(messages: string | readonly string[], { env, flags }: Ca
 }
 
 test(
-  'without the permission: to listen, each address is refused with its own flag, where it can be caught',
+  'without the permission: to listen, each address is refused with its own flag, in an error that can be caught',
   { skip },
   async () => {
     const { code, output, errors } = await run('listening.ts', {
@@ -110,7 +110,7 @@ test(
   },
 )
 
-test('the flags that are named are enough', { skip }, async () => {
+test('the named flags are enough', { skip }, async () => {
   const flags = ['--allow-net=127.0.0.1:18085,[::]:18086,localhost:18087,127.0.0.1:18087']
   const { output, errors } = await run('listening.ts', {
     flags,
@@ -166,14 +166,14 @@ test(
 )
 
 test(
-  "without the permission: to read the system's CAs, where a cluster has none of its own, it ends at once",
+  "without the permission: to read the system's CAs, for a cluster without a CA, it ends at once",
   { skip },
   () =>
     endsWith(
       'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18093): ' +
         'Deno needs --allow-sys=ca',
       {
-        // Deno reads them where there are more of them.
+        // Deno reads further environment variables.
         env: { OTHER: 'https://127.0.0.1:18093', SECURE: 'yes', NODE_EXTRA_CA_CERTS: kubeconfig },
         flags: [net('127.0.0.1:18093'), HOST],
       },
@@ -181,7 +181,7 @@ test(
 )
 
 test(
-  'without the permission: to look a name up, it ends at once',
+  'without the permission: to resolve a name, it ends at once',
   { skip },
   () =>
     endsWith(
@@ -194,7 +194,7 @@ test(
 )
 
 test(
-  'without the permission: to ask for the name of the host, it says what else would do',
+  "without the permission: to read the host's name, the error names the alternative",
   { skip },
   () =>
     endsWith('Cannot name this process: Deno needs --allow-sys=hostname, or state leaderElection.identity', {
@@ -202,7 +202,7 @@ test(
     }),
 )
 
-test('an identity that is stated needs no name of the host', { skip }, async () => {
+test('a given identity needs no name of the host', { skip }, async () => {
   const { code, lines, errors } = await run('permitted.ts', {
     env: { IDENTITY: 'me' },
     flags: [net()],
@@ -220,7 +220,7 @@ test('a source that is refused ends the operator', { skip }, () =>
     flags: [net(), HOST],
   }))
 
-test('a reconcile that is refused is not tried again', { skip }, async () => {
+test('a reconcile that is refused is not retried', { skip }, async () => {
   const { lines } = await run('permitted.ts', {
     env: { FETCHED: 'http://127.0.0.1:18091' },
     flags: [net(), HOST],

@@ -1,4 +1,4 @@
-/** What an operator serves, and what else its user adds to it. */
+/** The endpoints and extensions of an operator. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -27,7 +27,7 @@ const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
-/** Runs an operator on an API in memory, with its sockets, until the work is done. */
+/** Runs an operator on an API in memory, with real sockets, until the work is done. */
 async function serving(
   app: Operator,
   work: (parts: Parts, api: ApiServer) => Promise<void>,
@@ -53,7 +53,7 @@ async function get(port: number | undefined, path: string): Promise<{ status: nu
   return { status: response.status, text: await response.text() }
 }
 
-test('probes say that the caches are synced and the lease is held, beside the checks of the user', async () => {
+test('probes report the caches and the lease, beside the checks of the user', async () => {
   const app = operator({ name: 'x', health: 0, leaderElection: true })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   let isReachable = true
@@ -79,7 +79,7 @@ test('probes say that the caches are synced and the lease is held, beside the ch
   })
 })
 
-test('an informer that is refused makes the operator not ready, and says of which kind', async () => {
+test('a refused informer makes the operator not ready, and the probe names the kind', async () => {
   const app = operator({ name: 'x', health: 0 })
   app.controllerFor(Secret).reconcile(async () => {})
   const api = new ApiServer()
@@ -126,7 +126,7 @@ function answer(status: number, body: object) {
   }
 }
 
-test("metrics have the names that dashboards for controller-runtime ask for, and the user's own beside them", async () => {
+test("metrics have controller-runtime's names, with the user's own beside them", async () => {
   const registry = new Registry()
   const own = new Counter({ name: 'widgets_total', help: 'Widgets', registers: [registry] })
   const app = operator({ name: 'x', metrics: { address: 0, registry }, leaderElection: true })
@@ -164,7 +164,7 @@ test("metrics have the names that dashboards for controller-runtime ask for, and
   }, { onReconcile: () => ran.open() })
 })
 
-/** A log, and the ports that servers say they listen on, by their names. */
+/** Returns a log, and the ports of the servers by their names. */
 function listening(): { ports: Map<string, number>; log: Log } {
   const ports = new Map<string, number>()
   const info = (line: string): void => {
@@ -174,7 +174,7 @@ function listening(): { ports: Map<string, number>; log: Log } {
   return { ports, log: { debug() {}, info, warn() {}, error() {} } }
 }
 
-test('profiles are served where they are asked for, and nowhere else', async () => {
+test('profiles are served only at their address', async () => {
   const app = operator({ name: 'x', profiling: 0, health: 0, metrics: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const { ports, log } = listening()
@@ -188,7 +188,7 @@ test('profiles are served where they are asked for, and nowhere else', async () 
   }, { log })
 })
 
-test("a profile takes its time by the operator's clock", async () => {
+test("the time of a profile is measured by the operator's clock", async () => {
   const app = operator({ name: 'x', profiling: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const { ports, log } = listening()
@@ -210,7 +210,7 @@ test("a profile takes its time by the operator's clock", async () => {
   }, { log, clock })
 })
 
-test('each server listens where it was told to', async () => {
+test('each server listens on its address', async () => {
   for (const nested of [false, true]) {
     const [health, metrics, profiling] = [await freePort(), await freePort(), await freePort()]
     const app = operator({
@@ -228,7 +228,7 @@ test('each server listens where it was told to', async () => {
   }
 })
 
-test('what is served elsewhere, or not asked for, is not listened for', async () => {
+test('a registry without an address, or an absent option, starts no server', async () => {
   for (
     const [options, serves, expected] of [
       [{}, true, []],
@@ -248,13 +248,13 @@ test('what is served elsewhere, or not asked for, is not listened for', async ()
   }
 })
 
-test('addresses that cannot be meant are refused before anything is connected', async () => {
+test('invalid addresses are refused before anything is connected', async () => {
   const app = operator({ name: 'x', health: 'eighty' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   await assert.rejects(app.start(new AbortController().signal), /Cannot listen on "eighty"/)
 })
 
-test('a port that is in use ends the start, and names the server', async () => {
+test('a port in use fails the start, and the error names the server', async () => {
   const first = operator({ name: 'x', health: 0 })
   first.controllerFor(ConfigMap).reconcile(async () => {})
   await serving(first, async ({ health }) => {
@@ -267,7 +267,7 @@ test('a port that is in use ends the start, and names the server', async () => {
   })
 })
 
-test("a server, a controller and a runnable of the user's own live and end with the operator", async () => {
+test('a server, a controller and a runnable of the user start and stop with the operator', async () => {
   const ran = new Latch<string>()
   const app = operator({ name: 'x' })
   const greeter = new Server({
@@ -310,7 +310,7 @@ test("a server, a controller and a runnable of the user's own live and end with 
   await assert.rejects(get(greeter.port, '/you'))
 })
 
-test('what an extension is handed writes only while this replica leads; what is unfenced always does', async () => {
+test('the clients of an extension write only while this replica leads; unfenced ones always do', async () => {
   const api = new ApiServer()
   const other = new ApiServer()
   const admin = new Cluster({ name: 'admin', transport: api.handle }).client
@@ -376,7 +376,7 @@ test('what an extension is handed writes only while this replica leads; what is 
   })
 })
 
-test('a watch is added to a controller that runs, and taken away again', async () => {
+test('a watch can be added to a running controller, and removed', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ours }).reconcileKey(async ({ name }) => void runs.push(name))

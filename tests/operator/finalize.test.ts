@@ -1,4 +1,4 @@
-/** What `finalize` says in an operator file. */
+/** `finalize` in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cluster, operator, predicates, type Result } from 'kubeloop'
@@ -8,7 +8,7 @@ import { type World, world } from 'kubeloop/testing'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 
-/** An operator that tells what it did, about ConfigMaps of the default namespace. */
+/** An operator that records its work on ConfigMaps of the default namespace. */
 function telling(cleanup: (told: string[]) => Result = () => {}) {
   const told: string[] = []
   const app = operator({ name: 'shop' })
@@ -31,12 +31,12 @@ async function finalizersOf({ client }: World, name: string): Promise<readonly s
   return map && (map.metadata.finalizers ?? [])
 }
 
-test('an object has the finalizer of its controller before it is reconciled, and goes when it was cleaned up', async () => {
+test('an object has the finalizer before its first reconcile, and is removed after its cleanup', async () => {
   const { told, app } = telling()
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
-  // Once: the change that the finalizer makes is no news.
+  // Once: the write of the finalizer does not cause a reconcile.
   assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['reconcile a with shop/things'], ['shop/things']])
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
@@ -44,7 +44,7 @@ test('an object has the finalizer of its controller before it is reconciled, and
   await w.stop()
 })
 
-test('a cleanup that is not done is called again at its time, one that fails with growing pauses', async () => {
+test('a cleanup that is not done is called again after requeueAfter, one that fails with back-off', async () => {
   let left = 5
   const { told, app } = telling(() => {
     if (--left >= 3) return { requeueAfter: '5s' }
@@ -69,7 +69,7 @@ test('a cleanup that is not done is called again at its time, one that fails wit
   await w.stop()
 })
 
-test('an object that others hold is cleaned up once, and not reconciled while it goes', async () => {
+test('an object with other finalizers is cleaned up once, and not reconciled during its deletion', async () => {
   const { told, app } = telling()
   const w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), finalizers: ['other.dev/first'] } })
@@ -84,7 +84,7 @@ test('an object that others hold is cleaned up once, and not reconciled while it
   await w.stop()
 })
 
-test('what was deleted while nobody worked is cleaned up by the next that does, also when that is about to stop', async () => {
+test('an object deleted while no replica ran is cleaned up by the next one, also while that stops', async () => {
   const api = new ApiServer()
   const { client } = new Cluster({ transport: api.handle, name: 'test' })
   for (const [name, finalizer] of [['ours', 'shop/things'], ['foreign', 'other.dev/x']] as const) {
@@ -101,7 +101,7 @@ test('what was deleted while nobody worked is cleaned up by the next that does, 
   )
 })
 
-test('every object that waits is cleaned up, whatever the predicates say of it', async () => {
+test('every object that waits is cleaned up, whatever the predicates return', async () => {
   const cleaned: string[] = []
   const app = operator({ name: 'shop' })
   const ours = predicates.matchesLabels('ours')
@@ -120,7 +120,7 @@ test('every object that waits is cleaned up, whatever the predicates say of it',
   await w.stop()
 })
 
-test("a finalizer of one's own name, and one for each controller of a kind", async () => {
+test('a finalizer with a given name, and one for each controller of a kind', async () => {
   const order: string[] = []
   const app = operator({ name: 'shop' })
   app.controllerFor(ConfigMap, { name: 'one', when: ({ metadata }) => metadata.name === 'a' })
@@ -139,7 +139,7 @@ test("a finalizer of one's own name, and one for each controller of a kind", asy
   await w.stop()
 })
 
-test('reconcileKey beside finalize hears of what lives and of what is gone, not of what is going', async () => {
+test('reconcileKey with finalize is called for existing and for gone objects, not during a deletion', async () => {
   const told: string[] = []
   let isReady = false
   const app = operator({ name: 'shop' })
@@ -164,7 +164,7 @@ test('reconcileKey beside finalize hears of what lives and of what is gone, not 
   await w.stop()
 })
 
-test('writes of the finalizer that fail are tried again, and nothing is reconciled before', async () => {
+test('failing writes of the finalizer are retried, and nothing is reconciled before', async () => {
   const { told, app } = telling()
   const w = await world(app)
   w.fault({ verb: 'patch', resource: ConfigMap, status: 500, times: 2 })
@@ -183,7 +183,7 @@ test('writes of the finalizer that fail are tried again, and nothing is reconcil
   await w.stop()
 })
 
-test('objects of another cluster have their finalizer there', async () => {
+test('objects of another cluster get their finalizer there', async () => {
   const app = operator({ name: 'shop' })
   const other = app.cluster('other', { server: 'https://other' })
   const cleaned: string[] = []
@@ -201,7 +201,7 @@ test('objects of another cluster have their finalizer there', async () => {
   await w.stop()
 })
 
-test('what cannot be meant is refused where it is written', async () => {
+test('invalid options are refused at once', async () => {
   const app = operator({ name: 'shop' })
   const builder = app.controllerFor(ConfigMap).finalize(async () => {})
   assert.throws(() => builder.finalize(async () => {}), /Cannot give the controller for ConfigMap a second cleanup/)
@@ -211,7 +211,7 @@ test('what cannot be meant is refused where it is written', async () => {
       /Cannot finalize Secret by ".*": a finalizer is a domain and a name/,
     )
   }
-  // @ts-expect-error a misspelt result would be taken for the end
+  // @ts-expect-error a misspelt result would complete the cleanup
   app.controllerFor(Secret).finalize(async () => ({ requeueAfterMs: 5 }))
   const twice = operator({ name: 'shop' })
   for (const name of ['one', 'two']) {
@@ -221,6 +221,6 @@ test('what cannot be meant is refused where it is written', async () => {
   }
   await assert.rejects(
     world(twice),
-    /two controllers for ConfigMap have the finalizer "a\.dev\/b" \(.*finalize\.test\.ts:\d+:\d+\), and one .* \(.*finalize\.test\.ts:\d+:\d+\)$/,
+    /two controllers for ConfigMap have the finalizer "a\.dev\/b" \(.*finalize\.test\.ts:\d+:\d+\); give one of them another \(.*finalize\.test\.ts:\d+:\d+\)$/,
   )
 })

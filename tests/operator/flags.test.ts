@@ -21,7 +21,7 @@ for (const [args, flags] of CASES) {
   test(`the flags of "${args}"`, () => assert.deepEqual(clusterFlags(args.split(' ')), flags))
 }
 
-test('an empty value is as none, and a flag without one is refused by its name', () => {
+test('an empty value unsets a flag, and a flag without a value is refused by its name', () => {
   assert.deepEqual(clusterFlags(['--kubeconfig', '']), {})
   for (const args of [['--kubeconfig'], ['--kubeconfig', '--context', 'x'], ['--kubeconfig', '--']]) {
     assert.throws(
@@ -32,7 +32,7 @@ test('an empty value is as none, and a flag without one is refused by its name',
   assert.throws(() => clusterFlags(['--context']), /write --context NAME$/)
 })
 
-test('a flag that is nearly one of these is refused with the one that was meant', () => {
+test('a misspelt flag is refused, with the flag that was meant', () => {
   for (
     const [arg, flag, meant] of [
       ['--kubeconfg', '--kubeconfg', 'kubeconfig'],
@@ -50,7 +50,7 @@ test('a flag that is nearly one of these is refused with the one that was meant'
   }
 })
 
-test('flags as they were meant', () => {
+test('describeFlags returns the names of the given flags', () => {
   assert.equal(describeFlags({}), '')
   assert.equal(describeFlags({ kubeconfig: '/a', context: 'dev' }), '--kubeconfig and --context')
 })

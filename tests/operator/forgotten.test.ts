@@ -25,7 +25,7 @@ app.controllerFor(ConfigMap).reconcile(async () => {})
 `
 const WORD = 'Operator "forgotten" was described and never started; is `await app.run(import.meta)` missing?\n'
 
-/** Runs a file to its end, on Deno with no more rights than to read its modules. */
+/** Runs a file to its end, on Deno with only the permission to read its modules. */
 async function run(
   file: string,
   args: readonly string[] = [],
@@ -80,7 +80,7 @@ for (const [what, [source, code, told]] of Object.entries(cases)) {
   })
 }
 
-test('an operator is not told of where another file imports it, or the file is a test', async () => {
+test('an unused operator is not reported if another file imports it, or the file is a test', async () => {
   writeFileSync(join(folder, 'operator.ts'), OPERATOR)
   writeFileSync(join(folder, 'main.ts'), `import { app } from './operator.ts'\nconsole.log(typeof app.run)`)
   assert.deepEqual(await run('main.ts'), { code: 0, printed: 'function\n', errors: '' })
@@ -88,7 +88,7 @@ test('an operator is not told of where another file imports it, or the file is a
   assert.deepEqual(await run('operator.test.ts'), { code: 0, printed: '', errors: '' })
 })
 
-test('an error that ends the process is all that is told', async () => {
+test('only the error that ends the process is reported', async () => {
   writeFileSync(join(folder, 'operator.ts'), `${OPERATOR}\nthrow new Error('other trouble')`)
   const { code, errors } = await run('operator.ts')
   assert.equal(code, 1)

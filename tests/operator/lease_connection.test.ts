@@ -1,4 +1,4 @@
-/** The wires between a lease, its connection and what takes a connection for dead. Real sockets where they are the subject. */
+/** The connection of a lease, and the deadlines of silent connections. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -19,7 +19,7 @@ import { ending, servePlain } from '../runtime/servers.ts'
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/default/leases/'
 
-/** Hands a request on to an API in memory, and streams its answer. */
+/** Forwards a request to an API in memory, and streams its response. */
 async function forward(
   api: ApiServer,
   request: IncomingMessage,
@@ -39,10 +39,10 @@ async function forward(
   response.end()
 }
 
-test('an operator renews its lease over connections that nothing else uses, with the token of the moment, and closes all', () =>
+test('an operator renews its lease over its own connection, with the current token, and closes all', () =>
   ending(async (keep) => {
     const api = new ApiServer()
-    /** What each connection was used for. */
+    /** The requests of each connection. */
     const uses = new Map<Socket, Set<string>>()
     const renewals: { token: string | undefined }[] = []
     let onRenewal = (): void => {}
@@ -86,7 +86,7 @@ test('an operator renews its lease over connections that nothing else uses, with
     await server.closedConnections(server.connections())
   }))
 
-test('what a cluster sends for its elector is counted and its warnings are logged as everything else; both connections are closed', () =>
+test("the elector's requests are counted and its warnings logged like all others; both connections are closed", () =>
   ending(async (keep) => {
     const server = keep(
       await servePlain((_, response) => {
@@ -113,12 +113,12 @@ test('what a cluster sends for its elector is counted and its warnings are logge
     await assert.rejects(cluster.leaseApi.get(target), /closed by this process/)
   }))
 
-test('a cluster that was given a transport has that for its elector, too', () => {
+test('a given transport is used for the elector, too', () => {
   const cluster = new Cluster({ name: 'x', transport: new ApiServer().handle })
   assert.equal(cluster.leaseApi, cluster.api)
 })
 
-/** A transport that answers none of what matches, and why each of these was given up. */
+/** A transport that does not answer matching requests, and the abort reasons of these. */
 function deafTo(
   inner: Transport,
   matches: (request: HttpRequest) => boolean,
@@ -136,13 +136,13 @@ function deafTo(
   return { transport, reasons }
 }
 
-/** What the transport takes for a deadline, which retires its idle connections. */
+/** Whether the transport treats a reason as a deadline, which retires its idle connections. */
 function isDeadline(reason: unknown): boolean {
   return reason instanceof Error &&
     (reason.name === 'TimeoutError' || (reason as { code?: unknown }).code === 'ETIMEDOUT')
 }
 
-test('a renewal that gets no answer is given up by a deadline', async () => {
+test('a renewal without an answer fails by a deadline', async () => {
   const clock = new FakeClock()
   let isDeaf = false
   const { transport, reasons } = deafTo(new ApiServer({ clock }).handle, ({ path }) => isDeaf && path.startsWith(LEASE))
@@ -163,7 +163,7 @@ test('a renewal that gets no answer is given up by a deadline', async () => {
   assert.ok(isDeadline(reasons[0]), String(reasons[0]))
 })
 
-test('and so is the watch of a follower that hears nothing', async () => {
+test('a silent watch of a follower fails by a deadline', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })
   const { transport, reasons } = deafTo(server.handle, ({ path }) => path.includes('watch='))
@@ -186,7 +186,7 @@ test('and so is the watch of a follower that hears nothing', async () => {
   await Promise.all([holder, follower])
 })
 
-test('and the lists and watches of an informer that hears nothing', async () => {
+test('silent lists and watches of an informer fail by a deadline', async () => {
   const clock = new FakeClock()
   const { transport, reasons } = deafTo(new ApiServer({ clock }).handle, ({ path }) => path.includes('/configmaps'))
   const cluster = new Cluster({ name: 'x', transport, clock, random: () => 0 })

@@ -1,4 +1,4 @@
-/** An operator with metrics where prom-client is not installed. It runs on a copy of the library, in a process of this runtime. */
+/** An operator with metrics but without prom-client. It runs on a copy of the library, in a process of this runtime. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ console.log(JSON.stringify(lines))
 process.exit(0)
 `
 
-test('where metrics are not served, it is a warning at the start; where they are, the start ends with it', async () => {
+test('without prom-client, the start warns if metrics are not served, and fails if they are', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-prom-'))
   try {
     const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -15,7 +15,7 @@ test('an operator without a controller does not start', async () => {
   )
 })
 
-test('a controller without reconcile is refused with the line where it was begun', async () => {
+test('a controller without reconcile is refused with the line of controllerFor', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap)
   await assert.rejects(
@@ -24,7 +24,7 @@ test('a controller without reconcile is refused with the line where it was begun
   )
 })
 
-test('two controllers of one name are refused', async () => {
+test('two controllers with the same name are refused', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   app.controllerFor(ConfigMap).reconcile(async () => {})
@@ -40,11 +40,11 @@ test('a second reconcile is refused', () => {
   assert.throws(() => builder.reconcile(async () => {}), /a second reconcile/)
 })
 
-test('a name that cannot be a Lease is refused', () => {
+test('a name that is invalid for a Lease is refused', () => {
   for (const name of ['', 'My Operator', 'a_b']) assert.throws(() => operator({ name }), /Cannot describe an operator/)
 })
 
-test('options that cannot be meant are refused where they are written', () => {
+test('invalid options are refused at once', () => {
   const app = operator({ name: 'x' })
   assert.throws(() => app.controllerFor(ConfigMap, { concurrency: 0 }), /concurrency is 0/)
   assert.throws(
@@ -66,7 +66,7 @@ test('one description runs in several worlds at once', async () => {
   for (const w of worlds) await w.stop()
 })
 
-test('reconcile hears of objects that exist, reconcileKey also of those that are gone', async () => {
+test('reconcile is called for existing objects, reconcileKey also for gone ones', async () => {
   const heard: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { name: 'objects' }).reconcile(async ({ metadata }) =>
@@ -82,7 +82,7 @@ test('reconcile hears of objects that exist, reconcileKey also of those that are
   await w.stop()
 })
 
-test('watches maps the changes of another kind to keys, and may ask the client', async () => {
+test('watches maps the changes of another kind to keys, and may use the client', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap)
@@ -103,7 +103,7 @@ test('watches maps the changes of another kind to keys, and may ask the client',
   await w.stop()
 })
 
-test('a failing key is tried with growing pauses, a terminal failure is not', async () => {
+test('a failing key is retried with back-off, a terminal failure is not', async () => {
   const times: Record<string, number[]> = { fails: [], ends: [] }
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.namespace === 'default' && metadata.name in times })
@@ -125,7 +125,7 @@ test('a failing key is tried with growing pauses, a terminal failure is not', as
   await w.stop()
 })
 
-test('requeueAfter comes back at its time', async () => {
+test('requeueAfter reconciles again at its time', async () => {
   let runs = 0
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' }).reconcile(async () => {
@@ -154,7 +154,7 @@ test("a run's client ends with the run", async () => {
   await w.stop()
 })
 
-test('what the cache hands out is frozen in tests', async () => {
+test('objects of the cache are frozen in tests', async () => {
   let thrown: unknown
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' }).reconcile(async (map) => {
@@ -178,7 +178,7 @@ test('a task that fails ends the operator with its error', async () => {
 
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({ size: z.int32() }) })
 
-test('kinds that are only declared with cache are read from it; nothing is watched that was not named', async () => {
+test('kinds that are only declared with app.cache are cached; no other kind is watched', async () => {
   const app = operator({ name: 'x' }).cache(ConfigMap, { labels: 'keep=yes' })
   let seen: string[] = []
   app.controllerFor(Thing).reconcile(async (_, { client }) =>
@@ -193,7 +193,7 @@ test('kinds that are only declared with cache are read from it; nothing is watch
   await w.stop()
 })
 
-test('leader election that cannot work ends the start before anything begins', async () => {
+test('invalid leader election fails the start before anything runs', async () => {
   const started: string[] = []
   const requests: string[] = []
   const transport = (request: { path: string }) => Promise.reject(new Error(`${requests.push(request.path)} requests`))
@@ -213,7 +213,7 @@ test('leader election that cannot work ends the start before anything begins', a
   assert.deepEqual([started, requests], [[], []])
 })
 
-test("a limiter of the user's own says when a failing key comes back, and each start has its own", async () => {
+test('a limiter of the user delays a failing key, and each start has its own', async () => {
   const times: number[] = []
   let made = 0
   const app = operator({ name: 'x' })
@@ -233,11 +233,11 @@ test("a limiter of the user's own says when a failing key comes back, and each s
   assert.equal(made, 2)
 })
 
-test('a limiter beside a backoff, and names that no event could carry, are refused', () => {
+test('a limiter with a backoff, and names that are invalid in an Event, are refused', () => {
   const app = operator({ name: 'x' })
   assert.throws(
     () => app.controllerFor(ConfigMap, { backoff: {}, limiter: () => limiters.exponentialLimiter() }),
-    /two answers to one question/,
+    /exclude each other/,
   )
   assert.throws(
     () => app.controllerFor(ConfigMap, { name: 'my controller' }),
@@ -246,7 +246,7 @@ test('a limiter beside a backoff, and names that no event could carry, are refus
   assert.throws(() => operator({ name: 'x'.repeat(64) }), /at most 63/)
 })
 
-test('what is told about an object is an Event with the controller as its source', async () => {
+test('events.normal records an Event with the controller as its source', async () => {
   const app = operator({ name: 'greeter' })
   app.controllerFor(ConfigMap, { name: 'hello', when: ({ metadata }) => metadata.name === 'a' })
     .reconcile(async (map, { events }) => events.normal(map, 'Greeted', 'Hello there'))
@@ -271,7 +271,7 @@ test('what is told about an object is an Event with the controller as its source
   await w.stop()
 })
 
-test('the priority of a result counts when its key comes back', async () => {
+test('the priority of a result applies when its key is reconciled again', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name.startsWith('key') }).reconcile(
@@ -289,7 +289,7 @@ test('the priority of a result counts when its key comes back', async () => {
   await w.stop()
 })
 
-test('what is cached of a kind, and where, is what app.cache says', async () => {
+test('app.cache selects the objects and namespaces of a kind', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
   const seen: string[] = []
@@ -332,7 +332,7 @@ test('what is cached of a kind, and where, is what app.cache says', async () => 
   await w.stop()
 })
 
-test('a finalizer that a strip function takes out is seen all the same', async () => {
+test('a finalizer that a strip function removes is still found', async () => {
   const app = operator({ name: 'x' })
   const seen: string[] = []
   app.cache(ConfigMap, {

@@ -4,10 +4,10 @@ import { operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { nearestName } from '../../lib/core/option_names.ts'
 
-/** As in plain JavaScript, where no type holds anything back. */
+/** Accepts any options, as plain JavaScript does. */
 // deno-lint-ignore no-explicit-any -- that is the subject
 const describe = operator as any
-/** One for all: each is expected to be started. */
+/** One operator for all tests, as an unused one is reported. */
 const app = describe({ name: 'x' })
 assert.ok(app.description)
 const controller = (options?: unknown) => app.controllerFor(ConfigMap, options)
@@ -81,8 +81,7 @@ const REFUSED: readonly (readonly [what: string, describe: () => unknown, messag
 ]
 
 for (const [what, call, message] of REFUSED) {
-  test(`an option ${what} that does not exist is refused, with the nearest one and the place`, () =>
-    refuses(call, message))
+  test(`an unknown option ${what} is refused, with the nearest one and the place`, () => refuses(call, message))
 }
 
 const VALUES: readonly (readonly [describe: () => unknown, message: string])[] = [
@@ -117,7 +116,7 @@ const VALUES: readonly (readonly [describe: () => unknown, message: string])[] =
 
 for (const [call, message] of VALUES) test(`refused: ${message}`, () => refuses(call, message))
 
-test('options that exist are taken, with undefined for those that are left out', () => {
+test('existing options are accepted, also with undefined', () => {
   const app = describe({
     name: 'y',
     log: undefined,
@@ -136,7 +135,7 @@ test('options that exist are taken, with undefined for those that are left out',
   assert.equal(app.description.controllers.length, 1)
 })
 
-test('the nearest name differs by at most a quarter of its letters, whatever their case', () => {
+test('the nearest name differs by at most a quarter of its letters, in any case', () => {
   const names = ['concurrency', 'name', 'when']
   assert.deepEqual(
     ['concurency', 'CONCURRENCY', 'cocnurrency', 'concurrencies', 'concurren', 'conc', 'nmae', 'then', 'xyz', '']

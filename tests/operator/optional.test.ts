@@ -1,4 +1,4 @@
-/** What an operator starts without: clusters and kinds that are not there, come later, go, and come again. */
+/** Optional clusters and kinds of an operator, which appear late, disappear and return. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -39,7 +39,7 @@ const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', 
 const [thingCrd] = crdOf([Thing])
 const never = new AbortController().signal
 
-/** The way to a cluster, which a test takes away and gives back; connections that are open then break. */
+/** The network to a cluster, which a test cuts and restores; open connections break. */
 function way(isUp: boolean) {
   let broken = new AbortController()
   const gone = (): NetworkError =>
@@ -66,7 +66,7 @@ function lines({ log }: Started, like: RegExp): string[] {
   )
 }
 
-/** Copies config maps here, and counts those of the west. */
+/** Copies config maps in the own cluster, and counts those of the west. */
 function twoClusters(options: Partial<Parameters<typeof operator>[0]> = {}, optional = true) {
   const app = operator({ name: 'x', ...options })
   const west = app.cluster('west', nowhere, { optional })
@@ -87,13 +87,13 @@ async function ended(s: Started): Promise<void> {
   assert.equal(s.clock.pending, 0, 'no timer is left')
 }
 
-test('an operator starts without an optional cluster that is down, says so, and works there as soon as it is there', async () => {
+test('an operator starts without an optional cluster that is down, logs it, and works there when it is available', async () => {
   const { app, west, take } = twoClusters()
   const road = way(false)
   const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
   assert.deepEqual(take(), ['here a'])
   assert.deepEqual(lines(s, /^Starting without/), [
-    'warn Starting without configmaps in cluster "west" (Cannot reach the server: there is no way to it); what needs that begins when it is there',
+    'warn Starting without configmaps in cluster "west" (Cannot reach the server: there is no way to it); what needs it starts when it is available',
   ])
   await create(s.clientOf(west), 'b')
   // Longer than any timeout for a first list.
@@ -123,7 +123,7 @@ test('an operator starts without an optional cluster that is down, says so, and 
   await ended(s)
 })
 
-test('a reconcile can ask whether an optional cluster is there: before it is, while it is, and while it is down again', async () => {
+test('isReady reports an optional cluster before it is available, while it is, and while it is down again', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere, { optional: true })
   const empty = app.cluster('empty', nowhere, { optional: true })
@@ -154,7 +154,7 @@ test('a reconcile can ask whether an optional cluster is there: before it is, wh
   await ended(s)
 })
 
-test('an optional cluster that is there is waited for like any other, and nothing is said', async () => {
+test('the start waits for an available optional cluster like for any other, and logs nothing', async () => {
   for (const optional of [true, false]) {
     const { app, west, take } = twoClusters({}, optional)
     const clock = restingClock()
@@ -171,12 +171,12 @@ test('an optional cluster that is there is waited for like any other, and nothin
       before: (client) => create(client, 'a'),
     })
     assert.deepEqual([take(), synced], [['here a'], [true]])
-    assert.deepEqual(lines(s, /west|without|Watch|is there/), [])
+    assert.deepEqual(lines(s, /west|without|Watch|is available/), [])
     await ended(s)
   }
 })
 
-test('a cluster that is not optional holds the start, and ends it after its time', async () => {
+test('a required cluster delays the start, and fails it after the time limit', async () => {
   const { app, take } = twoClusters({}, false)
   const s = await starting(app, { intercepts: { west: way(false).intercept }, before: (client) => create(client, 'a') })
   await s.clock.advance(119_000)
@@ -185,9 +185,9 @@ test('a cluster that is not optional holds the start, and ends it after its time
   assert.match(String(s.outcome()), /Cannot sync the cache of cluster "west" within 2 m: /)
 })
 
-test('an optional cluster that neither answers nor refuses is waited for 5 s', async () => {
+test('the start waits 5 s for an optional cluster that does not answer', async () => {
   for (const crds of ['verify', 'ignore'] as const) {
-    // What may be shorter for what is needed does not count.
+    // A shorter limit for a required kind does not apply.
     const app = operator({ name: 'x', crds, syncTimeout: '2s' })
     const west = app.cluster('west', nowhere, { optional: true })
     const runs: string[] = []
@@ -200,15 +200,15 @@ test('an optional cluster that neither answers nor refuses is waited for 5 s', a
     assert.deepEqual(runs, ['a'])
     assert.deepEqual(lines(s, /^Starting without/), [
       crds === 'verify'
-        ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it begins when it is there'
-        : 'warn Starting without things.test.dev in cluster "west"; what needs that begins when it is there',
+        ? 'warn Starting without the cluster "west": it has not answered within 5 s; what needs it starts when it is available'
+        : 'warn Starting without things.test.dev in cluster "west"; what needs it starts when it is available',
     ])
     await ended(s)
   }
 })
 
 for (const crds of ['install', 'verify'] as const) {
-  test(`crds "${crds}": the definitions of an optional cluster are seen to when it is there, and its caches begin after that`, async () => {
+  test(`crds "${crds}": the CRDs of an optional cluster are prepared when it is available, and its caches start after that`, async () => {
     const app = operator({ name: 'x', crds })
     const west = app.cluster('west', nowhere, { optional: true })
     const runs: string[] = []
@@ -218,7 +218,7 @@ for (const crds of ['install', 'verify'] as const) {
     const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
     assert.deepEqual(runs, ['a'])
     assert.deepEqual(lines(s, /west/), [
-      'warn Starting without the cluster "west": Cannot reach the server: there is no way to it; what needs it begins when it is there',
+      'warn Starting without the cluster "west": Cannot reach the server: there is no way to it; what needs it starts when it is available',
     ])
     s.networkOf(west).take()
     await s.clock.advance(600_000)
@@ -230,7 +230,7 @@ for (const crds of ['install', 'verify'] as const) {
     if (crds === 'verify') {
       assert.match(
         lines(s, /west/).at(-1)!,
-        /^warn The cluster "west" is not there yet: Cannot start: CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; /,
+        /^warn The cluster "west" is not available yet: Cannot start: CustomResourceDefinition "things\.test\.dev" is not installed in this cluster; /,
       )
       assert.ok(
         !s.networkOf(west).requests.some(({ path }) => path.startsWith('/apis/test.dev')),
@@ -239,7 +239,7 @@ for (const crds of ['install', 'verify'] as const) {
       await s.clientOf(west).create(CRD, thingCrd as never)
       await s.clock.advance(61_000)
     }
-    assert.deepEqual(lines(s, /west" is there$/), ['info The cluster "west" is there'])
+    assert.deepEqual(lines(s, /west" is available$/), ['info The cluster "west" is available'])
     await s.clientOf(west).create(Thing, { metadata: ref('t'), spec: {} })
     await s.clock.advance(5000)
     assert.deepEqual(runs, ['a', 't'])
@@ -247,7 +247,7 @@ for (const crds of ['install', 'verify'] as const) {
   })
 }
 
-test('a definition that is another one keeps the work in an optional cluster from beginning, and nothing else', async () => {
+test('a CRD that does not fit delays the work in an optional cluster, and nothing else', async () => {
   const app = operator({ name: 'x', crds: 'verify' })
   const west = app.cluster('west', nowhere, { optional: true })
   const runs: string[] = []
@@ -270,7 +270,7 @@ test('a definition that is another one keeps the work in an optional cluster fro
   assert.deepEqual(runs, ['a'])
   assert.match(
     lines(s, /west/).join(),
-    /^warn Starting without the cluster "west": Cannot start: .* is not the one this operator was written for: .*; what needs it begins when it is there$/,
+    /^warn Starting without the cluster "west": Cannot start: .* does not fit this operator: .*; what needs it starts when it is available$/,
   )
   await s.clock.advance(600_000)
   assert.equal(s.outcome(), undefined)
@@ -320,7 +320,7 @@ async function replicasOf(
   return { clock, server, started }
 }
 
-test('with leader election: only the work in the optional cluster waits for its definitions, and the next leader goes on with it', async () => {
+test('with leader election: only the work in the optional cluster waits for its CRDs, and the next leader continues it', async () => {
   const app = operator({ name: 'x', leaderElection: true, crds: 'install' })
   const west = app.cluster('west', nowhere, { optional: true })
   const runs: string[] = []
@@ -348,7 +348,7 @@ test('with leader election: only the work in the optional cluster waits for its 
     async handle(request) {
       const isOfDefinition = request.method === 'PUT' && request.path.includes('customresourcedefinitions')
       if (!isRefused || !isOfDefinition) return await server.handle(request)
-      // The leader may not change definitions until it is told that it may.
+      // The leader lacks the right to change CRDs at first.
       refusedAt.push(clock.monotonic())
       return refusal(403, 'Forbidden', {}, 'not yet')
     },
@@ -370,7 +370,7 @@ test('with leader election: only the work in the optional cluster waits for its 
   const away = adminOf(server)
   await away.create(Thing, { metadata: ref('t'), spec: {} } as never)
   await clock.advance(61_000)
-  // Its caches have begun, and what every replica does; what the leader does there waits for its definitions.
+  // Its caches and the work on every replica run; the leader's work there waits for its CRDs.
   assert.deepEqual(runs.splice(0), ['t everywhere', 't everywhere'])
   assert.match(
     lines(leader!, /wait for its definitions/).at(-1)!,
@@ -394,7 +394,7 @@ test('with leader election: only the work in the optional cluster waits for its 
   assert.equal(clock.pending, 0)
 })
 
-test('a replica that follows wins the lease before the optional cluster is there, and works there when it comes', async () => {
+test('a follower wins the lease before the optional cluster is available, and works there later', async () => {
   const { app, take } = twoClusters({ leaderElection: true })
   let isUp = false
   const clock = restingClock()
@@ -441,7 +441,7 @@ test('a stop during the wait for an optional cluster ends the operator at once',
   }
 })
 
-test('a controller here that watches an optional cluster begins without it, and hears of it when it is there', async () => {
+test("a controller of the operator's cluster that watches an optional one starts without it, and gets its events later", async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere, { optional: true })
   const runs: string[] = []
@@ -461,13 +461,13 @@ test('a controller here that watches an optional cluster begins without it, and 
 })
 
 for (const how of ['watches', 'owns', 'cache'] as const) {
-  test(`an optional kind whose CRD is missing holds nothing: ${how}`, async () => {
+  test(`an optional kind without its CRD delays nothing: ${how}`, async () => {
     const app = operator({ name: 'x', crds: 'install' })
     const runs: string[] = []
     const controller = app.controllerFor(ConfigMap, { when: ours })
     if (how === 'watches') controller.watches(Thing, ({ metadata }) => [ref(metadata.name)], { optional: true })
     if (how === 'owns') controller.owns(Thing, { optional: true })
-    // What is kept of it is said elsewhere, and makes it no less optional.
+    // A declaration of its cache does not make it required.
     app.cache(Thing, how === 'cache' ? { optional: true } : { labels: 'kept' })
     controller.reconcileKey(async ({ name }, { client }) => {
       runs.push(
@@ -481,7 +481,7 @@ for (const how of ['watches', 'owns', 'cache'] as const) {
     assert.deepEqual(runs.splice(0), ['a ApiError'])
     assert.match(
       lines(s, /^Starting without/).join(),
-      /^warn Starting without things\.test\.dev \(.*\); what needs that begins when it is there$/,
+      /^warn Starting without things\.test\.dev \(.*\); what needs it starts when it is available$/,
     )
     assert.match(lines(s, /^Cannot watch/).join(), /\(install its CustomResourceDefinition\); next try/)
     await s.clock.advance(600_000)
@@ -515,7 +515,7 @@ for (const how of ['watches', 'owns', 'cache'] as const) {
   })
 }
 
-test('what the start waits for is named without what is optional, which is no reason to wait', async () => {
+test('the names of the missing kinds do not include optional ones, which do not delay the start', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
   app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Secret, () => []).reconcile(
     async () => {},
@@ -529,7 +529,7 @@ test('what the start waits for is named without what is optional, which is no re
   assert.match(String(s.outcome()), /within 30 s: secrets \([^)]*\)$/)
 })
 
-test('an optional informer that is stopped is waited for no longer', async () => {
+test('the start does not wait for a stopped optional informer', async () => {
   const { cache } = new Cluster({
     name: 'x',
     transport: silence,
@@ -544,7 +544,7 @@ test('an optional informer that is stopped is waited for no longer', async () =>
   await Promise.all(tried)
 })
 
-test('a kind that one controller watches as optional and another one needs holds the start', async () => {
+test('a kind that is optional for one controller and required for another delays the start', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
   app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
   app.controllerFor(Secret).watches(Thing, () => []).reconcile(async () => {})
@@ -555,7 +555,7 @@ test('a kind that one controller watches as optional and another one needs holds
   assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 30 s: things\.test\.dev \(/)
 })
 
-test('an optional kind in one cluster is needed in another one', async () => {
+test('a kind may be optional in one cluster and required in another', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Thing, () => [], { cluster: west })
@@ -565,7 +565,7 @@ test('an optional kind in one cluster is needed in another one', async () => {
   assert.match(String(s.outcome()), /Cannot sync/)
 })
 
-test('a kind that is cached as optional in one cluster is needed where it is cached without', async () => {
+test('a kind cached as optional in one cluster may be required in another', async () => {
   const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
   const west = app.cluster('west', nowhere)
   app.cache(Thing).cache(Thing, { cluster: west, optional: true })
@@ -575,7 +575,7 @@ test('a kind that is cached as optional in one cluster is needed where it is cac
   assert.match(String(s.outcome()), /Cannot sync/)
 })
 
-test('a controller that lives in an optional cluster begins when all that it watches there is in', async () => {
+test('a controller in an optional cluster starts when all kinds that it watches there are synced', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere, { optional: true })
   const runs: string[] = []
@@ -596,7 +596,7 @@ test('a controller that lives in an optional cluster begins when all that it wat
         : other.handle(request)),
     },
   })
-  // Longer than the first lists of a controller may take elsewhere.
+  // Longer than the time limit of first lists elsewhere.
   await clock.advance(600_000)
   assert.deepEqual([runs, s.outcome()], [[], undefined])
   isRefused = false
@@ -605,12 +605,12 @@ test('a controller that lives in an optional cluster begins when all that it wat
   await ended(s)
 })
 
-test('readiness does not depend on what is optional, and a metric tells of it', async () => {
+test('readiness does not depend on optional kinds, and a metric reports them', async () => {
   const registry = new Registry()
   const { app, west } = twoClusters({ health: 0, metrics: { registry } })
   app.controllerFor(Secret).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
   const road = way(false)
-  // What is served ends in real time.
+  // Servers close in real time.
   let running: Promise<void> | undefined
   const start: Operator['start'] = (signal, options) => (running = app.start(signal, options))
   const watched = Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
@@ -637,7 +637,7 @@ test('readiness does not depend on what is optional, and a metric tells of it', 
     assert.deepEqual([await readyz(), await synced()], ['ok', { ...here, 'west/configmaps': 0 }])
     s.parts!.clusterOf(west).cache.remove(ConfigMap)
     assert.deepEqual(await synced(), here, 'what is watched no more is measured no more')
-    // What is not optional still counts.
+    // A required kind still counts.
     s.network.intercept = silence
     s.parts!.cluster.cache.declare(CRD)
     assert.match(await readyz(), /caches-synced failed/)
@@ -648,7 +648,7 @@ test('readiness does not depend on what is optional, and a metric tells of it', 
   assert.deepEqual(await synced(), {}, 'what has ended is measured no more')
 })
 
-test('an optional cluster that is not configured yet is asked for until it is', async () => {
+test('the configuration of an optional cluster is retried until it resolves', async () => {
   let asked = 0
   let isThere = false
   const app = operator({ name: 'x' })
@@ -676,7 +676,7 @@ test('an optional cluster that is not configured yet is asked for until it is', 
   await ended(s)
 })
 
-/** Starts an operator whose other clusters are configured as it says. */
+/** Starts an operator with the configurations of its description. */
 function configured(app: Operator): Promise<Started> {
   const start: Operator['start'] = (signal, options) => app.start(signal, { ...options, transports: {} })
   return starting(
@@ -685,7 +685,7 @@ function configured(app: Operator): Promise<Started> {
   )
 }
 
-test('in a world, settle does not wait for an optional cluster; a fault may be there from the start, and may end', async () => {
+test('in a world, settle does not wait for an optional cluster; a fault may exist from the start, and may end', async () => {
   const { app, west, take } = twoClusters()
   const down = new AbortController()
   await using w = await world(app, { faults: [{ cluster: west, cut: true, times: Infinity, until: down.signal }] })
@@ -700,7 +700,7 @@ test('in a world, settle does not wait for an optional cluster; a fault may be t
   assert.deepEqual(take(), ['there b'])
 })
 
-/** A connection that is opened as a test says, and what became of it. */
+/** A connection under a test's control, and its state. */
 function late() {
   const [told, asked]: [string[], Latch<ClusterConfig | Error>[]] = [[], []]
   const transport = lateConnection(async () => {
@@ -721,7 +721,7 @@ function late() {
   return { told, asked, transport, send }
 }
 
-test('requests to a cluster that is not configured share one question, and the next one asks again', async () => {
+test('requests to a cluster without a configuration share one call of config, and the next one calls it again', async () => {
   const { told, asked, transport, send } = late()
   assert.equal(asked.length, 0, 'nothing is asked before the first request')
   const first = [send(), send()]
@@ -738,7 +738,7 @@ test('requests to a cluster that is not configured share one question, and the n
   assert.equal(told.at(-1), 'closed a')
 })
 
-test('a request whose signal is aborted does not wait for a configuration, and one that comes after the end is closed', async () => {
+test('an aborted request does not wait for a configuration, and a connection opened after the end is closed', async () => {
   const { told, asked, transport, send } = late()
   const scope = new AbortController()
   const sent = send(scope.signal)
@@ -750,7 +750,7 @@ test('a request whose signal is aborted does not wait for a configuration, and o
   assert.deepEqual(told.toSorted(), ['asked a', 'closed a'])
 })
 
-test('what the configuration says at last is where requests go, in the name of the operator, until the end', async () => {
+test("requests go to the late configuration, with the operator's User-Agent, until the end", async () => {
   const agents = new Set<string | null>()
   const reached = new Latch()
   const api = new ApiServer()

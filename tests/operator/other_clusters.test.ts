@@ -1,10 +1,10 @@
-/** What errors, log lines, probes and reports call the other clusters of an operator: as its file does. */
+/** The names of other clusters in errors, log lines, probes and reports. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cluster, defineResource, type Operator, operator, type OtherCluster } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
-import { cachesSynced } from '../../lib/manager/servers/checks.ts'
+import { cachesSynced } from '../../lib/manager/servers/health.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { answer, refusal } from '../client/transports.ts'
 import { create, ours, ref, starting, type StartingOptions } from './starting.ts'
@@ -18,7 +18,7 @@ interface Copier {
   readonly errors: string[]
 }
 
-/** An operator with a controller here that writes to the west, and one in the west that fails. */
+/** An operator with a controller that writes to the west, and one in the west that fails. */
 function copier(): Copier {
   const errors: string[] = []
   const note = (error: Error): void => void errors.push(error.message)
@@ -54,7 +54,7 @@ const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> =>
   next,
 ) => (path.test(request.path) ? Promise.resolve(broken) : next(request))
 
-test('a request that another cluster refuses is said with its name; of the own cluster, without one', async () => {
+test("an error of a request names another cluster, but not the operator's own", async () => {
   const { app, errors } = copier()
   const s = await starting(app, { intercept: refusing(/secrets\/there/), interceptOthers: refusing(/secrets\/a/) })
   await create(s.client, 'a')
@@ -67,7 +67,7 @@ test('a request that another cluster refuses is said with its name; of the own c
   await s.stop()
 })
 
-test('what cannot be watched there is named with it: in the log, in a probe, and in the error that ends the start', async () => {
+test('a watch that fails names the other cluster: in the log, in a probe, and in the error of the start', async () => {
   const { app, west } = copier()
   const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
   const warned = s.log.filter(({ level }) => level === 'warn')
@@ -95,7 +95,7 @@ test('what cannot be watched there is named with it: in the log, in a probe, and
   )
 })
 
-test('a watch that was refused and goes on is said with the cluster', async () => {
+test('a watch that continues after a refusal is logged with the cluster', async () => {
   const { app, west } = copier()
   const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
   s.networkOf(west).intercept = undefined
@@ -107,7 +107,7 @@ test('a watch that was refused and goes on is said with the cluster', async () =
   await s.stop()
 })
 
-test('lines of a controller whose kind lives there have its name in a field; others do not', async () => {
+test('log lines of a controller in another cluster have its name in a field; others do not', async () => {
   const { app, west } = copier()
   const s = await starting(app)
   await create(s.client, 'a')
@@ -127,7 +127,7 @@ test('lines of a controller whose kind lives there have its name in a field; oth
   await s.stop()
 })
 
-test('reports say where the kind lives and where it was written to', async () => {
+test('reports name the cluster of the kind and those of its writes', async () => {
   const { app, west } = copier()
   const reports: ReconcileReport[] = []
   const s = await starting(app, { onReconcile: (report) => void reports.push(report) })
@@ -146,7 +146,7 @@ test('reports say where the kind lives and where it was written to', async () =>
   await s.stop()
 })
 
-test('what the API server there warns of is said with its name', async () => {
+test("a warning of another cluster's API server is logged with its name", async () => {
   const { app } = copier()
   const s = await starting(app, {
     interceptOthers: (request, next) =>
@@ -158,7 +158,7 @@ test('what the API server there warns of is said with its name', async () => {
   await s.stop()
 })
 
-test('a definition that is missing there is said with its name, and so is one that was installed', async () => {
+test('a missing or installed CRD in another cluster is logged with its name', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(Thing, { cluster: west }).reconcile(async () => {})
@@ -181,7 +181,7 @@ test('a definition that is missing there is said with its name, and so is one th
   await installed.stop()
 })
 
-test('a server that cannot be reached is called by its name, and its address is in brackets', async () => {
+test("an error of an unreachable server has the cluster's name, with the address in brackets", async () => {
   const expected = /^NetworkError: Cannot connect to cluster "west" \(127\.0\.0\.1:1\): connection refused/
   const cluster = new Cluster({ name: 'x', label: 'west', config: nowhere })
   await assert.rejects(cluster.client.get(ConfigMap, ref('a')), expected)

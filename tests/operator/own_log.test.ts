@@ -1,11 +1,11 @@
-/** The log of an operator's user: where its lines come from, and what other logs are like. */
+/** The `log` option of an operator, with the logs of other libraries. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Log, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { Latch } from '../../lib/async/latch.ts'
 import { LOG_LEVELS, silentLog } from '../../lib/observe/log.ts'
-import { ownLog } from '../../lib/operator/own_log.ts'
+import { ownLog } from '../../lib/operator/start.ts'
 
 /** Runs an operator with this log until its task has logged; returns what the task threw. */
 async function runTask(log: Log, task: (log: Log) => void, over?: Log): Promise<void> {
@@ -30,7 +30,7 @@ function remembering(): { log: Log; calls: unknown[][] } {
   return { log, calls }
 }
 
-test('an operator that is embedded logs to its own log, and to the one of the start before that', async () => {
+test('an embedded operator logs to its own log, unless the start has one', async () => {
   const [own, other] = [remembering(), remembering()]
   const say = (log: Log): void => log.info('hello', { a: 1 })
   await runTask(own.log, say)
@@ -40,7 +40,7 @@ test('an operator that is embedded logs to its own log, and to the one of the st
   assert.equal(other.calls.filter(([, message]) => message === 'hello').length, 1)
 })
 
-test('console and LogTape are called with the message and its fields, as methods, and without fields where there are none', () => {
+test('console and LogTape are called as methods, with the message and its fields, if any', () => {
   class Logger {
     readonly #lines: unknown[][] = []
     debug(...args: unknown[]): void {
@@ -71,7 +71,7 @@ test('console and LogTape are called with the message and its fields, as methods
   for (const each of [console, silentLog] satisfies Log[]) assert.ok(ownLog({ name: 'x', log: each }))
 })
 
-test('pino is called with the fields first, the braces filled in, and an error under the name that it serializes', () => {
+test('pino is called with the fields first, the braces filled in, and an error as err', () => {
   const { log: calls, calls: seen } = remembering()
   const pino = Object.assign(calls, { bindings: () => ({}), child: () => pino }) as unknown as Log
   const log = ownLog({ name: 'x', log: pino })!
@@ -84,7 +84,7 @@ test('pino is called with the fields first, the braces filled in, and an error u
   }, 'said']])
 })
 
-test('a log that throws ends nothing', async () => {
+test('a throwing log does not end the operator', async () => {
   const fails = (): never => {
     throw new Error('disk full')
   }
@@ -97,7 +97,7 @@ test('a log that throws ends nothing', async () => {
   assert.ok(after)
 })
 
-test('a log that misses a method is refused, with its name', () => {
+test('a log without a method is refused, with its name', () => {
   const { warn: _, ...rest } = silentLog
   assert.throws(
     () => operator({ name: 'x', log: rest as Log }),

@@ -1,4 +1,4 @@
-/** A whole operator whose watches are two seconds late: what its reconciles read is never older than what they wrote. */
+/** An operator whose watches are two seconds late reads nothing older than its own writes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Client, defineIndex, type Operator, operator, predicates } from 'kubeloop'
@@ -21,7 +21,7 @@ async function laggingWorld(app: Operator): Promise<World> {
   return w
 }
 
-test('a reconcile that writes and reads in a loop never sees an older object than it wrote', async () => {
+test('a reconcile that writes and reads in a loop never reads an older object than it wrote', async () => {
   let reads = 0
   const older: string[] = []
   const see = (what: string, seen: unknown, written: unknown): void => {
@@ -86,7 +86,7 @@ test('a reconcile that writes and reads in a loop never sees an older object tha
   await w.stop()
 })
 
-test('a reconcile gets its object as it wrote it, also when an older event caused the run', async () => {
+test('a reconcile gets its object as written, also if an older event caused the run', async () => {
   const runs: (string | undefined)[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: predicates.matchesLabels('ours') }).reconcile(async (map, { client }) => {

@@ -1,4 +1,4 @@
-/** What a role lacks is said at the start of an operator, all of it. */
+/** The start of an operator logs all missing RBAC rules. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Operator, operator } from 'kubeloop'
@@ -12,7 +12,7 @@ function elected(): Operator {
   return app
 }
 
-/** A role that has nothing. */
+/** A role without rules. */
 const forbidding: NonNullable<StartingOptions['intercept']> = ({ path }) => {
   const [, group, resource] = path.includes('/leases') ? ['', 'coordination.k8s.io', 'leases'] : ['', '', 'configmaps']
   const verb = path.includes('/leases') ? 'get' : 'list'
@@ -26,7 +26,7 @@ const forbidding: NonNullable<StartingOptions['intercept']> = ({ path }) => {
   )
 }
 
-test('the rule for the lease is said though the lists are refused first, and each once', async () => {
+test('the missing rule for the lease is logged although the lists are refused first, and each once', async () => {
   const s = await starting(elected(), { intercept: forbidding })
   await s.clock.advance(60_000)
   const warned = s.log.filter(({ level, message }) =>
@@ -45,7 +45,7 @@ test('the rule for the lease is said though the lists are refused first, and eac
   assert.equal(s.clock.pending, 0)
 })
 
-test('where the caches are in sync, nothing but the election asks for the lease', async () => {
+test('with synced caches, only the election requests the lease', async () => {
   const s = await starting(elected())
   await s.clock.advance(1000)
   const asked = s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length

@@ -28,13 +28,13 @@ interface Line {
 }
 
 interface Started {
-  /** Settles with the first line whose message matches. */
+  /** Resolves with the first line whose message matches. */
   line(pattern: RegExp): Promise<Line>
   kill(signal: 'SIGTERM' | 'SIGINT'): void
   readonly ended: Promise<{ code: number | null; lines: Line[]; output: string; errors: string }>
 }
 
-/** Runs a file of ./files with nothing in its environment but what is given. */
+/** Runs a file of ./files with only the given environment. */
 function start(file: string, env: Record<string, string>, own: readonly string[] = []): Started {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
   const child = spawn(process.execPath, [...runtimeArguments(path), ...own], {
@@ -67,7 +67,7 @@ function start(file: string, env: Record<string, string>, own: readonly string[]
   }
 }
 
-/** How the runtime of this test runs a file. */
+/** Returns the command with which this runtime runs a file. */
 function runtimeArguments(path: string): string[] {
   const name = basename(process.execPath)
   return [...(name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []), path]
@@ -88,7 +88,7 @@ function kubeconfig(cluster: { server?: string; ca?: string; token?: string } = 
   return path
 }
 
-/** The process ends with 1 and says why in one line of its log, and nothing else. */
+/** Asserts that the process exits with 1 and logs only one line with the reason. */
 async function endsWith(
   file: string,
   env: Record<string, string>,
@@ -102,7 +102,7 @@ async function endsWith(
   assert.equal(code, 1)
 }
 
-test('without a configuration it says what was looked for and how to run without a cluster', () =>
+test('without a configuration the error names what was tried and how to run without a cluster', () =>
   endsWith(
     'plain.ts',
     {},
@@ -118,7 +118,7 @@ test('a garbled kubeconfig is named, and not quoted', () => {
   return endsWith('plain.ts', { KUBECONFIG: path }, /^(?!.*SECRET).*garbled/)
 })
 
-test('a server that is not there is named', () =>
+test('an unreachable server is named', () =>
   endsWith(
     'kind_without_crd.ts',
     { KUBECONFIG: kubeconfig({ server: 'https://127.0.0.1:1' }) },
@@ -132,7 +132,7 @@ test('a server of another CA is not trusted', async () => {
     { KUBECONFIG: kubeconfig({ ca }) },
     /127\.0\.0\.1:\d+.*certificate.*check certificate-authority-data of the cluster/,
   )
-  // The field is called as it is in the file.
+  // The field has its name in the file.
   const file = kubeconfig()
   const config = JSON.parse(readFileSync(file, 'utf8')) as { clusters: { cluster: object }[] }
   writeFileSync(join(folder, 'other-ca.crt'), ca)
@@ -145,14 +145,14 @@ test('a server of another CA is not trusted', async () => {
   )
 })
 
-test('a refused token is said, and not shown', () =>
+test('a refused token is reported, and not shown', () =>
   endsWith(
     'kind_without_crd.ts',
     { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) },
     /^(?!.*wrong-token).*Unauthorized.* \(user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i,
   ))
 
-test('a kind whose CRD is not installed is named with what to do', () =>
+test('a kind without its CRD is named, with the remedy', () =>
   endsWith(
     'kind_without_crd.ts',
     { KUBECONFIG: kubeconfig() },
@@ -166,7 +166,7 @@ test('a controller without reconcile is refused with its line', () =>
     /the controller for ConfigMap has no reconcile.*no_reconcile\.ts:6:\d+/,
   ))
 
-test('a signal stops it in order, with 0', async () => {
+test('a signal stops the operator in order, with 0', async () => {
   const operator = start('plain.ts', { KUBECONFIG: kubeconfig(), KUBELOOP_LOG: 'debug' })
   await operator.line(/Controller "configmap" runs/)
   operator.kill('SIGTERM')
@@ -182,12 +182,12 @@ test('a signal stops it in order, with 0', async () => {
   )
   assert.ok(
     lines.some(({ level, message }) =>
-      level === 'info' && message === 'SIGTERM: stopping; once more ends the process at once'
+      level === 'info' && message === 'SIGTERM: stopping; a second signal exits at once'
     ),
   )
 })
 
-test('a level in any case is one; without it or with a typo the default holds, and the typo is one line', async () => {
+test('a level is valid in any case; without it or with a typo the default applies, and the typo is logged', async () => {
   await createMap(served, 'seen')
   for (
     const [level, warnings, debugs] of [['INFO', 0, 0], ['Debug', 0, 1], ['verbose', 1, 0], [undefined, 0, 0]] as const
@@ -209,7 +209,7 @@ test('a level in any case is one; without it or with a typo the default holds, a
   }
 })
 
-test('control characters from outside are written out on standard output, and a line of JSON stays one', async () => {
+test('control characters from outside are escaped on standard output, and a line of JSON stays one', async () => {
   const { code, lines, output } = await start('plain.ts', { KUBECONFIG: '/nowhere', KUBELOOP_LOG: 'a\u009b2J\u007f' })
     .ended
   assert.equal(code, 1)
@@ -243,7 +243,7 @@ test('--kubeconfig and --context choose the cluster, before KUBECONFIG; other ar
   assert.ok(lines.some(({ message }) => message.includes(`kubeconfig ${file}, context "test"`)), JSON.stringify(lines))
 })
 
-test('what is wrong with a flag is said with its name', async () => {
+test('an error about a flag has its name', async () => {
   await endsWith(
     'plain.ts',
     { KUBECONFIG: kubeconfig() },
@@ -259,7 +259,7 @@ test('what is wrong with a flag is said with its name', async () => {
   await endsWith('plain.ts', { KUBECONFIG: kubeconfig() }, /^Cannot use --context: its value is missing/, ['--context'])
 })
 
-test('an operator with a log of its own writes every line to that, whatever KUBELOOP_LOG says', async () => {
+test('an operator with its own log writes every line to it, with any KUBELOOP_LOG', async () => {
   const operator = start('own_log.ts', { KUBECONFIG: kubeconfig(), KUBELOOP_LOG: 'nonsense' })
   await operator.line(/Controller "configmap" runs/)
   operator.kill('SIGTERM')
@@ -274,12 +274,12 @@ test('an operator with a log of its own writes every line to that, whatever KUBE
   assert.ok((failed.lines[0] as { own?: boolean }).own)
 })
 
-test('a rejection that nothing awaits is told, and ends nothing', async () => {
+test('an unhandled rejection is logged, and does not end the process', async () => {
   const api = await serve(new ApiServer())
   const operator = start('unawaited.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
   await createMap(api, 'first')
   const { level } = await operator.line(
-    /^A promise was rejected and nobody awaited it, is an await missing\? forgotten$/,
+    /^A promise was rejected and not awaited; is an await missing\? forgotten$/,
   )
   assert.equal(level, 'error')
   await createMap(api, 'second')
@@ -290,7 +290,7 @@ test('a rejection that nothing awaits is told, and ends nothing', async () => {
   await api.close()
 })
 
-/** What a file prints on a terminal, without the time of day and the fields. */
+/** Returns what a file prints on a terminal, without the time and the fields. */
 async function onTerminal(file: string, env: Record<string, string>, rights?: readonly string[]): Promise<string[]> {
   const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
   const args = runtimeArguments(path).flatMap((each) => (each === '-A' && rights ? rights : [each])).map((each) =>
@@ -303,7 +303,7 @@ async function onTerminal(file: string, env: Record<string, string>, rights?: re
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
-    // A question to whoever sits at the terminal: nothing goes on before an answer.
+    // A prompt on the terminal would block the process.
     if (output.includes('Allow?')) child.kill()
   })
   await once(child, 'close')
@@ -339,7 +339,7 @@ test('on a terminal an error is followed by its place and line of source, and eq
 
 const noRights = noTerminal || ('Deno' in globalThis ? false : 'this runtime has no rights to be given')
 
-test('without the right to read the file Deno is not made to ask for it: the place is printed alone', {
+test('without the permission to read the file Deno does not prompt: only the place is printed', {
   skip: noRights,
 }, async () => {
   await createMap(served, 'fail').catch(() => {}) // an earlier test has made it
@@ -349,7 +349,7 @@ test('without the right to read the file Deno is not made to ask for it: the pla
   assert.equal(lines.length, 6, lines.join('\n'))
 })
 
-test('on a terminal what ends an operator is followed by its place', { skip: noTerminal }, async () => {
+test('on a terminal the error that ends an operator is followed by its place', { skip: noTerminal }, async () => {
   const lines = await onTerminal('no_reconcile.ts', { KUBECONFIG: kubeconfig() })
   assert.match(lines[0]!, /^error: .*the controller for ConfigMap has no reconcile/)
 })
@@ -365,7 +365,7 @@ test('on a terminal a wrong configuration is one line, without a place in the co
 const AT_ONCE_MS = 15_000
 
 for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SIGINT', 'SIGTERM']] as const) {
-  test(`a second signal ends it at once, with 1: ${first}, ${second}`, async () => {
+  test(`a second signal exits at once, with 1: ${first}, ${second}`, async () => {
     const api = await serve(new ApiServer())
     const operator = start('stuck.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
     await createMap(api, 'held')
@@ -379,13 +379,13 @@ for (const [first, second] of [['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT'], ['SI
     assert.equal(code, 1)
     assert.ok(tookMs < AT_ONCE_MS, `${tookMs} ms: it waited for the reconcile`)
     assert.equal(lines.filter(({ message }) => message.includes(': stopping')).length, 1)
-    assert.equal(lines.at(-1)!.message, `${second}: ending at once; what still runs is cut off`)
+    assert.equal(lines.at(-1)!.message, `${second}: exiting now, which aborts running work`)
     await api.close()
   })
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} that comes twice, as through a wrapper, is one: it stops in order and gives its lease back`, async () => {
+  test(`a repeated ${signal}, as from a wrapper, counts once: the operator stops in order and releases its lease`, async () => {
     const api = await serve(new ApiServer())
     const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
     const operator = start('finishing.ts', {
@@ -419,7 +419,7 @@ async function createMap(api: ServedApi, name: string): Promise<void> {
   transport.close()
 }
 
-test('a lease that is lost is said first and once, then what did not end in time', async () => {
+test('a lost lease is logged first and once, then what did not end in time', async () => {
   const api = await serve(new ApiServer())
   const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
   const operator = start('finishing.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })

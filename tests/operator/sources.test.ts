@@ -1,4 +1,4 @@
-/** Where a controller's keys come from, as an operator file says it. */
+/** The sources of a controller's keys in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventChannel, operator, predicates } from 'kubeloop'
@@ -6,11 +6,11 @@ import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 
 const ref = (name: string) => ({ namespace: 'default', name })
-/** The cluster's own config maps are none of ours. */
+/** Excludes the cluster's own config maps. */
 const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
-test('what is sent to a channel is reconciled, what was sent before the start too', async () => {
+test('keys sent to a channel are reconciled, also those sent before the start', async () => {
   const runs: string[] = []
   const channel = new EventChannel<{ namespace: string; name: string }>()
   const app = operator({ name: 'x' })
@@ -43,7 +43,7 @@ test('a stream that breaks is opened again', async () => {
   await w.stop()
 })
 
-test('every so often everything that exists has its turn, or what a function names', async () => {
+test('every reconciles all objects at each interval, or the keys of a function', async () => {
   const runs: Record<string, string[]> = { all: [], some: [] }
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { name: 'all', when: ours }).every('10m').reconcile(async ({ metadata }) =>
@@ -67,7 +67,7 @@ test('every so often everything that exists has its turn, or what a function nam
   await w.stop()
 })
 
-test('one filter holds for everything a controller watches, beside what is said of each kind', async () => {
+test('eventFilter applies to all watched kinds, in addition to their own when', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { eventFilter: ours, when: predicates.labelsChanged })
@@ -89,7 +89,7 @@ test('one filter holds for everything a controller watches, beside what is said 
   await w.stop()
 })
 
-test('an owned object tells its controller, and every owner where that is asked for', async () => {
+test('an owned object reconciles its controlling owner, and every owner with anyOwner', async () => {
   const runs: Record<string, string[]> = { controlling: [], any: [] }
   const app = operator({ name: 'x' })
   app.controllerFor(Namespace, { name: 'controlling', when: () => false }).owns(ConfigMap).reconcile(async (
@@ -113,7 +113,7 @@ test('an owned object tells its controller, and every owner where that is asked 
   await w.stop()
 })
 
-test('a map function hears of the event, with a client and a signal of its call', async () => {
+test('a map function gets the event, with a client and a signal of its call', async () => {
   const events: string[] = []
   const runs: string[] = []
   const app = operator({ name: 'x' })
@@ -148,7 +148,7 @@ test('a map function hears of the event, with a client and a signal of its call'
   await w.stop()
 })
 
-test('what a map function returns may be any promise-like, and one object instead of a list is an error that is retried', async () => {
+test('a map function may return any promise-like; one object instead of a list is an error that is retried', async () => {
   const runs: string[] = []
   const lines: string[] = []
   const write = (line: string): void => void lines.push(line)
@@ -166,7 +166,7 @@ test('what a map function returns may be any promise-like, and one object instea
   await w.stop()
 })
 
-test('a reconcile that asks for requeue comes back with back-off, and so does a cleanup', async () => {
+test('a reconcile or a cleanup that returns requeue is called again with back-off', async () => {
   const at: string[] = []
   const app = operator({ name: 'x' })
   const start = { ms: 0 }
@@ -200,7 +200,7 @@ test('a reconcile that asks for requeue comes back with back-off, and so does a 
   await w.stop()
 })
 
-test('a log that throws at every line stops no operator', async () => {
+test('a log that throws at every line does not stop the operator', async () => {
   const runs: string[] = []
   const written: string[] = []
   const { error } = console

@@ -1,5 +1,5 @@
-/** One start of an operator on APIs in memory, under a clock of the test's own: what it sends, what it logs, and how it ends. */
-// An operator whose metrics are on loads it when it starts, which takes real time where it is loaded for the first time.
+/** Starts operators on APIs in memory with a fake clock, and records requests, log lines and the outcome. */
+// Loaded before the tests, as a first load during a start takes real time.
 import '../../lib/manager/metrics.ts'
 import { type Client, type Clock, Cluster, type Operator, type OtherCluster, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
@@ -10,7 +10,7 @@ import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
 
-/** What a start may be given; of the operator's own types, which are not all public. */
+/** The options of a start, which are not all public. */
 type StartOptions = NonNullable<Parameters<Operator['start']>[1]>
 
 interface Entry {
@@ -21,22 +21,22 @@ interface Entry {
 
 export interface Started {
   readonly clock: FakeClock
-  /** An administrator's, past what a test puts in the way of the operator. */
+  /** A client without the faults of the operator's transport. */
   readonly client: Client
   clientOf(cluster: OtherCluster): Client
-  /** What the operator sends to its own cluster. */
+  /** The operator's requests to its own cluster. */
   readonly network: Recorder
   networkOf(cluster: OtherCluster): Recorder
   readonly log: Entry[]
-  /** Undefined when the start failed before the parts were made. */
+  /** Undefined if the start failed before the parts were made. */
   readonly parts: Parts | undefined
-  /** How it ended; undefined while it runs. */
+  /** The outcome of the start; undefined while it runs. */
   outcome(): 'resolved' | Error | undefined
-  /** Tells it to stop; settles when all has come to rest, which may be before it has ended. */
+  /** Aborts the start; resolves when nothing moves any more, which may be before its end. */
   stop(): Promise<void>
 }
 
-/** Turns of the event loop after which nothing moves any more but by time. */
+/** The number of turns of the event loop after which only time moves anything. */
 const TURNS = 40
 
 export function restingClock(): FakeClock {
@@ -49,21 +49,21 @@ export function restingClock(): FakeClock {
 
 export interface StartingOptions
   extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'log' | 'onAssembled'> {
-  /** Default: one of its own. The operator's own may run ahead of it. */
+  /** Default: a new one. The operator's clock may run ahead of it. */
   readonly clock?: FakeClock
   readonly ahead?: Clock
-  /** The operator's own cluster, for several starts on one. Default: one of its own. */
+  /** The operator's own cluster, for several starts on one. Default: a new one. */
   readonly server?: ApiServer
   /** Prepares the operator's own cluster before the start. */
   readonly before?: (client: Client) => Promise<unknown>
   readonly intercept?: Recorder['intercept']
-  /** The same of the other clusters, by their names. */
+  /** The same for the other clusters, by their names. */
   readonly intercepts?: Readonly<Record<string, Recorder['intercept']>>
-  /** Stands before each of the operator's other clusters, from the start on. */
+  /** Intercepts the requests to the operator's other clusters. */
   readonly interceptOthers?: Recorder['intercept']
 }
 
-/** Starts an operator, and settles when it has come to rest. */
+/** Starts an operator, and resolves when nothing moves any more. */
 export async function starting(app: Operator, options: StartingOptions = {}): Promise<Started> {
   const {
     clock = restingClock(),
@@ -121,14 +121,14 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
   }
 }
 
-/** Starts an operator so often on one cluster, under one clock; the first to start wins the election. */
+/** Starts replicas of an operator on one cluster, with one clock; the first one wins the election. */
 export async function replicas(app: Operator, count: number): Promise<Started[]> {
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const started: Started[] = []
   for (let at = 0; at < count; at++) {
     const replica = await starting(app, { clock, server, instance: `replica-${at}`, crds: 'install' })
-    // The definitions may take a moment.
+    // The CRDs may take a moment.
     await clock.advance(1000)
     works(replica)
     started.push(replica)
@@ -136,22 +136,22 @@ export async function replicas(app: Operator, count: number): Promise<Started[]>
   return started
 }
 
-/** Whether a replica has written anything but its lease since the last look. */
+/** Whether a replica has written anything except its lease since the last call. */
 export function works({ network }: Started): boolean {
   return network.take().some((line) => !line.startsWith('GET ') && !line.includes('/leases'))
 }
 
-/** What a replica could not do, as it says itself. */
+/** The failures that a replica logged. */
 export function failures({ log }: Started): string[] {
   return log.filter(({ level }) => level === 'error').map(({ message }) => message)
 }
 
-/** The key of a config map of the tests, which the cluster itself has none of. */
+/** The key of a config map in a namespace without the cluster's own ones. */
 export function ref(name: string): { namespace: string; name: string } {
   return { namespace: 'default', name }
 }
 
-/** What of the config maps is a test's. */
+/** Selects the config maps of a test. */
 export const ours = (
   { metadata }: { readonly metadata: { readonly namespace?: string; readonly name: string } },
 ): boolean => metadata.namespace === 'default' && !metadata.name.startsWith('kube-')
@@ -160,7 +160,7 @@ export async function create(client: Client, ...names: readonly string[]): Promi
   for (const name of names) await client.create(ConfigMap, { metadata: ref(name) })
 }
 
-/** The writes of a kind among what was sent, as `POST name` or `PUT name`, in order. */
+/** Returns the writes of a kind among the requests, as `POST name` or `PUT name`, in order. */
 export function writes({ requests }: Recorder, plural: string): string[] {
   return requests.filter(({ method, path }) => method !== 'GET' && path.includes(`/${plural}`)).map((request) =>
     `${request.method} ${nameIn(request)}`

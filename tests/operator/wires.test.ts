@@ -1,4 +1,4 @@
-/** That the parts of an operator are connected: each option arrives where it has its effect, and each part has what it works with. */
+/** The connections between the parts of an operator: each option has its effect, and each part its dependencies. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -20,7 +20,7 @@ import { aborted } from '../../lib/async/abort.ts'
 import { backoffMs } from '../../lib/async/backoff.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
-import { StopTimeout } from '../../lib/manager/stopping.ts'
+import { StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { hostName } from '../../lib/runtime/os/files.ts'
 import { refusal, silence } from '../client/transports.ts'
 import { create, ours, ref, restingClock, type Started, starting, writes } from './starting.ts'
@@ -41,7 +41,7 @@ async function leaseOf({ client }: Started, name = 'x', namespace = 'default') {
   return lease && { metadata: lease.metadata as { labels?: object }, spec: lease.spec ?? {} }
 }
 
-/** How an operator comes to do something, for each of the places that have a client. */
+/** The places of an operator that have a client. */
 const PLACES: Readonly<
   Record<string, (app: Operator, work: (context: Works) => Promise<void>, everyReplica: boolean) => void>
 > = {
@@ -68,10 +68,10 @@ const PLACES: Readonly<
 }
 
 for (const [place, add] of Object.entries(PLACES)) {
-  test(`${place}: on the leader only, and fenced by its lease in every cluster`, async () => {
+  test(`${place}: runs only on the leader, and its lease fences it in every cluster`, async () => {
     let skipMs = 0
     const clock = restingClock()
-    // A process that stood still for a minute: no timer has told it so yet.
+    // The process stood still for a minute, and no timer has fired yet.
     const ahead = {
       now: () => clock.now() + skipMs,
       monotonic: () => clock.monotonic() + skipMs,
@@ -107,7 +107,7 @@ for (const [place, add] of Object.entries(PLACES)) {
     await leader.stop()
   })
 
-  test(`${place}: with everyReplica beside a leader, without its fence`, async () => {
+  test(`${place}: with everyReplica, runs on every replica without a fence`, async () => {
     const app = operator({ name: 'x', leaderElection: true })
     const west = app.cluster('west', nowhere)
     let worked = false
@@ -128,7 +128,7 @@ for (const [place, add] of Object.entries(PLACES)) {
   })
 }
 
-test('a key that is written without end in any cluster is warned of once, with its causes; a failing one is logged once and then in short', async () => {
+test('an endless write loop in any cluster is warned of once, with its causes; a failing key is logged in full once, then in short', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   let runs = 0
@@ -160,7 +160,7 @@ test('a key that is written without end in any cluster is warned of once, with i
   await s.stop()
 })
 
-test('a cleanup is fenced by the lease, too', async () => {
+test('the lease fences a cleanup, too', async () => {
   let skipMs = 0
   const clock = restingClock()
   const ahead = {
@@ -184,7 +184,7 @@ test('a cleanup is fenced by the lease, too', async () => {
   await s.stop()
 })
 
-test('the leader works until its lease is lost, and the start then fails with that', async () => {
+test('the leader works until its lease is lost, then the start fails', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   let signal: AbortSignal | undefined
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, context) => {
@@ -199,7 +199,7 @@ test('the leader works until its lease is lost, and the start then fails with th
   assert.ok(s.outcome() instanceof LeadershipLost, String(s.outcome()))
 })
 
-test('the election is as its options say: lease, namespace, identity, labels, times, and who hears of the leader', async () => {
+test('the options of the election apply: lease, namespace, identity, labels, times, and onNewLeader', async () => {
   const leaders: string[] = []
   const app = operator({
     name: 'x',
@@ -237,7 +237,7 @@ test('the election is as its options say: lease, namespace, identity, labels, ti
   assert.match(String(s.outcome()), /^LeadershipLost: Cannot renew lease "kube-system\/own-lease" for 30 s/)
 })
 
-test("without options the lease has the operator's name, this process's, and client-go's times", async () => {
+test("without options the lease has the operator's name, this process's identity, and client-go's times", async () => {
   const holders = new Set<string>()
   for (const instance of ['pod-1', 'pod-1', undefined]) {
     const app = operator({ name: 'x', leaderElection: true })
@@ -258,7 +258,7 @@ test("without options the lease has the operator's name, this process's, and cli
   assert.equal(holders.size, 3, 'no two processes have one name')
 })
 
-test('the lease is in the namespace of the configuration; without one it is in default, which is logged once', async () => {
+test('the lease is in the namespace of the configuration, else in default, which is logged once', async () => {
   const told = ({ log }: Started): string[] => log.filter(({ level }) => level === 'warn').map(({ message }) => message)
   for (
     const [config, leaderElection, namespace, warns] of [
@@ -292,7 +292,7 @@ test('the lease is in the namespace of the configuration; without one it is in d
   await s.stop()
 })
 
-test('a start may have an election that the operator has not, and the other way round', async () => {
+test('a start can turn the election on or off', async () => {
   for (
     const [own, instead, elects] of [[false, undefined, false], [true, undefined, true], [true, false, false], [
       false,
@@ -309,7 +309,7 @@ test('a start may have an election that the operator has not, and the other way 
   }
 })
 
-test('candidates that may not watch ask after pauses as random as they are told', async () => {
+test('candidates without the right to watch poll with the given random numbers', async () => {
   const asked: number[] = []
   for (const random of [0, 0.999]) {
     const app = operator({ name: 'x', leaderElection: true })
@@ -326,7 +326,7 @@ test('candidates that may not watch ask after pauses as random as they are told'
   assert.deepEqual(asked, [31, 14])
 })
 
-test('a warm-up fills the queue before there is a lease, where it is asked for', async () => {
+test('with warmup the queue is filled before the lease is won', async () => {
   for (const warmup of [true, false]) {
     const mapped: string[] = []
     const app = operator({ name: 'x', leaderElection: true })
@@ -342,7 +342,7 @@ test('a warm-up fills the queue before there is a lease, where it is asked for',
   }
 })
 
-test('as many keys are worked on at once as the controller says', async () => {
+test('concurrency limits the keys reconciled at the same time', async () => {
   for (const [concurrency, most] of [[undefined, 1], [2, 2]] as const) {
     let [now, seen] = [0, 0]
     const app = operator({ name: 'x' })
@@ -359,7 +359,7 @@ test('as many keys are worked on at once as the controller says', async () => {
   }
 })
 
-test('a run has its time, and its client ends with it', async () => {
+test('a run has a time limit, which ends its client', async () => {
   const ends: unknown[] = []
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
@@ -378,7 +378,7 @@ test('a run has its time, and its client ends with it', async () => {
   await s.stop()
 })
 
-test('a failing key waits as the controller says, and its failures are logged with what they are about', async () => {
+test("a failing key waits by the controller's backoff, and its failures are logged with the object", async () => {
   const tries: number[] = []
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { name: 'failing', when: ours, backoff: { base: '1s', max: '3s' } }).reconcile(
@@ -403,7 +403,7 @@ test('a failing key waits as the controller says, and its failures are logged wi
   await s.stop()
 })
 
-test('reports of runs have the controller, the key, why, and every write to any cluster', async () => {
+test('reports of runs have the controller, the key, the causes, and every write to any cluster', async () => {
   const reports: ReconcileReport[] = []
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
@@ -439,7 +439,7 @@ test('reports of runs have the controller, the key, why, and every write to any 
   await s.stop()
 })
 
-test("Events are recorded in the cluster of the controller's own kind, or where it says", async () => {
+test("Events are recorded in the cluster of the controller's own kind, or in the given one", async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   const east = app.cluster('east', nowhere)
@@ -484,7 +484,7 @@ test("Events are recorded in the cluster of the controller's own kind, or where 
 
 const object = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref(name) })
 
-test('what is told while everything drains is still written, in every cluster, before the connections end', async () => {
+test('Events emitted during a stop are still written, in every cluster, before the connections close', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.add('task', ({ signal }) => aborted(signal))
@@ -506,7 +506,7 @@ test('what is told while everything drains is still written, in every cluster, b
   for (const client of [s.client, s.clientOf(west)]) assert.equal((await client.list(EVENT)).length, 1)
 })
 
-test('a task may finish what it writes when it is told to stop; its client ends with it', async () => {
+test('a task may finish its writes after a stop; its client ends with it', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   const west = app.cluster('west', nowhere)
   let kept: readonly Client[] = []
@@ -525,7 +525,7 @@ test('a task may finish what it writes when it is told to stop; its client ends 
   for (const each of kept) await assert.rejects(create(each, 'too-late'), /The task "writer" has ended/)
 })
 
-test('a lease is not given back over a write of its name that was not answered', async () => {
+test('a lease is not released over an unanswered write', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   app.add('writer', async ({ signal, client }) => {
     await aborted(signal)
@@ -545,7 +545,7 @@ test('a lease is not given back over a write of its name that was not answered',
   assert.ok(s.log.some(({ message }) => message.startsWith('Keeping the lease "default/x" until it expires')))
 })
 
-test('a write that is open when the lease is lost ends with that', async () => {
+test('an open write is aborted when the lease is lost', async () => {
   const ends: unknown[] = []
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, { client }) => {
@@ -572,7 +572,7 @@ test('the client of a task that fails ends, too', async () => {
   await assert.rejects(create(kept!, 'too-late'), /The task "failing" has ended/)
 })
 
-test('when the grace period is over, nothing that still runs can write: a task, a reconcile, on every replica or the leader', async () => {
+test('after the grace period nothing can write: a task, a reconcile, on every replica or the leader', async () => {
   for (const everyReplica of [true, false]) {
     const go = new Latch()
     const ends: string[] = []
@@ -596,7 +596,7 @@ test('when the grace period is over, nothing that still runs can write: a task, 
   }
 })
 
-test('the grace period is 30 s, or as the operator says: none, or for ever', async () => {
+test("the grace period is 30 s, or the operator's: 0 to forever", async () => {
   for (const [grace, endMs] of [[undefined, 30_000], ['90s', 90_000], [0, 0], ['forever', Infinity]] as const) {
     const end = new Latch()
     const app = operator({ name: 'x', ...(grace !== undefined && { grace }) })
@@ -625,7 +625,7 @@ test('the grace period is 30 s, or as the operator says: none, or for ever', asy
   }
 })
 
-test('what fails after a stop is not swallowed: by a runnable it is logged, else the start rejects with it', async () => {
+test('a failure after a stop is not swallowed: that of a runnable is logged, else the start rejects with it', async () => {
   const app = operator({ name: 'x' })
   app.add('clumsy', async ({ signal }) => {
     await aborted(signal)
@@ -650,7 +650,7 @@ test('what fails after a stop is not swallowed: by a runnable it is logged, else
   assert.match(String(late.outcome()), /the extension failed/)
 })
 
-test('what fails without saying why is a failure, too', async () => {
+test('a rejection with undefined is a failure, too', async () => {
   const app = operator({ name: 'x' })
   app.add('task', async () => {})
   app.extend(() => Promise.reject(undefined))
@@ -671,7 +671,7 @@ test('a stop before or during the start is no failure', async () => {
   assert.deepEqual([s.outcome(), started], ['resolved', []])
 })
 
-test('the connections of all clusters end with the start, however it ends', async () => {
+test('the connections of all clusters close with the start, whether it fails or not', async () => {
   for (const fails of [false, true]) {
     const app = operator({ name: 'x', crds: 'ignore' })
     const west = app.cluster('west', nowhere)
@@ -690,7 +690,7 @@ test('the connections of all clusters end with the start, however it ends', asyn
   }
 })
 
-test('extensions are called one after the other, with the parts that then start', async () => {
+test('extensions are called one after the other, with the parts of the start', async () => {
   const order: string[] = []
   const app = operator({ name: 'x' })
   app.add('task', async () => void order.push('task'), { everyReplica: true })
@@ -720,7 +720,7 @@ test('extensions are called one after the other, with the parts that then start'
   await s.stop()
 })
 
-test('each cluster is spoken to as the start says: manager of fields, validation, frozen objects, namespaces', async () => {
+test('the options of the start apply to each cluster: field manager, validation, frozen objects, namespaces', async () => {
   for (
     const [options, expected] of [[{}, [null, false]], [{ freeze: true, fieldValidation: 'Strict' }, [
       'Strict',
@@ -747,7 +747,7 @@ test('each cluster is spoken to as the start says: manager of fields, validation
   }
 })
 
-test("what is watched are the operator's namespaces, in another cluster those that are named for it", async () => {
+test("the operator's namespaces are watched; in another cluster, those given for it", async () => {
   const lists = ({ requests }: Started['network']): string[] =>
     requests.map(({ path }) => path.split('?', 1)[0]!).filter((path) => path.endsWith('/configmaps')).filter((
       path,
@@ -769,7 +769,7 @@ test("what is watched are the operator's namespaces, in another cluster those th
   await s.stop()
 })
 
-test('a kind is kept as its declaration says, in the cluster that it names', async () => {
+test('a kind is cached by its declaration, in the cluster that it names', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.cache(ConfigMap, { cluster: west, labels: 'keep=yes', strip: (draft) => void delete draft.data })
@@ -791,7 +791,7 @@ test('a kind is kept as its declaration says, in the cluster that it names', asy
   await s.stop()
 })
 
-/** An operator of which one kind never comes, started with what its options say. */
+/** Starts an operator of which one kind never syncs. */
 async function waiting(
   describe: (app: Operator, west: { readonly name: string }) => void,
   options: { syncTimeout?: '45s' | '10m' } = {},
@@ -806,7 +806,7 @@ async function waiting(
   return await starting(app, { intercept: deaf })
 }
 
-test('the first lists may take as long as the controllers say that need them', async () => {
+test('the first lists have the time limits of their controllers', async () => {
   const rows:
     readonly (readonly [string, Parameters<typeof waiting>[0], Parameters<typeof waiting>[1], number, RegExp])[] = [
       [
@@ -919,7 +919,7 @@ test('the first lists may take as long as the controllers say that need them', a
   }
 })
 
-test('in another cluster it is the same', async () => {
+test('in another cluster the first lists have the same time limits', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => [], { cluster: west }).reconcile(
@@ -939,7 +939,7 @@ test('in another cluster it is the same', async () => {
   assert.match(String(end), /within 30 s: secrets/)
 })
 
-test('a duration that cannot be meant is refused before anything is sent', async () => {
+test('an invalid duration is refused before anything is sent', async () => {
   const app = operator({ name: 'x', syncTimeout: 'soon' as never })
   app.add('task', async () => {})
   const s = await starting(app)
@@ -947,7 +947,7 @@ test('a duration that cannot be meant is refused before anything is sent', async
   assert.deepEqual(s.network.requests, [])
 })
 
-test('the first keys may take as long, too, and what else is missing is named', async () => {
+test('the first keys of a source have the same time limit, and the error names missing kinds', async () => {
   for (
     const [own, common, endMs, text] of [['30s', undefined, 30_000, /within 30 s/], [
       undefined,
@@ -960,7 +960,7 @@ test('the first keys may take as long, too, and what else is missing is named', 
     const west = app.cluster('west', nowhere)
     app.controllerFor(Namespace, { name: 'mapper', ...(own && { syncTimeout: own }) })
       .watches(ConfigMap, (_, { signal }) => {
-        // A kind that is declared only now, and never comes.
+        // A kind that is declared only now, and never syncs.
         s.parts!.clusterOf(west).cache.declare(Secret)
         return aborted(signal).then(() => [])
       }, { when: ours })
@@ -983,7 +983,7 @@ test('the first keys may take as long, too, and what else is missing is named', 
   }
 })
 
-test("sources have the operator's clock, log, and chance", async () => {
+test("sources have the operator's clock, log and random numbers", async () => {
   for (const random of [0, 0.5]) {
     const opened: number[] = []
     const app = operator({ name: 'x' })
@@ -1020,7 +1020,7 @@ test("sources have the operator's clock, log, and chance", async () => {
   }
 })
 
-test('a list that fails is asked for again after a pause as random as it is told, and the log says what is waited for', async () => {
+test('a failing list is retried with the given random numbers, and the log names the missing kinds', async () => {
   const times: Record<string, number[][]> = { own: [], west: [] }
   for (const random of [0, 0, 0.999]) {
     const app = operator({ name: 'x' })
@@ -1058,7 +1058,7 @@ test('a list that fails is asked for again after a pause as random as it is told
   }
 })
 
-test('a controller that lives in another cluster owns, ticks and works there', async () => {
+test('a controller in another cluster owns, ticks and reconciles there', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
@@ -1083,7 +1083,7 @@ test('a controller that lives in another cluster owns, ticks and works there', a
   await s.stop()
 })
 
-test('clients, caches and events of all clusters are measured where the operator measures', async () => {
+test('clients, caches and Events of all clusters are measured if metrics are on', async () => {
   const registry = new Registry()
   const app = operator({ name: 'x', metrics: { registry } })
   const west = app.cluster('west', nowhere)
@@ -1112,7 +1112,7 @@ test('clients, caches and events of all clusters are measured where the operator
   await unserved.stop()
 })
 
-test("the health server asks about the caches of every cluster and the lease, by the operator's clock and log", async () => {
+test("the health server checks the caches of every cluster and the lease, with the operator's clock and log", async () => {
   const app = operator({ name: 'x', health: 0, leaderElection: true })
   const west = app.cluster('west', nowhere)
   app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
@@ -1149,7 +1149,7 @@ test("the health server asks about the caches of every cluster and the lease, by
   assert.equal(s.outcome(), 'resolved')
 })
 
-test("definitions are looked for, installed or ignored as the start says, else the operator, and in the operator's name", async () => {
+test("CRDs are verified, installed or ignored by the option of the start, else the operator's, with the operator as field manager", async () => {
   const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
   for (
     const [own, instead, expected] of [
@@ -1177,7 +1177,7 @@ test("definitions are looked for, installed or ignored as the start says, else t
   }
 })
 
-test('definitions are installed where their kinds are owned or watched, and nowhere else', async () => {
+test('CRDs are installed only where their kinds are owned or watched', async () => {
   const kind = (name: string) => defineResource({ group: 'test.dev', version: 'v1', kind: name, spec: z.object({}) })
   const app = operator({ name: 'x', crds: 'install' })
   const west = app.cluster('west', nowhere)
@@ -1202,7 +1202,7 @@ test('definitions are installed where their kinds are owned or watched, and nowh
   await s.stop()
 })
 
-test('a process that leads and cannot renew is not healthy', async () => {
+test('a leader that cannot renew is not healthy', async () => {
   let skipMs = 0
   const clock = restingClock()
   const ahead = {
@@ -1217,7 +1217,7 @@ test('a process that leads and cannot renew is not healthy', async () => {
   await manager.elected
   const ask = async (): Promise<number> => (await health!.fetch(new Request('http://localhost/healthz/leader'))).status
   assert.equal(await ask(), 200)
-  // Stuck for longer than the lease lasts: no timer has fired yet.
+  // Stuck for longer than the lease lasts, and no timer has fired yet.
   skipMs = 16_000
   const status = await ask()
   await clock.advance(60_000)
@@ -1225,7 +1225,7 @@ test('a process that leads and cannot renew is not healthy', async () => {
   assert.equal(status, 500)
 })
 
-test('which definitions are new is told to the log, or to one of its own', async () => {
+test('installed CRDs are logged to the log, or to the definitionLog', async () => {
   const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
   for (const other of [true, false]) {
     const told: string[] = []
@@ -1240,7 +1240,7 @@ test('which definitions are new is told to the log, or to one of its own', async
   }
 })
 
-test('the configuration of a cluster is asked for at each start, of one that stands in for it never', async () => {
+test('the configuration of a cluster is resolved at each start, unless the start replaces it', async () => {
   let asked = 0
   const app = operator({ name: 'x', crds: 'ignore' })
   const west = app.cluster('west', async () => (asked++, { server: `http://127.0.0.1:${asked}` }))
@@ -1259,7 +1259,7 @@ test('the configuration of a cluster is asked for at each start, of one that sta
   assert.equal(asked, 2)
 })
 
-test('the configurations of other clusters that a start is given go before those of the file', async () => {
+test('the clusters of a start override the configurations of the file', async () => {
   const app = operator({ name: 'x' })
   for (const optional of [false, true]) {
     const name = optional ? 'late' : 'west'
@@ -1284,7 +1284,7 @@ test('the configurations of other clusters that a start is given go before those
   await running
 })
 
-test('what a report tells of another cluster has its name: the key, the causes and the writes', async () => {
+test('a report names another cluster: in the key, the causes and the writes', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   const reports: ReconcileReport[] = []
@@ -1313,7 +1313,7 @@ test('what a report tells of another cluster has its name: the key, the causes a
   await s.stop()
 })
 
-test('a stop that waits for a reconcile names its key, also of a controller that waited for its definitions', async () => {
+test('a stop that waits for a reconcile names its key, also of a controller that waited for its CRDs', async () => {
   const app = operator({ name: 'x', crds: 'install', leaderElection: { namespace: 'default' }, grace: '10s' })
   const west = app.cluster('west', nowhere, { optional: true })
   const held = new Latch()
@@ -1333,7 +1333,7 @@ test('a stop that waits for a reconcile names its key, also of a controller that
   assert.equal(s.outcome(), 'resolved')
 })
 
-test('a failing key whose object is deleted is not said to work again; a reconcile and a cleanup that work are', async () => {
+test('a failing key whose object is deleted is not logged as working again; a reconcile or a cleanup that works is', async () => {
   const app = operator({ name: 'x' })
   const failing = new Set(['a', 'b', 'c'])
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => {

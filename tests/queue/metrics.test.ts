@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
-import { partMeter } from '../../lib/manager/part_meter.ts'
+import { partMeter } from '../../lib/manager/metrics.ts'
 import { type MemoryMeter, memoryMeter } from '../observe/memory_meter.ts'
 import { QueueModel } from './queue_model.ts'
 

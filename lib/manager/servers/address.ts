@@ -1,18 +1,18 @@
-/** Where a server listens, as people write it. */
+/** Parses the addresses that servers listen on. */
 
 /** An address to listen on. */
 export interface ListenAddress {
-  /** Undefined: all interfaces. IPv6 addresses without their brackets. */
+  /** Undefined: all interfaces. An IPv6 address has no brackets. */
   readonly host: string | undefined
-  /** 0 is any free port. */
+  /** 0: any free port. */
   readonly port: number
 }
 
 /**
- * Reads an address: a number is a port on 127.0.0.1; `:8080` is a port on all interfaces, as in Go; `host:port` and
- * `[::1]:8080` say the interface.
+ * Parses an address: a number is a port on 127.0.0.1; `:8080` is a port on all interfaces, as in Go; `host:port` and
+ * `[::1]:8080` name the interface.
  *
- * @throws TypeError for anything else, a port as a string included: it would not say which interface is meant.
+ * @throws TypeError for anything else, also for a port as a string, which could mean either interface.
  */
 export function parseAddress(address: number | string): ListenAddress {
   if (typeof address === 'number') {

@@ -1,31 +1,29 @@
-/**
- * `/healthz` and `/readyz`, as pure functions of their checks, and the server of both. Paths, bodies and codes are those of
- * controller-runtime's and Kubernetes' own probes, so that what reads those reads these.
- */
-import { messageOf } from '../../core/errors.ts'
+/** Serves `/healthz` and `/readyz` with the paths, bodies and status codes of controller-runtime and Kubernetes. */
+import { isReason, messageOf } from '../../core/errors.ts'
 import { formatMs } from '../../core/duration.ts'
 import { untilAborted } from '../../async/abort.ts'
 import { systemClock, within } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
+import type { Cache } from '../../cache/cache.ts'
 import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
 
-/** Healthy when it returns or resolves. What it throws is told to the log, and to whoever asks for this check by its path. */
+/** Passes if it returns or resolves. Its error is logged, and is in the response to a request for this check alone. */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
 
 /** Options of {@link HealthServer}. */
 export interface HealthOptions extends ListenOptions {
-  /** How long a check may take; then it has failed, and its signal is aborted. Default: 5 s. */
+  /** The time limit of a check: then it fails, and its signal is aborted. Default: 5 s. */
   readonly checkTimeoutMs?: number | undefined
 }
 
-/** The checks of one path: what they said last time, for the log. */
+/** The checks of one path, and their last logged failures. */
 interface Endpoint {
   readonly path: string
   readonly checks: Map<string, HealthCheck>
   readonly failing: Map<string, string>
 }
 
-/** What became of one check. */
+/** The result of one check. */
 interface Part {
   readonly name: string
   readonly state: 'ok' | 'excluded' | 'failed'
@@ -40,25 +38,31 @@ export class HealthServer extends Server {
     failing: new Map(),
   }))
 
-  /** Throws a TypeError for an address that is none. */
+  /** @throws TypeError if the address is invalid. */
   constructor(options: HealthOptions = {}) {
     super({ ...options, name: 'health', fetch: (request) => this.fetch(request) })
     this.#options = options
   }
 
-  /** A check of whether this process should be restarted. Throws when the name is taken or the server was started. */
+  /**
+   * Adds a check that fails if this process should be restarted. Throws if the name is taken or the server was started.
+   */
   addLiveness(name: string, check: HealthCheck): void {
     this.#add(this.#endpoints[0]!, name, check)
   }
 
-  /** A check of whether this process is of use to others. Throws when the name is taken or the server was started. */
+  /**
+   * Adds a check that fails if this process cannot serve others now. Throws if the name is taken or the server was
+   * started.
+   */
   addReadiness(name: string, check: HealthCheck): void {
     this.#add(this.#endpoints[1]!, name, check)
   }
 
   /**
-   * `/healthz` is 200 and `ok`, or 500 and one line for each check; `?verbose` gives the lines anyway, and `?exclude=name` leaves
-   * a check out. `/healthz/name` is that check alone, and says why it failed. `/readyz` likewise. Without a check, both have `ping`.
+   * Answers `/healthz` with 200 and `ok`, or with 500 and a line per check. `?verbose` always gives the lines,
+   * `?exclude=name` skips a check. `/healthz/name` is one check, with the reason of its failure. `/readyz` is the same.
+   * Without checks, both have `ping`.
    */
   override async fetch(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url)
@@ -76,7 +80,7 @@ export class HealthServer extends Server {
   #add({ path, checks }: Endpoint, name: string, check: HealthCheck): void {
     if (this.isStarted) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)
     if (!name) throw new TypeError(`Cannot add a check to ${path}: it has no name`)
-    if (checks.has(name)) throw new Error(`Cannot add the check "${name}" to ${path}: there is one of that name`)
+    if (checks.has(name)) throw new Error(`Cannot add the check "${name}" to ${path}: the name is taken`)
     checks.set(name, check)
   }
 
@@ -98,12 +102,12 @@ export class HealthServer extends Server {
     return textResponse(500, `internal server error: ${messageOf(failure)}\n`)
   }
 
-  /** What is wrong; undefined when nothing is. Told to the log when it is new. */
+  /** Returns the error of a check, or undefined if it passed. Logs a new error. */
   async #run({ path, failing }: Endpoint, name: string, check: HealthCheck, signal: AbortSignal): Promise<unknown> {
     const { clock = systemClock, log = silentLog, checkTimeoutMs = 5000 } = this.#options
     const late = (): Error => new Error(`it did not answer within ${formatMs(checkTimeoutMs)}`)
     try {
-      // An async function, so that a throw is a rejection.
+      // The async function makes a throw a rejection.
       await within(
         clock,
         checkTimeoutMs,
@@ -111,11 +115,11 @@ export class HealthServer extends Server {
         (limited) => untilAborted((async () => await check(limited))(), limited),
         signal,
       )
-      if (failing.delete(name)) log.info(`The check "${name}" of ${path} is well again`)
+      if (failing.delete(name)) log.info(`The check "${name}" of ${path} passes again`)
       return undefined
     } catch (thrown) {
-      const failure = thrown ?? new Error('it failed without saying why')
-      // Whoever asked has gone: nobody hears the answer, and the check may be well.
+      const failure = thrown ?? new Error('it failed without an error')
+      // The client has gone, which aborted the check: this proves nothing about it.
       if (signal.aborted) return failure
       const message = `The check "${name}" of ${path} fails: ${withCauses(failure)}`
       if (failing.get(name) !== message) log.warn(message)
@@ -129,7 +133,7 @@ function checksOf({ checks }: Endpoint): ReadonlyMap<string, HealthCheck> {
   return checks.size > 0 ? checks : PING
 }
 
-const PING: ReadonlyMap<string, HealthCheck> = new Map([['ping', () => {}]])
+const PING: ReadonlyMap<string, HealthCheck> = new Map([['ping', ping]])
 
 function report(parts: readonly Part[], unknown: readonly string[], failed: boolean): string {
   const lines = parts.map(({ name, state }) => {
@@ -146,7 +150,7 @@ function report(parts: readonly Part[], unknown: readonly string[], failed: bool
   return [...lines, `healthz check ${failed ? 'failed' : 'passed'}`, ''].join('\n')
 }
 
-/** The log may know what the answer withholds. */
+/** For the log, as the response withholds the causes. */
 function withCauses(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause === undefined ? messageOf(error) : `${messageOf(error)}: ${withCauses(cause)}`
@@ -156,7 +160,37 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // No check is called that.
+    // No check has such a name.
     return text
   }
+}
+
+/** Succeeds whenever the process can answer. */
+export function ping(): void {}
+
+/**
+ * Returns a check that fails while a kind has no first list or is refused (by RBAC, our identity, or a missing CRD).
+ * The error names the kinds; the reason is only in its cause, which a probe does not show. A watch that breaks and
+ * recovers does not fail the check: a restart of the API server would take every replica out of its service. Optional
+ * kinds do not count.
+ */
+export function cachesSynced(caches: readonly Cache[]): HealthCheck {
+  return () => {
+    const informers = caches.flatMap((cache) => [...cache.informers()])
+    const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
+    if (bad.length === 0) return
+    const reasons = bad.flatMap(({ title, failure }) => failure === undefined ? [] : `${title}: ${messageOf(failure)}`)
+    throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {
+      cause: reasons.join('; ') || undefined,
+    })
+  }
+}
+
+function isRefused(failure: unknown): boolean {
+  return (['Forbidden', 'Unauthorized', 'NotFound'] as const).some((reason) => isReason(failure, reason))
+}
+
+/** Returns a check that fails while this process acts as leader without a valid lease. */
+export function leaderHealthy(elector: { checkHealthy(): void }): HealthCheck {
+  return () => elector.checkHealthy()
 }

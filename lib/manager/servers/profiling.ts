@@ -1,20 +1,21 @@
-/** `/debug/pprof/`: what the process does and holds, for those who may ask it. Off unless it is served; bind it to loopback. */
+/** Serves CPU profiles and heap snapshots of this process below `/debug/pprof/`; bind it to loopback. */
 import { rejectOnAbort } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { cpuProfile, heapSnapshot, ProfilingUnsupported } from '../../runtime/os/profiler.ts'
 import { type Fetch, notFound, textResponse } from './server.ts'
 
-/** As Go's pprof records, unless it is asked for another time. */
+/** The default of Go's pprof. */
 const DEFAULT_SECONDS = 30
 const MAX_SECONDS = 300
 
-const INDEX = `profile?seconds=30  what the CPU does, as a .cpuprofile for DevTools
-heap                what is in memory, as a .heapsnapshot for DevTools; the process stands still meanwhile
+const INDEX = `profile?seconds=30  a CPU profile, as a .cpuprofile for DevTools
+heap                a heap snapshot, as a .heapsnapshot for DevTools; it pauses the process
 `
 
 /**
- * Answers `/debug/pprof/`, `/debug/pprof/profile?seconds=` and `/debug/pprof/heap`; on a runtime that cannot, with 501.
- * A profile ends early when whoever asked goes away; a second one at the same time is refused with 409.
+ * Returns a handler of `/debug/pprof/`, `/debug/pprof/profile?seconds=` and `/debug/pprof/heap`, which answers 501 on a
+ * runtime without a profiler. A profile ends early when the client disconnects; a second one at the same time is
+ * refused with 409.
  */
 export function profilingHandler({ clock = systemClock }: { readonly clock?: Clock | undefined } = {}): Fetch {
   let isRecording = false
@@ -39,7 +40,7 @@ export function profilingHandler({ clock = systemClock }: { readonly clock?: Clo
   }
 }
 
-/** Settles after so long, or when nobody waits any more: the profile is stopped in both cases. */
+/** Resolves after the time, or when the client disconnects: both stop the profile. */
 function forSeconds(clock: Clock, seconds: number, signal: AbortSignal): Promise<void> {
   return rejectOnAbort(signal, (resolve) => clock.after(seconds * 1000, resolve)).catch(() => {})
 }
@@ -52,7 +53,7 @@ async function heap(): Promise<Response> {
   }
 }
 
-/** No faster than it is read: a snapshot may be larger than what is left of the memory. */
+/** Pulls a chunk only when it is read, as a snapshot may be larger than the free memory. */
 function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>({

@@ -1,4 +1,4 @@
-/** A server as a runnable: a user's own endpoints, and what health, metrics and profiling are served by. */
+/** An HTTP server as a runnable, for health, metrics, profiling and the user's own endpoints. */
 import { messageOf } from '../../core/errors.ts'
 import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
@@ -8,10 +8,10 @@ import { type Log, safeLog } from '../../observe/log.ts'
 import { type HttpServer, serveHttp } from '../../runtime/net/http_server.ts'
 import { type ListenAddress, parseAddress } from './address.ts'
 
-/** Answers a request, in the platform's words. The request's signal is aborted when the client has gone. */
+/** Answers a request, with the types of the Fetch API. The request's signal is aborted when the client disconnects. */
 export type Fetch = (request: Request) => Response | Promise<Response>
 
-/** An answer of plain text. */
+/** Returns a response with plain text. */
 export function textResponse(status: number, body: string): Response {
   return new Response(body, {
     status,
@@ -23,15 +23,15 @@ export function notFound(): Response {
   return textResponse(404, '404 page not found\n')
 }
 
-/** Where a server listens, and how it ends. */
+/** The address of a server, and how it stops. */
 export interface ListenOptions {
   /** A port on 127.0.0.1; `:8080` for all interfaces; `host:8080`. Default: 0, any free port of 127.0.0.1. */
   readonly address?: number | string | undefined
-  /** PEM. Default: plain HTTP. */
+  /** PEM texts. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
-  /** How long open requests may take to end, once told to stop; then they are aborted. Default: 10 s. */
+  /** How long open requests may take after a stop; then they are aborted. Default: 10 s. */
   readonly shutdownTimeoutMs?: number | undefined
-  /** Default: the real one. */
+  /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. */
   readonly log?: Log | undefined
@@ -39,18 +39,18 @@ export interface ListenOptions {
 
 /** Options of {@link Server}. */
 export interface ServerOptions extends ListenOptions {
-  /** How it is called in logs and errors. */
+  /** The name in logs and errors. */
   readonly name: string
-  /** A throw or a rejection is answered with 500 without a word of why, and logged. */
+  /** A throw or a rejection is logged, and answered with 500 without the reason. */
   readonly fetch: Fetch
-  /** Serve on every replica; false: only while this one leads. Default: true. */
+  /** Whether to serve on every replica; false: only on the leader. Default: true. */
   readonly everyReplica?: boolean | undefined
-  /** The longest body that is taken; a longer one is answered with 413. It is read whole before `fetch` is called. Default: 4 MiB. */
+  /** A longer body is answered with 413. The body is read completely before `fetch` is called. Default: 4 MiB. */
   readonly maxBodyBytes?: number | undefined
 }
 
 /**
- * Serves HTTP from its start to its end. It is ready when it listens; a port that is in use rejects its start.
+ * Serves HTTP from its start to its stop. It is ready when it listens; its start rejects if the port is in use.
  *
  * @example
  * ```ts
@@ -64,12 +64,12 @@ export class Server implements Runnable {
   readonly everyReplica: boolean
   readonly #options: ServerOptions
   readonly #address: ListenAddress
-  /** How the listening went. */
+  /** Opens when the server listens, or failed to. */
   readonly #listening = new Latch<{ readonly error?: unknown }>()
   #started = false
   #server: HttpServer | undefined
 
-  /** Throws a TypeError for an address that is none. */
+  /** @throws TypeError if the address is invalid. */
   constructor(options: ServerOptions) {
     this.name = options.name
     this.everyReplica = options.everyReplica ?? true
@@ -77,22 +77,22 @@ export class Server implements Runnable {
     this.#address = parseAddress(options.address ?? 0)
   }
 
-  /** Answers a request as if it had come over the network, for tests. Throws what the given `fetch` throws. */
+  /** Answers a request without the network, for tests. Throws what the given `fetch` throws. */
   fetch(request: Request): Response | Promise<Response> {
     return this.#options.fetch(request)
   }
 
-  /** Whether {@link start} was called: what is served is settled then. */
+  /** Whether {@link start} was called; after that, handlers cannot be added. */
   protected get isStarted(): boolean {
     return this.#started
   }
 
-  /** The port, known once it listens. */
+  /** The port; undefined until the server listens. */
   get port(): number | undefined {
     return this.#server?.port
   }
 
-  /** Listens until the signal is aborted, then lets open requests end. Settles when every connection is closed. */
+  /** Listens until the signal is aborted, then waits for open requests. Settles when all connections are closed. */
   async start(signal: AbortSignal): Promise<void> {
     const { name, tls, shutdownTimeoutMs = 10_000, maxBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
     const log = safeLog(this.#options.log)
@@ -127,7 +127,7 @@ export class Server implements Runnable {
     }
   }
 
-  /** Settles when it listens. Rejects with what its start rejects with when it cannot. */
+  /** Resolves when the server listens. Rejects with the error of a failed start. */
   async ready(signal: AbortSignal): Promise<void> {
     const listening = await untilAborted(this.#listening.opened, signal)
     if ('error' in listening) throw listening.error

@@ -1,4 +1,4 @@
-/** An operator whose reconcile ends when a config map called `finish` is there, also while it stops. */
+/** An operator whose reconcile ends when a config map called `finish` exists, also during a stop. */
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

@@ -1,4 +1,4 @@
-/** An operator for a kind that nobody has installed. */
+/** An operator for a kind without a CRD. */
 import { defineResource, operator } from 'kubeloop'
 import * as z from 'zod'
 

@@ -1,4 +1,4 @@
-/** Servers on the addresses that it is called with; it prints what each says. */
+/** Servers on the given addresses; it prints the result of each. */
 import process from 'node:process'
 import { Server } from 'kubeloop'
 

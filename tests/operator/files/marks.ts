@@ -1,4 +1,4 @@
-/** An operator that logs each config map that it sees, then makes another one to show that it has worked. */
+/** An operator that logs each config map, then creates another one as a sign of its work. */
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

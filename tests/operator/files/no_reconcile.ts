@@ -1,4 +1,4 @@
-/** An operator file with a mistake: the controller is not ended by `reconcile`. */
+/** An operator file with a mistake: the controller has no `reconcile`. */
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

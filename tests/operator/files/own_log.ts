@@ -1,4 +1,4 @@
-/** An operator with a log of its own, which marks each line. */
+/** An operator with its own log, which marks each line. */
 import { type Log, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

@@ -1,4 +1,4 @@
-/** An operator whose parts each need a permission on Deno, as its environment says. */
+/** An operator whose parts, chosen by the environment, each need a permission on Deno. */
 import process from 'node:process'
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'

@@ -5,7 +5,7 @@ import { ConfigMap } from 'kubeloop/kinds'
 
 const app = operator({ name: 'stuck' })
 app.controllerFor(ConfigMap).reconcile((map, { log }) => {
-  // Longer than the time within which one signal is taken for the same.
+  // Longer than the time within which a repeated signal counts once.
   process.once('SIGINT', () => setTimeout(() => log.info('stopping for a while'), 600))
   log.info('stuck at {name}', { name: map.metadata.name })
   return new Promise(() => {})

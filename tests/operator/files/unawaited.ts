@@ -1,4 +1,4 @@
-/** An operator whose reconcile forgets an await: what is rejected there is nobody's. */
+/** An operator whose reconcile forgets an await: its rejection is unhandled. */
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

@@ -12,7 +12,7 @@ import { optionalEnv } from '../../../runtime/os/env.ts'
 import { exitProcess, onOwnEnd, onUncaught } from '../../../runtime/os/signals.ts'
 import { placeLine, shortPath, writeLine } from '../../../runtime/os/terminal.ts'
 import { onOutputClosed } from '../../../runtime/os/this_runtime.ts'
-import { setDevHook } from '../../../operator/dev_hook.ts'
+import { setDevHook } from '../../../operator/tool_hooks.ts'
 import { DEV, prepareOperator } from './operator.ts'
 import { OUTPUT_CLOSED, REPORTED } from '../session.ts'
 

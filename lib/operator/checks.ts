@@ -1,0 +1,189 @@
+/** Refuses mistakes in an operator's description, with their places in the user's file. */
+import { messageOf } from '../core/errors.ts'
+import type { KubeObject } from '../core/objects.ts'
+import { checkOptionNames, type OptionShape, type ShapeOf } from '../core/option_names.ts'
+import { groupResourceOf, resourceId } from '../core/resource.ts'
+import { LOG_LEVELS } from '../observe/log.ts'
+import { callerFrame } from '../observe/stack.ts'
+import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
+import { parseAddress } from '../manager/servers/address.ts'
+import type { ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
+import {
+  type CacheDeclaration,
+  type CacheDescription,
+  type CacheSelection,
+  type ControllerDescription,
+  controllerName,
+  finalizerOf,
+  type LeaderElectionOptions,
+  type OperatorDescription,
+  type OperatorOptions,
+} from './description.ts'
+
+// The names of all options, and the values of those that have a choice.
+const BOOLEAN = [true, false]
+const LIST = [] as const
+const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
+  lease: 0,
+  namespace: 0,
+  duration: 0,
+  renewDeadline: 0,
+  retryPeriod: 0,
+  identity: 0,
+  labels: 0,
+  onNewLeader: 0,
+}
+const SELECTION: ShapeOf<CacheSelection<KubeObject>> = { labels: 0, fields: 0, strip: 0 }
+const NAMESPACES: OptionShape = { '*': SELECTION }
+
+export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
+  name: 0,
+  log: 0,
+  leaderElection: [...BOOLEAN, LEADER_ELECTION],
+  namespaces: [LIST],
+  cache: { ...SELECTION, namespaces: [LIST, NAMESPACES] },
+  crds: ['install', 'verify', 'ignore', { mode: ['install'], narrow: BOOLEAN }],
+  syncTimeout: 0,
+  grace: 0,
+  health: 0,
+  metrics: { address: 0, registry: 0 },
+  profiling: 0,
+}
+
+export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
+  name: 0,
+  concurrency: 0,
+  when: 0,
+  eventFilter: 0,
+  timeout: 0,
+  everyReplica: BOOLEAN,
+  warmup: BOOLEAN,
+  backoff: { base: 0, max: 0 },
+  limiter: 0,
+  syncTimeout: 0,
+  cluster: 0,
+}
+
+export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = { when: 0, anyOwner: BOOLEAN, optional: BOOLEAN }
+
+export const WATCHES_SHAPE: ShapeOf<WatchOptions<KubeObject>> = { when: 0, cluster: 0, optional: BOOLEAN }
+
+export const FINALIZE_SHAPE: ShapeOf<FinalizeOptions> = { finalizer: 0 }
+
+export const CACHE_SHAPE: ShapeOf<CacheDeclaration<KubeObject>> = {
+  ...SELECTION,
+  namespaces: [LIST, NAMESPACES],
+  read: ['live'],
+  cluster: 0,
+  optional: BOOLEAN,
+}
+
+export const TASK_SHAPE: OptionShape = { everyReplica: BOOLEAN }
+
+export const CLUSTER_SHAPE: OptionShape = { namespaces: [LIST], optional: BOOLEAN }
+
+/**
+ * Checks a declaration of a kind's cache, as a kind has one watch per cluster.
+ *
+ * @throws TypeError with the place in the user's file, if the declaration contradicts itself or an earlier one.
+ */
+export function checkCache(
+  { caches }: OperatorDescription,
+  { resource, options, cluster, declaredAt }: CacheDescription,
+): void {
+  at(declaredAt, () => scopesOf(resource, options))
+  const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
+  if (!known || isSubsumed(options, known.options)) return
+  const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
+  at(declaredAt, () => {
+    throw new TypeError(
+      `Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${
+        describeOptions(options)
+      }; declare it once`,
+    )
+  })
+}
+
+/** Checks the cache options of all kinds in the same way. */
+export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
+  if (!cache) return
+  at(declaredAt, () => {
+    if (namespaces && cache.namespaces) {
+      throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
+    }
+    checkOptions('all kinds', cache as CacheOptions)
+  })
+}
+
+/**
+ * Checks the names and values of options.
+ *
+ * @param cannot The start of the message, such as `Cannot control Foo`.
+ * @throws TypeError with the place in the user's file, for an option that does not exist or has an invalid value.
+ */
+export function checkShape(cannot: string, options: unknown, shape: OptionShape): void {
+  const declaredAt = callerFrame()
+  checkOptionNames(options, shape, (problem) => {
+    throw new TypeError(`${cannot}: ${problem}${placeOf({ declaredAt })}`)
+  })
+}
+
+/** Calls `check` and adds the place in the user's file to its errors. */
+function at(declaredAt: () => string | undefined, check: () => void): void {
+  try {
+    check()
+  } catch (cause) {
+    throw new TypeError(`${messageOf(cause)}${placeOf({ declaredAt })}`, { cause })
+  }
+}
+
+/** Returns a suffix with the place in the user's file. */
+function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
+  const place = declaredAt()
+  return place ? ` (${place})` : ''
+}
+
+/** Checks a description before a start connects to anything. */
+export function checkDescription(description: OperatorDescription): void {
+  const { options, controllers, tasks } = description
+  const cannot = `Cannot start operator "${options.name}"`
+  if (controllers.length === 0 && tasks.length === 0) {
+    throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
+  }
+  for (
+    const address of [
+      options.health,
+      options.profiling,
+      typeof options.metrics === 'object' ? options.metrics.address : options.metrics,
+    ]
+  ) {
+    if (address !== undefined) parseAddress(address)
+  }
+  const names = new Map<string, ControllerDescription>()
+  const finalizers = new Map<string, ControllerDescription>()
+  for (const controller of controllers) {
+    const name = controllerName(controller)
+    const wrong = (what: string): TypeError => new TypeError(`${cannot}: ${what}${placeOf(controller)}`)
+    if (!controller.step) {
+      throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
+    }
+    const namesake = names.get(name)
+    if (namesake) throw wrong(`two controllers are called "${name}"${placeOf(namesake)}; give one of them another name`)
+    names.set(name, controller)
+    const finalizer = finalizerOf(controller, options.name)
+    if (finalizer === undefined) continue
+    const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
+    const other = finalizers.get(id)
+    if (other) {
+      const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"${placeOf(other)}`
+      throw wrong(`${what}; give one of them another`)
+    }
+    finalizers.set(id, controller)
+  }
+}
+
+/** @throws TypeError that names the missing method of a log. */
+export function checkLog({ name, log }: OperatorOptions): void {
+  const missing = log && LOG_LEVELS.find((level) => typeof log[level] !== 'function')
+  if (missing) throw new TypeError(`Cannot describe operator "${name}": its log has no method "${missing}"`)
+}
