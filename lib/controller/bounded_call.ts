@@ -1,29 +1,28 @@
-/** Calls of a user's function that may never answer. */
+/** Calls a user's function with a time limit. */
 import { formatMs } from '../core/duration.ts'
 import { LazyAbort, untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 
-/** What the function is given beside its arguments. */
+/** Passed to the function beside its arguments. */
 export interface Call {
-  /** Aborted when the call has taken too long, or whoever waits for it has stopped; and when it has ended. */
+  /** Aborted when the call takes too long, its caller stops, or it has ended. */
   readonly signal: AbortSignal
 }
 
 export interface CallLimits {
-  /** How the function is called in errors: `The map function`. */
+  /** The function's name in errors: `The map function`. */
   readonly what: string
   readonly maxMs: number
   readonly clock: Clock
-  /** Ends the waiting. */
+  /** Ends the wait for the function. */
   readonly signal: AbortSignal
 }
 
 /**
- * What the function answers. One that answers at once costs neither a promise nor a signal; whatever it throws at once
- * is a rejection. One that does not answer in time is left alone, and rejects with a TimeoutError.
+ * Returns the function's result; a synchronous one needs neither a promise nor a signal. A synchronous error becomes a
+ * rejection. Rejects with a TimeoutError if the function does not settle within `maxMs`, and ignores its later result.
  */
 export function boundedCall<T>(fn: (call: Call) => T | Promise<T>, limits: CallLimits): T | Promise<T> {
-  // Few functions read their signal.
   const call = new LazyAbort(limits.signal)
   let isPending = false
   try {
@@ -38,7 +37,7 @@ export function boundedCall<T>(fn: (call: Call) => T | Promise<T>, limits: CallL
   }
 }
 
-/** The same promise: one that is awaited later must not count as unhandled meanwhile. */
+/** Returns the same promise. It may be awaited later, and must not count as an unhandled rejection until then. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise

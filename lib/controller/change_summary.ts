@@ -1,15 +1,15 @@
-/** Why a key was queued, in the words of the live view. */
+/** Describes changes of objects for the live view. */
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'
 
-/** Where something is, behind what it is, in the words of the live view: ` in west`; empty for the operator's own cluster. */
+/** Returns ` in west` for the cluster `west`, and an empty text for the operator's own cluster. */
 export function inCluster(name: string | undefined): string {
   return name === undefined ? '' : ` in ${name}`
 }
 
 /**
- * Returns `added`, `deleted`, `spec.replicas 1→3`; for another kind than the controller's own, with the object before it:
+ * Returns `added`, `deleted`, `spec.replicas 1→3`. For kinds other than the controller's own, the object comes first:
  * `Deployment default/web: spec.replicas 1→3`, `Deployment default/web in west: added`.
  */
 export function changeSummary(delta: Delta, own: boolean, cluster?: string): string {
@@ -18,18 +18,18 @@ export function changeSummary(delta: Delta, own: boolean, cluster?: string): str
   return own ? what : `${object.kind} ${formatKey(keyOf(object))}${inCluster(cluster)}: ${what}`
 }
 
-/** Returns a summary without the values, so that changes of one field are one cause. */
+/** Returns a summary without values, so that all changes of a field have the same summary. */
 export function withoutValues(summary: string): string {
   return summary.replace(/^((?:.*?: )?\S+) .*→.*?( \(\+\d+\))?$/s, '$1 changed$2')
 }
 
-/** The first field that differs, if it can be said in a few words; values of Secrets never. */
+/** Returns the first field that differs, with its values if they are short and not of a Secret. */
 function describeChange(old: KubeObject, now: KubeObject): string {
   if (old.metadata.deletionTimestamp !== now.metadata.deletionTimestamp) return 'deletion began'
-  const [first, ...others] = changedFields(without(old), without(now), '')
+  const [first, ...others] = changedFields(withoutServerFields(old), withoutServerFields(now), '')
   if (!first) return 'metadata changed'
-  const isTellable = now.kind !== 'Secret' && isShort(first.old) && isShort(first.now)
-  const values = isTellable ? ` ${format(first.old)}→${format(first.now)}` : ' changed'
+  const isPrintable = now.kind !== 'Secret' && isShort(first.old) && isShort(first.now)
+  const values = isPrintable ? ` ${format(first.old)}→${format(first.now)}` : ' changed'
   return `${first.path}${values}${others.length > 0 ? ` (+${others.length})` : ''}`
 }
 
@@ -39,7 +39,7 @@ interface Change {
   readonly now: unknown
 }
 
-/** Differences of two objects, down to lists and plain values. */
+/** Returns the differences of two objects. Lists are compared as a whole. */
 function changedFields(old: unknown, now: unknown, path: string): Change[] {
   if (jsonEqual(old, now)) return []
   if (!isObject(old) || !isObject(now)) return [{ path, old, now }]
@@ -47,8 +47,8 @@ function changedFields(old: unknown, now: unknown, path: string): Change[] {
   return [...keys].flatMap((key) => changedFields(old[key], now[key], path ? `${path}.${key}` : key))
 }
 
-/** What changes with every write says nothing. */
-function without(object: KubeObject): Record<string, unknown> {
+/** Returns the object without the metadata that every write changes. */
+function withoutServerFields(object: KubeObject): Record<string, unknown> {
   const { metadata, ...rest } = object
   const { labels, annotations, finalizers, ownerReferences } = metadata
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } }

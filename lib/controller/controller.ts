@@ -1,65 +1,67 @@
-/** Workers between a queue and a reconcile: one key is never worked on twice at once, and no outcome is lost. */
+/** Runs the workers that take keys from a queue and reconcile them. */
 import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import { type Clock, nextTurn, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, rarely, safeLog } from '../observe/log.ts'
-import { guardedCalls } from '../observe/guarded_calls.ts'
+import { guardedCalls, type Log, rarely, safeLog } from '../observe/log.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
 import { type HotKeys, hotKeys } from './hot_keys.ts'
 import { RunHistory } from './run_history.ts'
-import type { Predicate } from './predicates.ts'
-import { guarded } from './predicate_guard.ts'
+import { guardedPredicate, type Predicate } from './predicates.ts'
 import { Reconciler, type ReconcileReport } from './reconciler.ts'
-import type { Result } from './result.ts'
-import type { Run } from './run.ts'
+import type { Result, Run } from './result.ts'
 import type { SinkOptions, Source } from './source.ts'
 import { SourceSet } from './source_set.ts'
 
 export type { ReconcileReport } from './reconciler.ts'
 
-/** What a {@link Controller} is made of. */
+/** Options of {@link Controller}. */
 export interface ControllerDependencies {
-  /** In logs and metrics. */
+  /** The name in logs and metrics. */
   readonly name: string
-  /** The kind in whose name keys are reconciled, for logs. Default: the name. */
+  /** The reconciled kind, for logs. Default: the name. */
   readonly kind?: string | undefined
-  /** Where the keys come from; {@link Controller.watch} adds more. Default: none. */
+  /** The sources of keys; {@link Controller.watch} adds more. Default: none. */
   readonly sources?: readonly Source[] | undefined
   readonly reconcile: (run: Run) => Promise<Result>
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. Errors of the log are ignored. */
   readonly log?: Log | undefined
-  /** Makes the id of a run, for its log. Default: crypto.randomUUID. */
+  /** Returns the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
-  /** How many keys are worked on at once. Default: 1. */
+  /** The maximum number of keys reconciled at once. Default: 1. */
   readonly concurrency?: number | undefined
-  /** Aborts a run's signal after so long. Default: never. */
+  /** Aborts a run's signal after this time. Default: never. */
   readonly timeoutMs?: number | undefined
-  /** How long a failing key waits, and one that asks for `requeue`. Default: 5 ms doubling to 1000 s. */
+  /** The delay of a key that failed or was requeued. Default: 5 ms, doubling to 1000 s. */
   readonly backoff?: { readonly baseMs?: number | undefined; readonly maxMs?: number | undefined } | undefined
-  /** Instead of `backoff`; for this controller alone. Where it throws or returns nonsense, the default back-off is used and the log says so. */
+  /**
+   * Replaces `backoff`; not shared with other controllers. If it throws or returns an invalid delay, the default
+   * back-off is used and the error is logged.
+   */
   readonly limiter?: RateLimiter<string> | undefined
-  /** Which changes of any kind are worth a reconcile, before each source is asked too. Default: all. */
+  /** Which events of any kind cause a reconcile, in addition to each source's own `when`. Default: all. */
   readonly when?: Predicate | undefined
-  /** How long the first lists may take. Default: 2 minutes, as in controller-runtime. */
+  /** The maximum time for the first lists. Default: 2 minutes, as in controller-runtime. */
   readonly syncTimeoutMs?: number | undefined
-  /** Whether {@link Controller.warmup} is there. Default: false. */
+  /** Whether the controller has {@link Controller.warmup}. Default: false. */
   readonly warmup?: boolean | undefined
   /** See {@link Runnable.everyReplica}. */
   readonly everyReplica?: boolean | undefined
-  /** Aborted when running reconciles shall be given up. */
+  /** Aborts the signals of running reconciles. */
   readonly abandon?: AbortSignal | undefined
-  /** Says what else is missing, for the error of a sync that takes too long: the sources name what they wait for. */
+  /** Names what else is missing, for the error of a sync timeout, beside what the sources wait for. */
   readonly unsynced?: (() => readonly string[]) | undefined
-  /** Called after every run; failures, and keys that run over and over, are then not logged. What it throws is logged. */
+  /**
+   * Called after every run; failures and keys that run over and over are then not logged. Its own errors are logged.
+   */
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
-  /** Where it is measured, under its name, which must be its own there while it runs. Default: nowhere. */
+  /** Measures the controller under its name, which must be unique in the meter while it runs. Default: not measured. */
   readonly meter?: ControllerMeter | undefined
 }
 
@@ -83,14 +85,14 @@ export class Controller implements Runnable {
   readonly name: string
   readonly everyReplica: boolean | undefined
   /**
-   * Fills the queue before there is a lease, so that the work can begin at once with it; {@link start} goes on from there. Settles
-   * when that has come, or the signal is aborted and everything has ended. There only when it was asked for.
+   * Fills the queue before this process leads, so that reconciles begin as soon as it does. Resolves when {@link start}
+   * is called, or when the signal is aborted and the sources have ended. Present only with the option `warmup`.
    */
   readonly warmup?: (signal: AbortSignal) => Promise<void>
   readonly #dependencies: ControllerDependencies & { readonly kind: string; readonly clock: Clock; readonly log: Log }
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
-  /** Kept only while somebody listens. */
+  /** Present only with `onReconcile`. */
   readonly #journal: RunHistory | undefined
   readonly #hot: HotKeys
   #metrics: ControllerMetrics | undefined
@@ -98,7 +100,7 @@ export class Controller implements Runnable {
   readonly #started = new Latch()
   #isWarm = false
 
-  /** @throws RangeError when the concurrency is none. */
+  /** @throws RangeError if the concurrency is not an integer of at least 1. */
   constructor(dependencies: ControllerDependencies) {
     const {
       name,
@@ -113,7 +115,7 @@ export class Controller implements Runnable {
     const log = safeLog(dependencies.log)
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw new RangeError(
-        `Cannot make controller "${name}": its concurrency is ${concurrency}, and must be a whole number from 1 on`,
+        `Cannot make controller "${name}": its concurrency is ${concurrency}, and must be an integer of at least 1`,
       )
     }
     this.name = name
@@ -138,32 +140,32 @@ export class Controller implements Runnable {
           if (journal || hot.notes(text)) (journal ?? hot).note(text, causeIn(options))
           queue.add(text, options)
         },
-        passes: guarded(dependencies.when, { clock, log }),
+        passes: guardedPredicate(dependencies.when, { clock, log }),
       },
     })
   }
 
-  /** Whether no key waits or is in work and no event waits to be mapped; keys that wait for their time do not count. */
+  /** Whether no key waits or is reconciled, and no event is being mapped. Keys queued for a later time do not count. */
   get idle(): boolean {
     return this.#queue.idle && this.#sources.idle
   }
 
-  /** The keys in work, for tools; none without `onReconcile`. */
+  /** The keys of the running reconciles, for tools; empty without `onReconcile`. */
   get running(): readonly string[] {
     return this.#journal?.running ?? []
   }
 
   /**
-   * Adds a source, which ends with the controller or with `signal`. In a controller that runs it starts at once;
-   * settles when its initial keys are queued, or when it has ended. Rejects when it fails before that.
+   * Adds a source, which ends with the controller or with `signal`. In a running controller it starts at once. Resolves
+   * when its first keys are queued, or it has ended. Rejects if it fails before that.
    */
   async watch(source: Source, signal?: AbortSignal): Promise<void> {
     await this.#sources.add(source, signal)
   }
 
   /**
-   * Queues the keys of everything that exists, then works until the signal is aborted and the running reconciles
-   * have ended. Rejects when the first lists take too long, or a source fails.
+   * Queues the keys of all existing objects, then reconciles. Resolves when the signal is aborted and the running
+   * reconciles have ended. Rejects after the sync timeout, or if a source fails.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#started.isOpen) throw new Error(`Cannot start controller "${this.name}": it was started already`)
@@ -188,7 +190,7 @@ export class Controller implements Runnable {
     }
   }
 
-  /** Names the reconciles under way: `the reconcile of Foo "default/a"`. */
+  /** Returns the running reconciles: `the reconcile of Foo "default/a"`. */
   working(): readonly string[] {
     const { kind } = this.#dependencies
     return (this.#reconciling?.running ?? []).map((key) => `the reconcile of ${kind} "${key}"`)
@@ -197,7 +199,7 @@ export class Controller implements Runnable {
   async #warmUp(signal: AbortSignal): Promise<void> {
     if (this.#isWarm) throw new Error(`Cannot warm controller "${this.name}" up: it was warmed up already`)
     this.#isWarm = true
-    // What runs on every replica, or leads at once, needs none.
+    // A controller that already runs needs no warm-up: it leads at once, or runs on every replica.
     if (this.#started.isOpen) return
     const scope = abortScope(signal)
     let synced = false
@@ -207,7 +209,7 @@ export class Controller implements Runnable {
       synced = true
       await Promise.race([this.#started.opened, aborted(scope.signal), this.#sources.failure])
     } catch (error) {
-      // From the start on it is the start that fails.
+      // After the start, `start` rejects with it.
       if (!this.#started.isOpen) throw error
     } finally {
       if (!this.#started.isOpen) await this.#end({ synced: synced || signal.aborted })
@@ -215,7 +217,7 @@ export class Controller implements Runnable {
     }
   }
 
-  /** The series are there from the beginning, and throw when the name is taken. */
+  /** Creates the metrics. Throws if the name is in use. */
   #measure(): void {
     const { meter, concurrency = 1, log } = this.#dependencies
     if (!meter) return
@@ -254,18 +256,18 @@ export class Controller implements Runnable {
         if (signal.aborted) return
         throw error
       }
-      // Workers of many controllers that go on in one turn share its time, and the rest of them wait for later ones.
+      // The workers of all controllers share the time of one turn; the others wait for later turns.
       if (key !== undefined && budget.isSpent) await budget.turn()
-      // A key that was handed out with the abort is not begun any more.
+      // A key received together with the abort is not reconciled.
       if (key === undefined || signal.aborted) return
       await reconciler.run(key)
-      // A reconcile that never waits must not keep timers and sockets waiting: leases are renewed by them.
+      // A reconcile that never waits must not block timers and sockets, which renew leases.
       await nextTurn()
     }
   }
 }
 
-/** What a source of a user's says of a key is for the live view alone: where it throws, the key is queued all the same. */
+/** Returns a key's cause, for the live view. If the source's function throws, the key is queued all the same. */
 function causeIn(options: SinkOptions | undefined): string {
   try {
     return options?.cause?.() ?? 'queued'

@@ -1,13 +1,14 @@
 /**
- * From changes to keys, by a function that may take its time, fail, or never answer. Changes are mapped in their order. One whose
- * mapping fails steps aside, and is tried again with back-off until it works; later changes of the same object wait behind it,
- * those of others go on.
+ * Maps events to keys with a function that may be slow, fail, or never settle.
+ *
+ * Events are mapped in order. An event whose mapping fails is parked and retried with back-off; later events of the
+ * same object wait for it, those of other objects do not.
  */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type Clock, nextTurn, turnBudgetOf } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { Delta } from '../cache/store.ts'
@@ -15,29 +16,28 @@ import { boundedCall, type CallLimits, isThenable } from './bounded_call.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
 import { FailedEvents } from './failed_events.ts'
 import { LOW_PRIORITY } from './source.ts'
-import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
 export interface EventMapperOptions {
   readonly map: KeyMapper
-  /** Hears of the keys of each change, each key once. */
-  readonly tell: (keys: Iterable<string>, delta: Delta, priority: number) => void
+  /** Called with the keys of each event, each key once. */
+  readonly onKeys: (keys: Iterable<string>, delta: Delta, priority: number) => void
   readonly clock: Clock
   readonly log: Log
-  /** Ends all mapping. */
+  /** Stops all mapping. */
   readonly signal: AbortSignal
 }
 
 const BACKOFF = { baseMs: 100, maxMs: 30_000 } as const
-/** A map function that has not answered after a minute is treated like one that failed. */
+/** A map function that has not settled after a minute counts as failed. */
 const MAX_MAP_MS = 60_000
-/** How many are named where it is said what is missing. */
+/** The maximum number of objects named in {@link EventMapper.failures}. */
 const MAX_NAMED = 3
 
 type Keys = readonly string[]
 type Answer = Keys | Promise<Keys>
 
-/** States that could not be mapped, and why the last of them could not. */
-interface Tried {
+/** States whose mapping failed, and the last error. */
+interface Unmapped {
   readonly failed: readonly KubeObject[]
   readonly error: unknown
 }
@@ -45,29 +45,31 @@ interface Tried {
 export class EventMapper {
   readonly #options: EventMapperOptions
   readonly #limits: CallLimits
-  /** Changes that are being mapped or wait for it, in order: keys must not overtake one another. */
+  /** Settles with the last event that is being mapped or waits for it: keys must not overtake each other. */
   #lane: Promise<void> = Promise.resolve()
   #inLane = 0
   readonly #parked = new FailedEvents()
-  /** When which parked object is tried again. */
+  /** Retries of parked objects. */
   readonly #retries: WorkQueue<string>
-  readonly #sparse: RateLimitedLog
-  /** Those who wait until nothing is parked. */
+  readonly #limited: RateLimitedLog
+  /** Callers of {@link drained} that wait until no event is parked. */
   #onEmpty: (() => void)[] = []
 
   constructor(options: EventMapperOptions) {
     this.#options = { ...options, log: safeLog(options.log) }
     this.#limits = { what: 'The map function', maxMs: MAX_MAP_MS, clock: options.clock, signal: options.signal }
     this.#retries = new WorkQueue({ clock: options.clock, limiter: exponentialLimiter(BACKOFF) })
-    this.#sparse = new RateLimitedLog(options.clock)
+    this.#limited = new RateLimitedLog(options.clock)
   }
 
-  /** Whether no change is being mapped or waits for its turn; those that wait for their next try do not count, as in a queue. */
+  /**
+   * Whether no event is being mapped or waits for its turn. As in a queue, events that wait for a retry do not count.
+   */
   get idle(): boolean {
     return this.#inLane === 0 && this.#retries.idle
   }
 
-  /** What has stepped aside, and why. */
+  /** The parked objects, each with its error. */
   get failures(): readonly string[] {
     const named: string[] = []
     for (const { delta, why } of this.#parked.values()) {
@@ -77,39 +79,39 @@ export class EventMapper {
     return named
   }
 
-  /** At once and in place, where nothing waits and the function answers at once. */
+  /** Maps an event. Does so synchronously if no event waits and the function is synchronous. */
   take(delta: Delta): void {
-    // An object's own name is known, and never another: it waits for nothing.
-    if (this.#options.map === ownKey && this.#tell([nameKey(delta)], delta)) return
-    const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(nameKey(delta)) !== undefined)
+    // An object's own key never changes, so it does not need to wait.
+    if (this.#options.map === ownKey && this.#report([eventKey(delta)], delta)) return
+    const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(eventKey(delta)) !== undefined)
     const first = waits ? [] : [this.#call(delta.object, delta)]
-    // An update may have moved the object from one owner to another: both want to know.
+    // An update may move the object from one owner to another: both are reconciled.
     if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old, delta))
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const keys = before ? [...now, ...before] : now
-      if (this.#tell(keys.length > 1 ? new Set(keys) : keys, delta)) return
+      if (this.#report(keys.length > 1 ? new Set(keys) : keys, delta)) return
     }
     this.#inLane++
     this.#lane = this.#lane.then(() => this.#mapInTurn(delta, first)).finally(() => this.#inLane--)
   }
 
-  /** Whether the keys were taken; a sink that throws is asked again in turn, as a map function that throws is. */
-  #tell(keys: Iterable<string>, delta: Delta): boolean {
+  /** Returns whether the keys were queued. If the sink throws, the event is mapped again in its turn. */
+  #report(keys: Iterable<string>, delta: Delta): boolean {
     try {
-      this.#options.tell(keys, delta, priorityOf(delta))
+      this.#options.onKeys(keys, delta, priorityOf(delta))
       return true
     } catch {
       return false
     }
   }
 
-  /** Settles when everything taken so far was told, or has stepped aside. */
+  /** Resolves when the keys of all events so far are queued, or the events are parked. */
   get tried(): Promise<void> {
     return this.#lane
   }
 
-  /** Tries again what has stepped aside, until the signal is aborted. */
+  /** Retries parked events until the signal is aborted. */
   async retry(): Promise<void> {
     const { signal } = this.#options
     try {
@@ -123,11 +125,11 @@ export class EventMapper {
       if (!signal.aborted) throw error
     } finally {
       await this.#retries.shutDown()
-      this.#tellIfEmpty()
+      this.#notifyIfEmpty()
     }
   }
 
-  /** Settles when everything taken so far was told, also what has stepped aside; or when the signal was aborted. */
+  /** Resolves when the keys of all events so far are queued, parked ones included, or the signal is aborted. */
   async drained(): Promise<void> {
     await this.#lane
     if (this.#parked.size > 0 && !this.#options.signal.aborted) {
@@ -137,10 +139,10 @@ export class EventMapper {
 
   async #mapInTurn(delta: Delta, first: readonly Answer[]): Promise<void> {
     const budget = turnBudgetOf(this.#options.clock)
-    // A lane of answers that are there already goes on without a turn of the event loop.
+    // Without this, a lane of settled results would block the event loop.
     if (budget.isSpent) await budget.turn()
     if (this.#options.signal.aborted) return
-    const key = nameKey(delta)
+    const key = eventKey(delta)
     const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
     if (this.#parked.get(key)) return this.#park(key, delta, states, '')
     const { failed, error } = await this.#mapAll(delta, states, priorityOf(delta), first)
@@ -149,13 +151,13 @@ export class EventMapper {
     this.#logFailure(delta, error, this.#retries.retry(key), 1)
   }
 
-  /** Tells the keys of those states that can be mapped, and answers with those that cannot. */
+  /** Queues the keys of the states that can be mapped. Resolves to the states that cannot. */
   async #mapAll(
     delta: Delta,
     states: readonly KubeObject[],
     priority: number,
     first: readonly Answer[],
-  ): Promise<Tried> {
+  ): Promise<Unmapped> {
     const keys = new Set<string>()
     const failed: KubeObject[] = []
     let error: unknown
@@ -168,7 +170,7 @@ export class EventMapper {
       }
     }
     try {
-      if (keys.size > 0 && !this.#options.signal.aborted) this.#options.tell(keys, delta, priority)
+      if (keys.size > 0 && !this.#options.signal.aborted) this.#options.onKeys(keys, delta, priority)
     } catch (thrown) {
       return { failed: states, error: thrown }
     }
@@ -187,37 +189,41 @@ export class EventMapper {
       )
       if (failed.length > 0) {
         this.#logFailure(parked.delta, error, this.#retries.retry(key), this.#retries.failures(key))
-      } // A change that came while it was tried, and waited behind it.
-      else if (this.#parked.get(key)) this.#retries.add(key)
+      } else if (this.#parked.get(key)) {
+        // An event arrived during the try, and waits behind it.
+        this.#retries.add(key)
+      }
     }
     if (!this.#parked.get(key)) this.#retries.forget(key)
     this.#retries.done(key)
-    this.#tellIfEmpty()
+    this.#notifyIfEmpty()
   }
 
   #park(key: string, delta: Delta, states: readonly KubeObject[], why: string): void {
-    const givenUp = this.#parked.add(key, { states, delta, priority: priorityOf(delta), why })
-    if (!givenUp) return
-    const what = `Too many deleted objects wait for their map function: ${
-      nameOf(givenUp.delta.object)
-    } is given up (${givenUp.why})`
-    this.#sparse.line((left) => this.#options.log.error(`${what}${andMore(left)}`))
+    const dropped = this.#parked.add(key, { states, delta, priority: priorityOf(delta), why })
+    if (!dropped) return
+    const what = `Too many deleted objects wait for a retry of their map function: ${
+      nameOf(dropped.delta.object)
+    } is dropped (${dropped.why})`
+    this.#limited.line((more) => this.#options.log.error(`${what}${more}`))
   }
 
-  /** Once at first, then ever more rarely, and not for every object when all fail. */
+  /** Logs failures 1, 2, 4, 8, … of an object, at a limited rate for all objects. */
   #logFailure({ object }: Delta, error: unknown, waitMs: number, attempt: number): void {
     if ((attempt & (attempt - 1)) !== 0) return
     const text = `Cannot map ${nameOf(object)} to keys: ${messageOf(error)} (retry ${attempt} in ${formatMs(waitMs)})`
-    this.#sparse.line((left) => this.#options.log.error(`${text}${andMore(left)}`, { attempt, waitMs, error }))
+    this.#limited.line((more) => this.#options.log.error(`${text}${more}`, { attempt, waitMs, error }))
   }
 
-  #tellIfEmpty(): void {
+  #notifyIfEmpty(): void {
     if (this.#parked.size === 0 || this.#options.signal.aborted) {
       for (const resolve of this.#onEmpty.splice(0)) resolve()
     }
   }
 
-  /** Whatever goes wrong is a rejection, so that it is dealt with in its turn. A generator may fail while it is read. */
+  /**
+   * Returns the keys of a state. Each error, also of a generator, is a rejection that is handled in the event's turn.
+   */
   #call(object: KubeObject, event: Delta): Answer {
     return boundedCall((call) => {
       const keys = this.#options.map(object, call, event)
@@ -226,7 +232,7 @@ export class EventMapper {
   }
 }
 
-/** The first list and updates without news can wait. */
+/** Returns a low priority for objects of the first list and for updates that change nothing. */
 function priorityOf(delta: Delta): number {
   if (delta.kind === 'added') return delta.initial ? LOW_PRIORITY : 0
   return delta.kind === 'updated' && delta.object.metadata.resourceVersion === delta.old.metadata.resourceVersion
@@ -235,11 +241,11 @@ function priorityOf(delta: Delta): number {
 }
 
 function formatAll(keys: Iterable<ObjectKey>): Keys {
-  // Not Array.from, which takes one key instead of a list for an empty list.
+  // Not Array.from: it takes a single key for an empty list.
   return [...keys].map((key) => formatKey(keyOf(key)))
 }
 
-function nameKey({ object }: Delta): string {
+function eventKey({ object }: Delta): string {
   return formatKey(keyOf(object))
 }
 

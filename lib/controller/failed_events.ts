@@ -1,28 +1,29 @@
 /**
- * Objects whose map function failed, and what of them is still to be mapped. Bounded, whatever happens: an object has one entry,
- * with its newest states; and of objects that were deleted a bounded number is kept.
+ * Stores events whose map function failed, until a retry maps them.
+ *
+ * Memory is bounded: an object has one entry with its newest states, and the number of deleted objects is limited.
  */
 import type { KubeObject } from '../core/objects.ts'
 import type { Delta } from '../cache/store.ts'
 
-/** The states of an object that are tried: as it is, and as it was before; older ones only until there are so many. */
+/** The maximum number of states per object; the newest are kept. */
 const MAX_STATES = 4
-/** What exists is in the cache anyway; what is gone would pile up. */
+/** Existing objects are in the cache anyway; deleted ones would accumulate. */
 const MAX_DELETED = 10_000
 
 export interface FailedEvent {
-  /** Whose keys are still to be told, the newest first. */
+  /** The states that are not mapped yet, the newest first. */
   readonly states: readonly KubeObject[]
-  /** The newest event, and the highest priority of all. */
+  /** The newest event; `priority` is the highest of all events. */
   readonly delta: Delta
   readonly priority: number
-  /** Why it was parked last. */
+  /** Why the last try failed. */
   readonly why: string
 }
 
 export class FailedEvents {
   readonly #objects = new Map<string, FailedEvent>()
-  /** Those of them whose last event was a deletion, the oldest first. */
+  /** The keys whose last event is a deletion, the oldest first. */
   readonly #deleted = new Set<string>()
   readonly #maxDeleted: number
 
@@ -42,7 +43,7 @@ export class FailedEvents {
     return this.#objects.values()
   }
 
-  /** Adds states that are newer than those there. Returns the object that had to be given up for it, if one had to. */
+  /** Adds states that are newer than the stored ones. Returns the entry that was dropped to make room, if any. */
   add(key: string, { states, delta, priority, why }: FailedEvent): FailedEvent | undefined {
     const known = this.#objects.get(key)
     this.#objects.set(key, {
@@ -54,10 +55,10 @@ export class FailedEvents {
     this.#deleted.delete(key)
     if (delta.kind !== 'deleted') return undefined
     this.#deleted.add(key)
-    return this.#deleted.size > this.#maxDeleted ? this.#giveUp() : undefined
+    return this.#deleted.size > this.#maxDeleted ? this.#dropOldest() : undefined
   }
 
-  /** Some of the states were mapped, and the rest failed for this reason. States that were added meanwhile stay too. */
+  /** Removes mapped states; `why` is the error of the rest. Keeps states that were added in the meantime. */
   mapped(key: string, states: readonly KubeObject[], why: string): void {
     const known = this.#objects.get(key)
     if (!known) return
@@ -66,7 +67,7 @@ export class FailedEvents {
     else this.#remove(key)
   }
 
-  #giveUp(): FailedEvent | undefined {
+  #dropOldest(): FailedEvent | undefined {
     const [oldest] = this.#deleted
     return oldest === undefined ? undefined : this.#remove(oldest)
   }

@@ -1,4 +1,4 @@
-/** Decides which failures of keys are logged: equal ones ever more rarely, many keys of one reason as one line. */
+/** Logs failures of keys: repeated ones less and less often, many keys with the same reason as one line. */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
@@ -8,26 +8,26 @@ import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
 import type { Disposition } from './result.ts'
 
-/** What of a run decides whether its failure is logged, and how. */
+/** The end of a run, as far as the log needs it. */
 export interface RunEnding {
   readonly kind: string
   readonly key: string
   readonly attempt: number
   readonly disposition: Disposition
-  /** When the next try comes, after a failure or `{ requeue: true }`. */
+  /** The delay of the next try, after a failure or `{ requeue: true }`. */
   readonly retryInMs: number | undefined
   readonly writes: readonly WriteRecord[]
 }
 
-/** Keys whose last failure is remembered; for one that is forgotten, the next failure counts as new. */
+/** Keys whose last failure is stored; the next failure of another key counts as new. */
 const MAX_KEYS = 10_000
 
-/** Waits from here on are long enough for a line each. */
+/** Failures with a delay of at least 10 s are all logged. */
 const LONG_WAIT_MS = 10_000
 
 /** The first success of a key after failures that were logged. */
 interface Recovery {
-  /** In a row, whatever they said. */
+  /** In a row, with any messages. */
   readonly failures: number
 }
 
@@ -35,11 +35,12 @@ interface Recovery {
 export type Verdict = 'new' | 'again' | Recovery | undefined
 
 /**
- * Decides what to log at the end of a run: `new` for a failure unlike the one before, `again` for an equal one, a
- * {@link Recovery} for the first success after failures that were logged. Equal failures are logged when their number has
- * doubled, and when the next try is 10 s or more away. A failure that is not retried is not logged again for the run that
- * its own writes led to, usually that of its status. The success of a key whose object is gone is no recovery.
- * `id` names the key among all that are reported here.
+ * Returns what to log at the end of a run: `new` for a failure that differs from the one before, `again` for an equal
+ * one, a {@link Recovery} for the first success after logged failures.
+ *
+ * Equal failures are logged when their number has doubled, and when the next try is 10 s or more away. A failure
+ * without retry is not logged again for the run that its own writes (usually of the status) cause. A success for an
+ * object that is gone is not a recovery. `id` identifies the key among all that are reported here.
  */
 export type FailureFold = (
   id: string,
@@ -49,18 +50,18 @@ export type FailureFold = (
 /** A key whose last run failed. */
 interface Failing {
   readonly message: string
-  /** In a row, whatever they say; echoes of own writes are not counted. */
+  /** In a row, with any messages; runs caused by own writes are not counted. */
   readonly failures: number
   readonly repeats: number
   readonly wrote: boolean
-  /** Whether a failure was logged since the last success, and one with this message. */
+  /** Whether a failure was logged since the last success; the second one: with this message. */
   readonly isLogged: boolean
   readonly isMessageLogged: boolean
 }
 
 /**
- * Begins with no failures. `passes` is asked before a line is logged, with the error's message, undefined for a recovery;
- * if it returns false, nothing is logged. Default: all pass.
+ * Returns a fold without failures. `passes` is called before a line is logged, with the error's message or undefined
+ * for a recovery; if it returns false, nothing is logged. Default: all pass.
  */
 export function foldFailures(passes: (id: string, message?: string) => boolean = () => true): FailureFold {
   const failing = new BoundedMap<string, Failing>(MAX_KEYS)
@@ -78,7 +79,7 @@ export function foldFailures(passes: (id: string, message?: string) => boolean =
     const repeats = isEqual ? last.repeats + (isEcho ? 0 : 1) : 0
     const isDue = !isEqual || (!isEcho && ((repeats & (repeats - 1)) === 0 || retryInMs >= LONG_WAIT_MS))
     const isLogged = isDue && passes(id, message)
-    // Behind the others: the first one is that which has not run for longest.
+    // Moved to the end: the first key is the one that has not run for the longest time.
     failing.set(id, {
       message,
       failures: (last?.failures ?? 0) + (isEcho ? 0 : 1),
@@ -112,51 +113,51 @@ export function logFailure(
   )
 }
 
-/** So many lines about one reason and several keys within so long; the other keys are counted. */
+/** The maximum number of lines about one reason with several keys within 10 s; the other keys are counted. */
 const MAX_LINES = 5
 const WITHIN_MS = 10_000
-/** Reasons that are counted at a time; failures for other reasons are all logged. */
+/** The maximum number of reasons counted at a time; failures for other reasons are all logged. */
 const MAX_REASONS = 100
 
 /** One reason within one period. */
 interface Group {
   lines: number
-  /** Keys that have a line. */
+  /** Keys with a line. */
   readonly named: Set<string>
-  /** Keys that have none. */
+  /** Keys without a line. */
   readonly more: Set<string>
-  /** What the last of those failed with; undefined for recoveries. */
+  /** The last message of those; undefined for recoveries. */
   message: string | undefined
 }
 
 /**
- * Logs the failures of one controller's keys, and their first success afterwards. While a server is down every key fails
- * for the same reason: then five lines within 10 s name keys, and one line at the end of that time counts the others.
+ * Logs the failures of one controller's keys, and the first success after them. While a server is down, all keys fail
+ * for the same reason: five lines within 10 s name keys, and one line at the end of that time counts the others.
  */
 export class FailureLog {
   readonly #kind: string
   readonly #clock: Clock
   readonly #log: Log
   readonly #fold = foldFailures((key, message) => this.#passes(key, message))
-  /** By their reasons, see {@link reasonOf}; recoveries have none. */
+  /** By reason, see {@link reasonOf}; undefined for recoveries. */
   readonly #groups = new Map<string | undefined, Group>()
   #beganMs = -Infinity
-  /** Set while something is counted. */
+  /** Set while keys are counted. */
   #stopTimer: (() => void) | undefined
 
-  /** `log`: for the lines that name no key. */
+  /** `log`: for lines without a key. */
   constructor(kind: string, clock: Clock, log: Log) {
     this.#kind = kind
     this.#clock = clock
     this.#log = log
   }
 
-  /** Logs the end of a run, if it is worth a line; `log` adds the fields of that run. */
+  /** Logs the end of a run if necessary. `log` adds the fields of that run. */
   ended(ending: RunEnding, log: Log): void {
     logFailure(log, this.#fold(ending.key, ending), ending)
   }
 
-  /** Logs what was counted, and leaves no timer behind. */
+  /** Logs the counted keys and cancels the timer. */
   stop(): void {
     this.#endPeriod()
   }
@@ -173,7 +174,7 @@ export class FailureLog {
       if (this.#groups.size >= MAX_REASONS) return true
       this.#groups.set(reason, group = { lines: 0, named: new Set(), more: new Set(), message })
     }
-    // Of one key alone nothing is folded.
+    // Failures of a single key are not counted, but logged.
     if (group.lines < MAX_LINES || (group.named.size === 1 && group.named.has(key))) {
       group.lines++
       group.named.add(key)
@@ -204,7 +205,7 @@ export class FailureLog {
   }
 }
 
-/** A message without the names in it that differ from key to key. */
+/** Returns the message without the key's names, so that it is equal for all keys. */
 function reasonOf(key: string, message: string): string {
   const { namespace, name } = parseKey(key)
   const names = [name, namespace].filter(Boolean).map((each) => each!.replace(/[^\w-]/g, '\\$&'))
@@ -216,7 +217,7 @@ function firstLine(text: string): string {
   return end < 0 ? text : `${text.slice(0, end).trimEnd()} …`
 }
 
-/** The writes that changed something on the server. */
+/** Returns the writes that changed an object on the server. */
 export function changesIn(writes: readonly WriteRecord[]): readonly WriteRecord[] {
   return writes.filter(({ result }) => result !== 'unchanged')
 }

@@ -1,34 +1,143 @@
-/** A finalizer in the hands of one controller: keeps it on what is reconciled, and takes it off what was cleaned up. */
+/**
+ * Adds a controller's finalizer to the objects it reconciles, and removes it after the cleanup.
+ *
+ * The first half is pure: the next step for an object, with its write as data. Each write tests the state it was
+ * decided on, so it does nothing to an object that has changed.
+ */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { ApiError, isReason, messageOf } from '../core/errors.ts'
 import { toMs } from '../core/duration.ts'
+import { isDomainName, isLabelText } from '../core/names.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Client } from '../client/client.ts'
 import { isMissingObject } from '../client/codec.ts'
-import { type FinalizerPlan, finalizerPlan } from './finalizer_plan.ts'
+import type { Predicate } from './predicates.ts'
 import type { Result } from './result.ts'
 
-/** What one run does with its object, once the finalizer allows it. */
+/** An operation of a JSON Patch (RFC 6902). */
+type PatchOperation =
+  | { readonly op: 'test' | 'add'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string }
+
+export type FinalizerPlan =
+  /** Not being deleted, without the finalizer: add it, then reconcile. */
+  | { readonly kind: 'add'; readonly patch: readonly PatchOperation[] }
+  /** Not being deleted, with the finalizer. */
+  | { readonly kind: 'reconcile' }
+  /** Being deleted, with the finalizer: clean up, then remove it. */
+  | { readonly kind: 'clean'; readonly patch: readonly PatchOperation[] }
+  /** Being deleted, without the finalizer: cleaned up already, or never reconciled. */
+  | { readonly kind: 'ignore' }
+
+/** Returns the next step for an object. Its patch never removes or moves the finalizers of others. */
+export function finalizerPlan({ metadata }: KubeObject, finalizer: string): FinalizerPlan {
+  const finalizers = metadata.finalizers ?? []
+  const hasFinalizer = finalizers.includes(finalizer)
+  if (metadata.deletionTimestamp === undefined) {
+    return hasFinalizer
+      ? { kind: 'reconcile' }
+      : { kind: 'add', patch: [sameObject(metadata.uid), ...adding(finalizers, finalizer)] }
+  }
+  return hasFinalizer
+    ? { kind: 'clean', patch: [sameObject(metadata.uid), ...removing(finalizers, finalizer)] }
+    : { kind: 'ignore' }
+}
+
+/** Returns the test that excludes a later object with the same name. */
+function sameObject(uid: string): PatchOperation {
+  return { op: 'test', path: '/metadata/uid', value: uid }
+}
+
+const PATH = '/metadata/finalizers'
+
+/** Returns the operations that add the finalizer. They test the whole list, because the server accepts duplicates. */
+function adding(finalizers: readonly string[], finalizer: string): PatchOperation[] {
+  // A missing member passes the test for null; "-" (append) fails without a list.
+  if (finalizers.length === 0) {
+    return [{ op: 'test', path: PATH, value: null }, { op: 'add', path: PATH, value: [finalizer] }]
+  }
+  return [{ op: 'test', path: PATH, value: finalizers }, { op: 'add', path: `${PATH}/-`, value: finalizer }]
+}
+
+/** Returns the operations that remove all duplicates, from the end, so that earlier indexes stay valid. */
+function removing(finalizers: readonly string[], finalizer: string): PatchOperation[] {
+  return finalizers
+    .flatMap((each, index) => (each === finalizer ? [`${PATH}/${index}`] : []))
+    .reverse()
+    .flatMap((path): PatchOperation[] => [{ op: 'test', path, value: finalizer }, { op: 'remove', path }])
+}
+
+/** Returns whether the API server accepts the finalizer for all kinds: a qualified name with a domain. */
+export function isFinalizerName(text: string): boolean {
+  const [domain = '', name = '', ...more] = text.split('/')
+  return more.length === 0 && isDomainName(domain) && isLabelText(name)
+}
+
+/**
+ * Returns a predicate that passes what `when` passes, and every object that is being deleted and has the finalizer: no
+ * other controller can remove it.
+ */
+export function orNeedsCleanup(when: Predicate | undefined, finalizer: string): Predicate | undefined {
+  return when && ((now, before, change) => needsCleanup(now, change.kind, finalizer) || when(now, before, change))
+}
+
+/**
+ * Returns the same for the controller's own kind, without the change that only adds the finalizer. The run that added
+ * it continues with the new object. A second run would follow at once, and count as the next try if the first one
+ * failed.
+ */
+export function ownChanges(when: Predicate | undefined, finalizer: string): Predicate {
+  return (now, before, change) =>
+    needsCleanup(now, change.kind, finalizer) ||
+    (!(before && isAddition(now, before, finalizer)) && (when?.(now, before, change) ?? true))
+}
+
+function needsCleanup(now: KubeObject, change: string, finalizer: string): boolean {
+  return change !== 'deleted' && finalizerPlan(now, finalizer).kind === 'clean'
+}
+
+/** Returns whether the finalizer is the only change. */
+function isAddition(now: KubeObject, before: KubeObject, finalizer: string): boolean {
+  if (!now.metadata.finalizers?.includes(finalizer) || before.metadata.finalizers?.includes(finalizer)) return false
+  return jsonEqual(without(now, finalizer), without(before, finalizer))
+}
+
+/** Returns the object without the finalizer and without what every write changes. */
+function without(object: KubeObject, finalizer: string): object {
+  const { resourceVersion: _version, managedFields: _fields, ...metadata } = object.metadata as
+    & KubeObject['metadata']
+    & {
+      readonly managedFields?: unknown
+    }
+  return {
+    ...object,
+    metadata: { ...metadata, finalizers: (metadata.finalizers ?? []).filter((each) => each !== finalizer) },
+  }
+}
+
+/** The callbacks of one run. */
 export interface FinalizerWork {
-  /** Of the run: its writes are fenced, and end with it. */
+  /** The run's own client: its writes are fenced, and end with the run. */
   readonly client: Client
-  /** For an object that is not being deleted and has the finalizer. */
+  /** Called for an object that is not being deleted and has the finalizer. */
   readonly reconcile: (object: KubeObject) => Promise<Result>
-  /** For an object that is being deleted and has the finalizer. It has ended when it returns nothing. */
+  /** Called for an object that is being deleted and has the finalizer. It is complete when it returns nothing. */
   readonly cleanup: (object: KubeObject) => Promise<Result>
 }
 
-/** Finalizers change seldom; a write that loses five times against others is better retried by its run. */
+/** Finalizers change rarely; after five conflicts the run is retried instead. */
 const MAX_TRIES = 5
-/** A cache is behind by a moment: so many objects are remembered as being deleted, or as cleaned up, until it shows them so. */
+/** The maximum number of objects stored as being deleted or cleaned up, because the cache may not show it yet. */
 const MAX_REMEMBERED = 1000
 
 export class Finalizer {
   readonly #resource: AnyResource
   readonly #name: string
-  /** By uids, the latest last. Nobody can undo a deletion, or put a finalizer on what is being deleted. */
+  /**
+   * By uid, the newest last. Final: a deletion cannot be undone, and an object being deleted gets no new finalizers.
+   */
   readonly #cleanups = new BoundedMap<string, 'begun' | 'ended'>(MAX_REMEMBERED)
 
   constructor(resource: AnyResource, name: string) {
@@ -36,7 +145,7 @@ export class Finalizer {
     this.#name = name
   }
 
-  /** Rejects with what the reconcile, the cleanup or the server threw: the finalizer is where it was then. */
+  /** Rejects with the error of the reconcile, the cleanup or the server. The finalizer is then unchanged. */
   async run(object: KubeObject, { client, reconcile, cleanup }: FinalizerWork): Promise<Result> {
     let cleaned: string | undefined
     let current: KubeObject | undefined = object
@@ -48,13 +157,13 @@ export class Finalizer {
         if (known) this.#cleanups.set(uid, 'ended')
         return
       }
-      // A cache may be behind what an earlier run was told by the server: what was cleaned up must not come to life again.
+      // The cache may be older than the server's answer to an earlier run: never reconcile a cleaned up object again.
       if (known === 'ended' || (known === 'begun' && plan.kind !== 'clean')) return
       if (plan.kind === 'reconcile') return await reconcile(current)
       if (plan.kind === 'clean' && cleaned !== uid) {
         this.#cleanups.set(uid, 'begun')
         const result = await cleanup(current)
-        if (result !== undefined && result !== null) return notYet(result)
+        if (result !== undefined && result !== null) return withNextRun(result)
         cleaned = uid
       }
       const outcome = await this.#write(client, current, plan, tries)
@@ -71,19 +180,21 @@ export class Finalizer {
     try {
       return { kind: 'written', object: await client.patch(this.#resource, object, { json: plan.patch }) }
     } catch (error) {
-      if (isMissingObject(error)) return { kind: 'moved', object: undefined }
-      // A test that failed and an object that is invalid for other reasons are answered alike.
+      if (isMissingObject(error)) return { kind: 'changed', object: undefined }
+      // The server answers Invalid both for a failed test and for an invalid object.
       const isConflict = isReason(error, 'Conflict')
       if (!(isConflict || isReason(error, 'Invalid')) || tries >= MAX_TRIES) throw this.#refused(plan, object, error)
       const live = await client.live.get<KubeObject>(this.#resource, object)
       if (live && !isConflict && jsonEqual(finalizerPlan(live, this.#name), plan)) {
         throw this.#refused(plan, object, error)
       }
-      return { kind: 'moved', object: live }
+      return { kind: 'changed', object: live }
     }
   }
 
-  /** A user who wonders what was patched is told; what is no refusal of the server's says enough. */
+  /**
+   * Returns an error that names the finalizer and the object if the server refused the write, else the error itself.
+   */
   #refused({ kind }: Write, object: KubeObject, cause: unknown): unknown {
     if (!(cause instanceof ApiError)) return cause
     const [verb, preposition] = kind === 'add' ? ['add', 'to'] : ['remove', 'from']
@@ -98,14 +209,14 @@ type Write = Extract<FinalizerPlan, { readonly patch: unknown }>
 
 type Outcome =
   | { readonly kind: 'written'; readonly object: KubeObject }
-  /** The object is not what was decided upon, as caches are behind: this is what the server has, undefined when it is gone. */
-  | { readonly kind: 'moved'; readonly object: KubeObject | undefined }
+  /** The object has changed since the decision. `object`: the server's state, undefined if it is gone. */
+  | { readonly kind: 'changed'; readonly object: KubeObject | undefined }
 
-/** A key that comes back at no time would be done with, and its object would wait for ever. */
-function notYet(result: Exclude<Result, void>): Result {
+/** Throws if the result has no next run, because the deletion of the object would then never finish. */
+function withNextRun(result: Exclude<Result, void>): Result {
   const { requeueAfter, requeue } = result
-  // What else is wrong with it is reported where every result is read.
+  // Other mistakes in it are reported with those of every result.
   if (requeue || toMs(requeueAfter ?? 0) > 0) return result
-  const rule = 'a cleanup returns nothing when it has ended, else { requeueAfter } of more than 0 or { requeue: true }'
+  const rule = 'a cleanup returns nothing when it is complete, else { requeueAfter } above 0 or { requeue: true }'
   throw new RangeError(`Cannot clean up again after ${String(requeueAfter)}: ${rule}`)
 }

@@ -1,4 +1,4 @@
-/** Whose keys a change of an object concerns. */
+/** Map functions: from a changed object to the keys to reconcile. */
 import { keyOf, type KubeObject, type ObjectKey, type OwnerReference } from '../core/objects.ts'
 import { refersTo } from '../core/owners.ts'
 import type { AnyResource } from '../core/resource.ts'
@@ -6,14 +6,15 @@ import type { Delta } from '../cache/store.ts'
 import type { Call } from './bounded_call.ts'
 
 /**
- * Returns the keys that a change of an object concerns. For an update it is called twice, with the object as it is and as it was
- * (`event.old`), and each key is queued once, as controller-runtime's EnqueueRequestsFromMapFunc does. One that throws, rejects, or
- * does not answer within a minute is called again with back-off, then with the newest event of the object.
+ * Returns the keys to reconcile after a change of an object. For an update it is called twice, with the new object and
+ * the old one (`event.old`), and each key is queued once, as in controller-runtime's EnqueueRequestsFromMapFunc. If it
+ * throws, rejects, or does not settle within a minute, it is called again with back-off and the object's newest event.
  *
  * @example
  * ```ts
  * import type { KeyMapper } from 'kubeloop'
- * const namespaceOf: KeyMapper = ({ metadata }, _call, event) => (event.kind === 'deleted' ? [] : [{ name: metadata.namespace ?? '' }])
+ * const namespaceOf: KeyMapper = ({ metadata }, _call, event) =>
+ *   event.kind === 'deleted' ? [] : [{ name: metadata.namespace ?? '' }]
  * ```
  */
 export type KeyMapper = (
@@ -22,13 +23,13 @@ export type KeyMapper = (
   event: Delta,
 ) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
-/** A mapper that looks at nothing but the object. */
+/** A mapper that reads only the object. */
 export type ObjectKeyMapper = (object: KubeObject, call?: Call) => readonly ObjectKey[]
 
 /** Returns the object's own key. */
 export const ownKey: ObjectKeyMapper = (object): readonly ObjectKey[] => [keyOf(object)]
 
-/** Returns a mapper to the key of the object's controller, if that is of this kind, in whatever version. */
+/** Returns a mapper to the key of the object's controller, if that has this kind, in any version. */
 export function controllerKey(owner: AnyResource): ObjectKeyMapper {
   return ({ metadata }) => {
     const reference = metadata.ownerReferences?.find((reference) => reference.controller && refersTo(reference, owner))
@@ -36,7 +37,7 @@ export function controllerKey(owner: AnyResource): ObjectKeyMapper {
   }
 }
 
-/** Returns a mapper to the keys of all the object's owners of this kind, in whatever version, the controlling one or not. */
+/** Returns a mapper to the keys of all owners of this kind, in any version, controlling or not. */
 export function ownerKeys(owner: AnyResource): ObjectKeyMapper {
   return ({ metadata }) => {
     const references = metadata.ownerReferences?.filter((reference) => refersTo(reference, owner)) ?? []
@@ -44,7 +45,7 @@ export function ownerKeys(owner: AnyResource): ObjectKeyMapper {
   }
 }
 
-/** Owners do not reach across namespaces: what is cluster-scoped has no owner in one, whatever it says. */
+/** Returns the owner's key. A cluster-scoped object cannot have an owner in a namespace. */
 function ownerKey(owner: AnyResource, { name }: OwnerReference, namespace: string | undefined): ObjectKey[] {
   if (owner.scope === 'Cluster') return [{ name }]
   return namespace ? [{ namespace, name }] : []

@@ -1,26 +1,26 @@
-/** Notices keys that are reconciled over and over and write each time: nothing fails, so nothing else would say so. */
+/** Detects keys that are reconciled over and over and write each time, which no error reports. */
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import { inCluster, withoutValues } from './change_summary.ts'
 import { changesIn } from './failures.ts'
 
-/** A key is hot with more runs that write than this in so long. */
+/** A key is hot if more than 50 runs within 10 s write. */
 const MAX_RUNS = 50
 const WITHIN_MS = 10_000
-/** From here on it is noted why a key is queued and what its runs write. */
+/** From this run on, causes and writes are noted. */
 const NOTED_RUNS = MAX_RUNS / 2
 const MAX_NOTES = 8
 
-/** Each key that is told apart has an id of its own. */
+/** `id` identifies a key among all that are counted here. */
 export interface HotKeys {
-  /** Whether it is worth noting why a key is queued. */
+  /** Returns whether the key has run often enough for notes. */
   notes(id: string): boolean
-  /** Notes why a key was queued, or what a run of it wrote. */
+  /** Notes why a key was queued, or what one of its runs wrote. */
   note(id: string, text: string): void
   /**
-   * Counts a run, and notes the causes that it names. Returns what is wrong with a key that has just become hot, at most once in 10 s
-   * for each.
+   * Counts a run that wrote, and notes its causes. Returns a warning when the key has just become hot, at most once in
+   * 10 s.
    */
   ended(id: string, run: HotRun): string | undefined
 }
@@ -39,7 +39,7 @@ interface Counted {
 }
 
 export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
-  /** Keys whose runs wrote in the last 10 s, in the order in which their counts began. */
+  /** Keys whose runs wrote in the last 10 s, ordered by the begin of their counts. */
   const keys = new Map<string, Counted>()
   const notes = (id: string): boolean => keys.get(id)?.runs! >= NOTED_RUNS
   const note = (id: string, text: string): void => {
@@ -68,7 +68,9 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       return `${kind} "${key}" was reconciled ${counted.runs} times in ${
         formatMs(nowMs - counted.beganMs)
       } and wrote each time ` +
-        `(causes and writes: ${[...counted.notes].join(', ')}); does it cause itself, or undo what another one writes?`
+        `(causes and writes: ${
+          [...counted.notes].join(', ')
+        }); does it trigger itself, or undo the changes of another writer?`
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The changes of a kind: what its informers tell, filtered by predicates and turned into keys by a map function. */
+/** A source of keys from the events of a kind's informers, through predicates and a map function. */
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
@@ -9,33 +9,33 @@ import type { Delta } from '../cache/store.ts'
 import { changeSummary } from './change_summary.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
 import { EventMapper } from './event_mapper.ts'
-import type { Predicate } from './predicates.ts'
-import { guarded } from './predicate_guard.ts'
+import { guardedPredicate, type Predicate } from './predicates.ts'
 import type { Sink, Source } from './source.ts'
 
 /** Options of {@link KindSource}. */
 export interface KindSourceOptions {
-  /** Those of one kind: one for each namespace that is watched. They are started and stopped by others. */
+  /** The informers of one kind, one per watched namespace. The source does not start or stop them. */
   readonly informers: readonly Informer[]
-  /** Whose keys a change concerns. Default: {@link ownKey}. */
+  /** Returns the keys of an event. Default: {@link ownKey}. */
   readonly map?: KeyMapper | undefined
-  /** Whether the watched kind is the controller's own, for the words of the live view. Default: true where `map` is {@link ownKey}. */
+  /** Whether the watched kind is the controller's own, for the live view. Default: true if `map` is {@link ownKey}. */
   readonly own?: boolean | undefined
-  /** Where the watched kind is, for the words of the live view. Default: nothing is said of it. */
+  /** The cluster of the watched kind, for the live view. Default: none is shown. */
   readonly cluster?: string | undefined
-  /** Whether the controller begins without first lists that are not in by then; their keys come when they are. Default: false. */
+  /** Whether the controller starts without first lists that are incomplete then; their keys follow. Default: false. */
   readonly optional?: boolean | undefined
-  /** Which changes are worth a reconcile, beside what the controller says of all kinds. Default: all. */
+  /** Which events cause a reconcile, in addition to the controller's own `when`. Default: all. */
   readonly when?: Predicate | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. Errors of the log are ignored. */
   readonly log?: Log | undefined
 }
 
 /**
- * The keys of what exists and of what is changed of a kind, as its informers tell. It is synced when every key of the first lists is in the sink, except those of
- * objects whose map function fails: they come when it works, and {@link KindSource.missing} names them.
+ * Adds the keys of all objects of a kind, and of each change. It is synced when all keys of the first lists are in the
+ * sink, except for objects whose map function fails: {@link KindSource.missing} names them, and their keys follow when
+ * it works.
  *
  * @example
  * ```ts
@@ -43,7 +43,8 @@ export interface KindSourceOptions {
  * import { Deployment, ReplicaSet } from 'kubeloop/kinds'
  * const cluster = new Cluster({ name: 'mine', config: (await loadConfig()).cluster })
  * const own = new KindSource({ informers: cluster.cache.declare(Deployment) })
- * const owned = new KindSource({ informers: cluster.cache.declare(ReplicaSet), map: handlers.controllerKey(Deployment) })
+ * const map = handlers.controllerKey(Deployment)
+ * const owned = new KindSource({ informers: cluster.cache.declare(ReplicaSet), map })
  * ```
  */
 export class KindSource implements Source {
@@ -54,9 +55,9 @@ export class KindSource implements Source {
     readonly clock: Clock
     readonly log: Log
   }
-  readonly #wanted: (delta: Delta) => boolean
+  readonly #passes: (delta: Delta) => boolean
   #mapping: EventMapper | undefined
-  /** One for each informer, in their order, from the start on. */
+  /** One per informer, in the same order; empty before the start. */
   #registrations: readonly HandlerRegistration[] = []
 
   constructor(options: KindSourceOptions) {
@@ -64,40 +65,40 @@ export class KindSource implements Source {
     const parts = { clock, log: safeLog(options.log) }
     this.#options = { ...options, ...parts, map, own }
     this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
-    this.#wanted = guarded(options.when, parts)
+    this.#passes = guardedPredicate(options.when, parts)
   }
 
-  /** Whether no change is on its way to the sink; one whose map function failed does not count while it waits for the next try. */
+  /** Whether no event is being mapped. An event whose map function failed does not count while it waits for a retry. */
   get idle(): boolean {
     return this.#mapping?.idle ?? true
   }
 
-  /** Lists that are not in yet and objects that cannot be mapped, and why. */
+  /** First lists that are incomplete, and objects whose map function fails, each with its error. */
   get missing(): readonly string[] {
     const unsynced = this.#options.informers.filter((informer) => !informer.isSynced).map(describeUnsynced)
     return [...unsynced, ...(this.#mapping?.failures ?? [])]
   }
 
-  /** Adds keys until the signal is aborted or every informer has ended and what they told is mapped. */
+  /** Adds keys until the signal is aborted, or all informers have ended and their events are mapped. */
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#mapping) throw new Error(`Cannot start the source of ${this.name}: it was started already`)
     const { informers, map, own, cluster, clock, log } = this.#options
     const scope = abortScope(signal)
-    const tell = (keys: Iterable<string>, delta: Delta, priority: number): void => {
+    const onKeys = (keys: Iterable<string>, delta: Delta, priority: number): void => {
       const options = { priority, cause: () => changeSummary(delta, own, cluster) }
       for (const key of keys) sink.add(key, options)
     }
-    const mapping = (this.#mapping = new EventMapper({ map, tell, clock, log, signal: scope.signal }))
-    const hear = (delta: Delta): void => {
-      if (!scope.signal.aborted && sink.passes(delta) && this.#wanted(delta)) mapping.take(delta)
+    const mapping = (this.#mapping = new EventMapper({ map, onKeys, clock, log, signal: scope.signal }))
+    const onEvent = (delta: Delta): void => {
+      if (!scope.signal.aborted && sink.passes(delta) && this.#passes(delta)) mapping.take(delta)
     }
     const registrations: HandlerRegistration[] = []
     this.#registrations = registrations
     const retrying = mapping.retry()
     try {
-      for (const informer of informers) registrations.push(informer.addHandler(hear))
+      for (const informer of informers) registrations.push(informer.addHandler(onEvent))
       await Promise.race([aborted(scope.signal), Promise.all(informers.map((informer) => informer.ended))])
-      // What was heard before the end is still mapped, unless it is an abort.
+      // Events from before the end of the informers are still mapped, except after an abort.
       await mapping.drained()
     } finally {
       for (const registration of registrations) registration.remove()
@@ -107,11 +108,11 @@ export class KindSource implements Source {
     }
   }
 
-  /** Settles when the keys of all that existed at the first lists are in the sink, or will not come because the informer ended. */
+  /** Resolves when the keys of the first lists are in the sink, or their informers have ended. */
   async synced(signal: AbortSignal): Promise<void> {
     const { informers, optional } = this.#options
     const waited = informers.map((each, i) => {
-      // An informer has told others before it has told this one.
+      // The informer may have synced before its events have reached this handler.
       return optional && !each.isSynced
         ? undefined
         : Promise.race([(this.#registrations[i] ?? each).synced(signal), each.ended])

@@ -1,32 +1,34 @@
-/** What a controller measures, under controller-runtime's names, labels and buckets, so that its dashboards work. */
-import type { HistogramDefinition, Meter, MetricDefinition } from '../observe/metrics.ts'
-import { OwnSeries } from '../observe/own_series.ts'
+/** A controller's metrics, with controller-runtime's names, labels and buckets, so that its dashboards work. */
+import { type HistogramDefinition, type Meter, type MetricDefinition, OwnSeries } from '../observe/metrics.ts'
 import type { QueueMeter } from '../queue/metrics.ts'
 import type { Disposition } from './result.ts'
 
-/** Where controllers are measured, and their queues. */
+/** Makes the metrics of controllers and their queues. */
 export interface ControllerMeter extends QueueMeter {
   /**
    * Makes the series of one controller, all at 0.
-   * Throws when another one of this name measures here: the two could not be told apart.
+   *
+   * @throws Error if a running controller with this name uses the same meter: their series would mix.
    */
   controller(controller: string, concurrency: number): ControllerMetrics
 }
 
 /** The metrics of one controller. */
 export interface ControllerMetrics {
-  /** A worker has begun a run. */
+  /** Called when a run begins. */
   begin(): void
-  /** The run is over. */
+  /** Called when a run has ended. */
   end(decided: Disposition, run: { readonly timedOut?: boolean | undefined }, durationMs: number): void
-  /** Takes all series out; the name is free again. */
+  /** Removes all series; the name can be used again. */
   remove(): void
 }
 
 export function controllerMetrics(meter: Meter, controller: string, concurrency: number): ControllerMetrics {
   const names = inUse.get(meter) ?? new Set()
   if (names.has(controller)) {
-    throw new Error(`Cannot start controller "${controller}": another one of this name runs, and its metrics would mix`)
+    throw new Error(
+      `Cannot start controller "${controller}": another controller with this name is running; give it a name of its own, or their metrics mix`,
+    )
   }
   inUse.set(meter, names.add(controller))
 
@@ -39,7 +41,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   series.counter(PANICS)
   const time = series.histogram(TIME)
   const active = series.gauge(ACTIVE)
-  series.gauge(MOST).set(concurrency)
+  series.gauge(MAX_CONCURRENT).set(concurrency)
 
   return {
     begin: () => active.inc(),
@@ -68,7 +70,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   }
 }
 
-/** The names that are measured, by where. */
+/** The names in use, by meter. */
 const inUse = new WeakMap<Meter, Set<string>>()
 
 const RESULTS = ['success', 'requeue_after', 'error', 'requeue'] as const
@@ -77,42 +79,42 @@ type Label = (typeof LABELS)[number]
 
 const TOTAL: MetricDefinition<Label | 'result'> = {
   name: 'controller_runtime_reconcile_total',
-  help: 'Runs of a reconcile, by controller and result',
+  help: 'Number of reconcile runs, by controller and result',
   labels: ['controller', 'result'],
 }
 const ERRORS: MetricDefinition<Label> = {
   name: 'controller_runtime_reconcile_errors_total',
-  help: 'Runs that threw',
+  help: 'Number of reconcile runs that threw',
   labels: LABELS,
 }
 const TERMINAL_ERRORS: MetricDefinition<Label> = {
   name: 'controller_runtime_terminal_reconcile_errors_total',
-  help: 'Runs that threw a TerminalError, and are not tried again',
+  help: 'Number of reconcile runs that threw a TerminalError and are not retried',
   labels: LABELS,
 }
 const PANICS: MetricDefinition<Label> = {
   name: 'controller_runtime_reconcile_panics_total',
-  help: 'Always 0: whatever a reconcile throws in JavaScript is an error, and counted as one',
+  help: 'Always 0: JavaScript has no panics, all throws count as errors',
   labels: LABELS,
 }
 const TIMEOUTS: MetricDefinition<Label> = {
   name: 'controller_runtime_reconcile_timeouts_total',
-  help: 'Runs that took longer than the controller allows',
+  help: 'Number of reconcile runs that exceeded the timeout',
   labels: LABELS,
 }
-const MOST: MetricDefinition<Label> = {
+const MAX_CONCURRENT: MetricDefinition<Label> = {
   name: 'controller_runtime_max_concurrent_reconciles',
-  help: 'How many keys are worked on at once at most',
+  help: 'Maximum number of concurrent reconcile runs',
   labels: LABELS,
 }
 const ACTIVE: MetricDefinition<Label> = {
   name: 'controller_runtime_active_workers',
-  help: 'How many keys are in work',
+  help: 'Number of reconcile runs in progress',
   labels: LABELS,
 }
 const TIME: HistogramDefinition<Label> = {
   name: 'controller_runtime_reconcile_time_seconds',
-  help: 'How long a run of a reconcile took',
+  help: 'Duration of reconcile runs in seconds',
   labels: LABELS,
   buckets: [
     0.005,

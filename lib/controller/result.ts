@@ -1,12 +1,27 @@
-/** What a reconcile ends in, and what becomes of its key: one pure function for every outcome. */
+/** The argument and the result of a reconcile, and what the controller does with the key afterwards. */
 import { isNotCapable, messageOf, TerminalError } from '../core/errors.ts'
 import { type DurationLike, toMs } from '../core/duration.ts'
+import type { ObjectKey } from '../core/objects.ts'
+import type { WriteRecord } from '../client/client.ts'
+import type { Log } from '../observe/log.ts'
+
+/** The argument of one run of a reconcile. */
+export interface Run {
+  readonly key: ObjectKey
+  /** Aborted when the run ends, times out, or is abandoned at the end of the grace period. */
+  readonly signal: AbortSignal
+  readonly log: Log
+  /** 1 at first, plus one for each failure in a row whose back-off has ended. */
+  readonly attempt: number
+  /** Called for each write of the run. */
+  readonly onWrite: ((write: WriteRecord) => void) | undefined
+}
 
 /**
- * What a reconcile returns: nothing, when to come back, or `{ requeue: true }` to come back with the back-off of a failure, without
- * being one. Where both are given, a `requeueAfter` above 0 counts, as in controller-runtime. Throw to be retried with back-off. The
- * key keeps the priority that it has in the queue, unless `priority` says another: higher ones are worked on first, news has 0 and
- * what a first list brings −100.
+ * What a reconcile returns: nothing, a delay until the next run, or `{ requeue: true }` for a run after the back-off of
+ * a failure that does not count as one. If both are given, a `requeueAfter` above 0 is used, as in controller-runtime.
+ * Throw to be retried with back-off. `priority` changes the key's priority in the queue: higher ones run first; new
+ * events have 0, objects of the first list −100.
  *
  * @example
  * ```ts
@@ -16,9 +31,9 @@ import { type DurationLike, toMs } from '../core/duration.ts'
  */
 export type Result = [void | Requeue<'30s' | '5m' | '1.5h'>][0]
 
-/** When to come back; messages of the compiler call it by this name, and so show examples of a {@link Duration}. */
+/** When the next run begins. The type parameter shows examples of a {@link Duration} in messages of the compiler. */
 export type Requeue<Example extends string> =
-  // Of two that fit a result badly, the compiler speaks of the last.
+  // If neither matches, the compiler's message is about the last one.
   | {
     readonly requeue: boolean
     readonly requeueAfter?: DurationLike<Example> | undefined
@@ -30,7 +45,7 @@ export type Requeue<Example extends string> =
     readonly priority?: number | undefined
   }
 
-/** Thrown by a reconcile that wants to be tried again at another priority than its key has. Other errors keep it. */
+/** Thrown by a reconcile to be retried at another priority. Other errors keep the key's priority. */
 export class RetryError extends Error {
   override readonly name = 'RetryError'
   readonly priority: number
@@ -45,27 +60,28 @@ export type Outcome =
   | { readonly kind: 'returned'; readonly result: Result }
   | { readonly kind: 'threw'; readonly error: unknown }
 
-/** What the controller does with the key, in controller-runtime's order: an error counts before anything else. */
+/** What the controller does with the key. As in controller-runtime, an error comes before anything else. */
 export type Disposition =
-  /** Success: failures are forgotten. `isGone`: there was no object to reconcile. */
+  /** Success: failures are forgotten. `isGone`: the object did not exist. */
   | { readonly kind: 'forget'; readonly label: 'success'; readonly isGone?: true }
-  /** Come back in `ms`; not rate limited, and failures are forgotten. Without a priority the key keeps its own. */
+  /** Run again in `ms`, without rate limit; failures are forgotten. Without a priority the key keeps its own. */
   | {
     readonly kind: 'later'
     readonly ms: number
     readonly priority: number | undefined
     readonly label: 'requeue_after'
   }
-  /** Come back with back-off, as after a failure; failures are not forgotten. Without a priority the key keeps its own. */
+  /** Run again after the back-off of a failure; failures are kept. Without a priority the key keeps its own. */
   | { readonly kind: 'requeue'; readonly priority: number | undefined; readonly label: 'requeue' }
-  /** Try again with back-off. Without a priority the key keeps its own. */
+  /** Retry with back-off. Without a priority the key keeps its own. */
   | { readonly kind: 'retry'; readonly error: unknown; readonly priority: number | undefined; readonly label: 'error' }
-  /** Trying again is useless: wait for the next event. */
+  /** No retry, because it would fail again: the next event runs the key. */
   | { readonly kind: 'drop'; readonly error: unknown; readonly label: 'error' }
 
-/** What a step returns when the object is gone: a success, and no sign that a key that failed works again. */
+/** Returned by a step if the object is gone: a success, but not a recovery of a key that failed. */
 export const GONE: Result = Object.freeze({ requeue: false })
 
+/** Returns what to do with the key. An invalid result counts as an error of the reconcile. */
 export function disposition(outcome: Outcome): Disposition {
   if (outcome.kind === 'threw') return fail(outcome.error)
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
@@ -77,12 +93,11 @@ export function disposition(outcome: Outcome): Disposition {
     }
     const ms = requeueAfter === undefined && requeue !== undefined ? 0 : toMs(requeueAfter!)
     if (priority !== undefined && !isPriority(priority)) {
-      throw new RangeError(`${String(priority)} is no priority: that is a finite number`)
+      throw new RangeError(`priority is ${String(priority)}, and must be a finite number`)
     }
     if (requeue && !(ms > 0)) return { kind: 'requeue', priority, label: 'requeue' }
     return ms > 0 ? { kind: 'later', ms, priority, label: 'requeue_after' } : { kind: 'forget', label: 'success' }
   } catch (error) {
-    // A result that cannot be read is a mistake of the reconcile, to be seen and retried like any other.
     const message =
       `Cannot use what the reconcile returned (nothing, { requeueAfter, priority } or { requeue, priority }): ${
         messageOf(error)
@@ -93,7 +108,8 @@ export function disposition(outcome: Outcome): Disposition {
 
 function fail(error: unknown): Disposition {
   if (error instanceof TerminalError || isNotCapable(error)) return { kind: 'drop', error, label: 'error' }
-  // A priority that is none must not cost the retry.
+  // An invalid priority must not prevent the retry.
+
   const priority = error instanceof RetryError && isPriority(error.priority) ? error.priority : undefined
   return { kind: 'retry', error, priority, label: 'error' }
 }

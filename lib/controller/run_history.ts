@@ -1,30 +1,30 @@
-/** Why keys are queued, and how often they ran: what the live view tells of a run. Bounded, whatever happens. */
+/** Stores why keys are queued and how often they ran, in bounded memory, for the live view. */
 import { BoundedMap } from '../async/bounded_map.ts'
 
-/** More of the same says nothing; a key that waits for long gathers many. */
+/** Causes stored per key: a key that waits for a long time collects many. */
 const MAX_CAUSES = 8
-/** Keys whose runs are counted; the count of one that was not worked on for longest begins anew. */
+/** Keys whose runs are counted; the one that has not run for the longest time is forgotten. */
 const MAX_COUNTED = 10_000
 
 export interface RunRecord {
-  /** The first reason first; none for a key that was added for nothing new. */
+  /** The first cause first; empty if the key was added without a new cause. */
   readonly causes: readonly string[]
-  /** The runs of this key, this one included. */
+  /** The number of runs of this key, including this one. */
   readonly count: number
 }
 
-/** A reason for a run: one that has a time is none for a run before it. */
+/** A cause of a run. A run before `dueMs` has other causes. */
 interface Waiting {
   readonly cause: string
   readonly dueMs: number
-  /** Whether a run that succeeds takes it back. */
+  /** Whether a successful run removes it. */
   readonly isRetry: boolean
 }
 
 export class RunHistory {
-  /** Reasons for the next runs of a key. */
+  /** Causes of the next runs of a key. */
   readonly #waiting = new Map<string, readonly Waiting[]>()
-  /** Reasons for the run that is under way. */
+  /** Causes of the run in progress. */
   readonly #current = new Map<string, readonly string[]>()
   readonly #counts: BoundedMap<string, number>
 
@@ -32,7 +32,7 @@ export class RunHistory {
     this.#counts = new BoundedMap(max)
   }
 
-  /** Notes why a key was queued. `dueMs`: the monotonic time that it is queued for; default: at once. */
+  /** Notes why a key was queued. `dueMs`: the monotonic time it is queued for; default: now. */
   note(
     key: string,
     cause: string,
@@ -44,18 +44,18 @@ export class RunHistory {
     }
   }
 
-  /** A retry that waits for its time was taken back. */
+  /** Removes the causes that are retries: the queue has forgotten them. */
   forgetRetries(key: string): void {
     this.#keep(key, (this.#waiting.get(key) ?? []).filter(({ isRetry }) => !isRetry))
   }
 
-  /** The key was handed out: what is noted from now on, or for a later time, is about a run after this one. */
+  /** Begins a run. Later notes, and those with a later time, belong to the runs after it. */
   begin(key: string, nowMs: number): void {
     const waiting = this.#waiting.get(key) ?? []
-    const led = waiting.filter(({ dueMs }) => dueMs <= nowMs)
-    this.#current.set(key, [...new Set(led.map(({ cause }) => cause))])
-    // Of several times the queue keeps the earliest: with that none is left.
-    this.#keep(key, led.some(({ dueMs }) => dueMs > -Infinity) ? [] : waiting.filter(({ dueMs }) => dueMs > nowMs))
+    const due = waiting.filter(({ dueMs }) => dueMs <= nowMs)
+    this.#current.set(key, [...new Set(due.map(({ cause }) => cause))])
+    // The queue keeps only the earliest of several times, so the others never come.
+    this.#keep(key, due.some(({ dueMs }) => dueMs > -Infinity) ? [] : waiting.filter(({ dueMs }) => dueMs > nowMs))
   }
 
   #keep(key: string, waiting: readonly Waiting[]): void {
@@ -63,12 +63,12 @@ export class RunHistory {
     else this.#waiting.delete(key)
   }
 
-  /** The keys that were handed out and whose runs have not ended. */
+  /** The keys of the runs in progress. */
   get running(): readonly string[] {
     return [...this.#current.keys()]
   }
 
-  /** The run is over. */
+  /** Ends a run. Returns its causes and the number of the key's runs. */
   end(key: string): RunRecord {
     const causes = this.#current.get(key) ?? []
     this.#current.delete(key)

@@ -1,52 +1,80 @@
-/** Where a controller's keys come from: the contract that every source fits, one's own included. */
+/** The interface between a controller and its sources of keys. */
+import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
+import { type Clock, isInTime } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 
-/** What is no news, such as first lists, waits behind what is: the priority that controller-runtime gives it. */
+/**
+ * The priority of keys without a change, such as those of first lists: new events come first. From controller-runtime.
+ */
 export const LOW_PRIORITY = -100
 
 /** How keys are added to the queue. */
 export interface SinkOptions {
-  /** Keys of a higher one are worked on first. Default: 0. */
+  /** Keys with a higher priority are reconciled first. Default: 0. */
   readonly priority?: number | undefined
-  /** Why, in a few words; asked only where somebody wants to know. */
+  /** Returns why the key is queued, in a few words. Called only if the cause is shown or logged. */
   readonly cause?: (() => string) | undefined
 }
 
-/** What a controller takes from its sources. */
+/** Receives the keys of a source. */
 export interface Sink {
-  /** Queues a key, given as its parts or as `namespace/name`. Throws a TypeError for one without a name. */
+  /**
+   * Queues a key, given as an object or as `namespace/name`.
+   *
+   * @throws TypeError if the key has no name.
+   */
   add(key: ObjectKey | string, options?: SinkOptions): void
-  /** Whether a change is of interest to the controller whatever its kind; a source that knows changes asks. Never throws. */
+  /**
+   * Returns whether the controller's `when` passes an event. A source of events calls it before {@link add}. Never
+   * throws.
+   */
   passes(delta: Delta): boolean
 }
 
 /**
- * A place where keys come from: those of kubeloop (KindSource, StreamSource, TickerSource), or one of one's own. It is started once, by one
+ * A source of keys: one of kubeloop's (KindSource, StreamSource, TickerSource), or your own. It is started once, by one
  * controller.
  *
  * @example
  * ```ts
- * import { Controller, type Source } from 'kubeloop'
+ * import { Controller, type Run, type Source } from 'kubeloop'
  * const once: Source = {
  *   name: 'once',
  *   start: async (sink) => sink.add({ namespace: 'default', name: 'a' }, { priority: 10, cause: () => 'by hand' }),
  * }
- * const controller = new Controller({ name: 'greeter', sources: [once], reconcile: async ({ key }) => console.log(key.name) })
+ * const reconcile = async ({ key }: Run) => console.log(key.name)
+ * const controller = new Controller({ name: 'greeter', sources: [once], reconcile })
  * ```
  */
 export interface Source {
-  /** How it is called in errors and logs. */
+  /** The source's name in errors and logs. */
   readonly name: string
   /**
-   * Adds keys until the signal is aborted, or until there will be no more; settles when all that it began has ended.
-   * A rejection ends the controller: it would be deaf without saying so.
+   * Adds keys until the signal is aborted or there are no more, and resolves when all its work has ended. A rejection
+   * stops the controller, which would otherwise miss keys silently.
    */
   start(sink: Sink, signal: AbortSignal): Promise<void>
-  /** Settles when the keys of all that exists are in the sink: the controller begins its work only then. Default: at once. */
+  /**
+   * Resolves when the keys of all existing objects are in the sink; the controller then starts its workers. Default: at
+   * once.
+   */
   synced?(signal: AbortSignal): Promise<void>
-  /** Whether nothing that it has heard of is on its way to the sink. Default: true. */
+  /** Whether no key is on its way to the sink. Default: true. */
   readonly idle?: boolean
-  /** What {@link synced} waits for and why, for the error of a sync that takes too long. Default: the source's name. */
+  /** What {@link synced} waits for and why, for the error of a sync timeout. Default: the source's name. */
   readonly missing?: readonly string[]
+}
+
+/** How long a stopped source may take to end before a warning is logged. A generator ends only after its own waits. */
+const END_MS = 5_000
+
+/** Resolves when `ended` fulfils, or after 5 s with a warning. Rejects if `ended` rejects before that. */
+export async function endsInTime(
+  ended: Promise<unknown>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  warning: (limit: string) => string,
+): Promise<void> {
+  if (!(await isInTime(clock, END_MS, ended))) log.warn(warning(formatMs(END_MS)))
 }

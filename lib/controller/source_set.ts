@@ -1,21 +1,21 @@
-/** The sources of a controller: started together, in sync before work begins, added and removed while it runs. */
+/** Starts, syncs and stops the sources of a controller. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, isInTime, sleep } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
-import type { Sink, Source } from './source.ts'
+import { endsInTime, type Sink, type Source } from './source.ts'
 
 export interface SourceSetOptions {
-  /** Whose they are, for errors. */
+  /** The controller's name, for errors. */
   readonly controller: string
-  /** Those that it begins with. */
+  /** The first sources; {@link SourceSet.add} adds more. */
   readonly sources: readonly Source[]
   readonly sink: Sink
   readonly clock: Clock
   readonly log: Log
   readonly syncTimeoutMs: number
-  /** Says what else is missing, for the error of a sync that takes too long. */
+  /** Names what else is missing, for the error of a sync timeout. */
   readonly unsynced?: (() => readonly string[]) | undefined
 }
 
@@ -26,17 +26,14 @@ interface Running {
   failure?: { readonly error: unknown }
 }
 
-/** How long sources may take to end when the sync has failed: one that hangs must not hide why. */
-const END_MS = 5_000
-
 export class SourceSet {
   readonly #options: SourceSetOptions
-  /** Those that wait for the start, each with what else ends it. */
+  /** Sources that wait for the start, each with an additional signal that ends it. */
   readonly #first: { readonly source: Source; readonly signal: AbortSignal | undefined }[]
   readonly #running = new Set<Running>()
   readonly #stop = new AbortController()
   #synced: Promise<void> | undefined
-  /** Rejects when a source fails once it was in sync. */
+  /** Rejects if a source fails after its sync. */
   readonly #failure: Promise<never>
   #fail: (error: Error) => void = () => {}
 
@@ -44,10 +41,10 @@ export class SourceSet {
     this.#options = options
     this.#first = options.sources.map((source) => ({ source, signal: undefined }))
     this.#failure = new Promise((_, reject) => (this.#fail = reject))
-    this.#failure.catch(() => {}) // whoever runs the set listens, while it runs
+    this.#failure.catch(() => {}) // handled by the controller while it runs
   }
 
-  /** Rejects when a source fails once it was in sync: what runs would be deaf to it. */
+  /** Rejects if a source fails after its sync: the controller would miss its keys. */
   get failure(): Promise<never> {
     return this.#failure.catch((error: Error) => {
       throw new Error(`Cannot go on with controller "${this.#options.controller}": ${error.message}`, {
@@ -62,8 +59,8 @@ export class SourceSet {
   }
 
   /**
-   * Adds a source, which ends with the set or with `signal`. Once the set has begun it starts at once; settles when
-   * its initial keys are in the sink, or when it has ended.
+   * Adds a source, which ends with the set or with `signal`. In a set that has started, it starts at once. Resolves
+   * when its first keys are in the sink, or it has ended.
    */
   async add(source: Source, signal?: AbortSignal): Promise<void> {
     if (this.#synced) await this.#begin(source, signal)
@@ -71,9 +68,9 @@ export class SourceSet {
   }
 
   /**
-   * Starts all sources in parallel at the first call; each call settles when the keys of all that exists are in the sink, or the
-   * signal is aborted, which ends the sources: it is the caller's own, and lives no longer than the sources may. Rejects when
-   * it takes too long, or one of them fails.
+   * The first call starts all sources in parallel. Each call resolves when the keys of all existing objects are in the
+   * sink, or the signal is aborted, which also stops the sources. Rejects after the sync timeout, or if a source fails.
+   * The set listens to the signal until it is aborted, so it must not outlive the sources.
    */
   async sync(signal: AbortSignal): Promise<void> {
     const end = (): void => this.#stop.abort(signal.reason)
@@ -85,15 +82,19 @@ export class SourceSet {
     })
   }
 
-  /** Ends all sources; settles when they have ended. After a failed sync it does not wait for ever. */
+  /**
+   * Stops all sources. Resolves when they have ended; after a failed sync at most 5 s later, so that its error is seen.
+   */
   async stop(options: { readonly failed: boolean }): Promise<void> {
     const { controller, clock, log } = this.#options
     this.#stop.abort(new DOMException(`Controller "${controller}" has ended`, 'AbortError'))
     const ended = Promise.allSettled([...this.#running].map((each) => each.ended))
     if (!options.failed) return void (await ended)
-    if (await isInTime(clock, END_MS, ended)) return
-    log.warn(
-      `Controller "${controller}" left sources alone that did not end within ${formatMs(END_MS)}: ${this.#names()}`,
+    await endsInTime(
+      ended,
+      { clock, log },
+      (limit) =>
+        `Controller "${controller}" no longer waits for its sources, which did not end within ${limit}: ${this.#names()}`,
     )
   }
 
@@ -104,7 +105,7 @@ export class SourceSet {
     const timeout = sleep(clock, syncTimeoutMs, scope.signal).then(() => {
       throw this.#syncTimeout(syncTimeoutMs)
     })
-    timeout.catch(() => {}) // lost the race, or was what ended it
+    timeout.catch(() => {}) // handled by the race below
     try {
       const started = this.#first.splice(0).map((first) => this.#begin(first.source, first.signal))
       await Promise.race([Promise.all(started), timeout, this.#failure])
@@ -132,7 +133,7 @@ export class SourceSet {
     return new Error(`its sources were not in sync within ${formatMs(ms)}; still missing: ${[...missing].join(', ')}`)
   }
 
-  /** Settles when the source's initial keys are in the sink, or when it has ended: then there are none to wait for. */
+  /** Starts a source. Resolves when its first keys are in the sink, or it has ended. */
   async #begin(source: Source, own: AbortSignal | undefined): Promise<void> {
     const scope = abortScope(this.#stop.signal, own)
     const running: Running = { source, ended: Promise.resolve(), isSynced: false }
@@ -150,7 +151,7 @@ export class SourceSet {
     running.isSynced = true
   }
 
-  /** Never rejects. Who waits for the sync hears of a failure before it; one that comes later ends the set. */
+  /** Never rejects. A failure before the sync rejects the sync; a later one stops the controller. */
   async #run(running: Running, signal: AbortSignal): Promise<void> {
     const { controller, log, sink } = this.#options
     const { source } = running
@@ -162,17 +163,17 @@ export class SourceSet {
         if (running.isSynced) this.#end(source, error)
       } else if (error !== signal.reason) {
         log.warn(
-          `The source "${source.name}" of controller "${controller}" failed as it was stopped: ${messageOf(error)}`,
+          `The source "${source.name}" of controller "${controller}" failed while stopping: ${messageOf(error)}`,
           { error },
         )
       }
     }
   }
 
-  /** Told at once: who runs the set may have to wait for reconciles before it can say so. */
+  /** Logs the failure at once: the controller rejects with it only after its running reconciles. */
   #end(source: Source, error: unknown): void {
     const failure = failureOf(source, error)
-    this.#options.log.error(`Controller "${this.#options.controller}" ends: ${failure.message}`, { error })
+    this.#options.log.error(`Controller "${this.#options.controller}" stops: ${failure.message}`, { error })
     this.#fail(failure)
   }
 

@@ -1,64 +1,67 @@
-/** Keys every so often, for what no event tells of. */
+/** A source of keys at a fixed interval, for changes without events. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
 import { type Clock, sleep, systemClock, turnBudgetOf } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
-import { andMore, RateLimitedLog } from '../observe/rate_limited_log.ts'
 
 /** Options of {@link TickerSource}. */
 export interface TickerSourceOptions {
   readonly name: string
   readonly everyMs: number
-  /** Whose turn it is. One that throws is asked again at the next tick. */
+  /** Returns the keys of a tick. If it throws, it is called again at the next tick. */
   readonly keys: (call: Call) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
-  /** Default: that of a first list, behind everything that is news. */
+  /** Default: −100, that of first lists: new events come first. */
   readonly priority?: number | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
-  /** Default: none. One that throws stops nothing. */
+  /** Default: none. Errors of the log are ignored. */
   readonly log?: Log | undefined
 }
 
-/** A function that has not answered after a minute, or the interval where that is longer, is treated like one that failed. */
+/** A `keys` function that has not settled after a minute, or after the interval if that is longer, counts as failed. */
 const MAX_ANSWER_MS = 60_000
 
 /**
- * Keys every so often.
+ * Adds keys at a fixed interval.
  *
- * The first tick comes after one interval, for the first lists queue everything at the start. Ticks keep to their times; those
- * that a stall or a slow `keys` has missed are one.
+ * The first tick comes after one interval, because the first lists queue all keys at the start. Ticks keep to their
+ * times; ticks missed during a stall or a slow `keys` count as one.
  *
  * @example
  * ```ts
- * import { Controller, TickerSource } from 'kubeloop'
- * const source = new TickerSource({ name: 'hourly', everyMs: 3_600_000, keys: () => [{ namespace: 'default', name: 'a' }] })
- * const controller = new Controller({ name: 'checker', sources: [source], reconcile: async ({ key }) => console.log(key.name) })
+ * import { Controller, type Run, TickerSource } from 'kubeloop'
+ * const keys = () => [{ namespace: 'default', name: 'a' }]
+ * const source = new TickerSource({ name: 'hourly', everyMs: 3_600_000, keys })
+ * const reconcile = async ({ key }: Run) => console.log(key.name)
+ * const controller = new Controller({ name: 'checker', sources: [source], reconcile })
  * ```
  */
 export class TickerSource implements Source {
   readonly name: string
   readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #sparse: RateLimitedLog
+  readonly #limited: RateLimitedLog
   #started = false
-  #asking = false
+  #calling = false
 
-  /** @throws RangeError when the interval is none. */
+  /** @throws RangeError if `everyMs` is not above 0 and finite. */
   constructor(options: TickerSourceOptions) {
     const { name, everyMs, clock = systemClock } = options
     if (!(everyMs > 0 && everyMs < Infinity)) {
-      throw new RangeError(`Cannot make the source "${name}": its interval is ${everyMs} ms`)
+      throw new RangeError(
+        `Cannot make the source "${name}": its interval is ${everyMs} ms, and must be above 0 and finite`,
+      )
     }
     this.name = name
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#sparse = new RateLimitedLog(clock)
+    this.#limited = new RateLimitedLog(clock)
   }
 
-  /** Whether `keys` is not being asked. */
+  /** Whether no call of `keys` is in progress. */
   get idle(): boolean {
-    return !this.#asking
+    return !this.#calling
   }
 
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
@@ -70,14 +73,14 @@ export class TickerSource implements Source {
       while (!signal.aborted) {
         dueMs = nextTick(dueMs, everyMs, clock.monotonic())
         await sleep(clock, dueMs - clock.monotonic(), signal)
-        this.#asking = true
+        this.#calling = true
         await this.#tick(sink, signal)
-        this.#asking = false
+        this.#calling = false
       }
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
-      this.#asking = false
+      this.#calling = false
     }
   }
 
@@ -87,7 +90,7 @@ export class TickerSource implements Source {
     try {
       const maxMs = Math.max(everyMs, MAX_ANSWER_MS)
       const budget = turnBudgetOf(clock)
-      for (const key of await boundedCall(keys, { what: 'Its function', maxMs, clock, signal })) {
+      for (const key of await boundedCall(keys, { what: 'its keys function', maxMs, clock, signal })) {
         sink.add(key, { priority, cause })
         if (!budget.isSpent) continue
         await budget.turn()
@@ -95,14 +98,14 @@ export class TickerSource implements Source {
       }
     } catch (error) {
       if (signal.aborted) return
-      this.#sparse.line((left) =>
-        log.error(`Cannot tick in the source "${name}": ${messageOf(error)}${andMore(left)}`, { error })
+      this.#limited.line((more) =>
+        log.error(`Cannot get the keys of the source "${name}": ${messageOf(error)}${more}`, { error })
       )
     }
   }
 }
 
-/** The first time after now that is a whole number of intervals after `lastMs`. */
+/** Returns the first time after now that is a whole number of intervals after `lastMs`. */
 export function nextTick(lastMs: number, everyMs: number, nowMs: number): number {
   return lastMs + everyMs * (Math.floor(Math.max(0, nowMs - lastMs) / everyMs) + 1)
 }

@@ -1,19 +1,20 @@
-/** Log lines as text: for a person at a terminal, or as JSON for whatever collects them. */
+/** Formats log lines as text for a terminal or as JSON for log collectors. */
 import { ApiError, causesOf, ConfigError, messageOf, NetworkError } from '../core/errors.ts'
 import type { LogFields, LogLevel } from './log.ts'
 
 export interface LogLine {
   readonly level: LogLevel
-  /** May name fields in braces: `replicated to {count} namespaces`. */
+  /** May contain fields in braces: `replicated to {count} namespaces`. */
   readonly message: string
   readonly fields: LogFields
   readonly timeMs: number
 }
 
 /**
- * One JSON object a line, whatever the fields hold. Errors become their name, message, stack, causes and the errors that they stand
- * for. No text is repeated: the stack is without the message, and a message that the line ends with is left to it. A field that is
- * called like one of the line's own is written as `fields.<name>`.
+ * Returns one line of JSON for any fields. An error becomes its name, message, stack, causes and, for an
+ * AggregateError, its errors. No text is repeated: the stack has no message, and an error's message is omitted if the
+ * line ends with it. A field with the name of one of the line's own (`time`, `level`, `message`) is written as
+ * `fields.<name>`.
  */
 export function formatJson({ level, message, fields, timeMs }: LogLine): string {
   const text = fill(message, fields)
@@ -22,19 +23,21 @@ export function formatJson({ level, message, fields, timeMs }: LogLine): string 
   return toJson(line, text)
 }
 
-/** `12:00:01  warn: message  key=value`. Of an error is added what it and its causes say beyond the message. */
+/** Returns `12:00:01  warn: message  key=value`. An error is a field only with texts that are not in the message. */
 export function formatPretty({ level, message, fields, timeMs }: LogLine): string {
   const text = `${level === 'info' ? '' : `${level}: `}${fill(message, fields)}`
   const rest = Object.entries(fields)
-    .filter(([name]) => !message.includes(`{${name}}`) && !OBVIOUS.has(name))
-    .map(([name, value]) => [name, value instanceof Error ? unsaid(value, text) : value] as const)
+    .filter(([name]) => !message.includes(`{${name}}`) && !OMITTED.has(name))
+    .map(([name, value]) => [name, value instanceof Error ? missingMessages(value, text) : value] as const)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : toJson(value)}`)
   return [clockTime(timeMs), text, ...(rest.length > 0 ? [rest.join(' ')] : [])].join('  ')
 }
 
-/** What an error and its causes say that is not in the text yet. Errors of requests say themselves what their cause means. */
-function unsaid(error: Error, text: string): string | undefined {
+/**
+ * Returns the messages of an error and its causes that the text lacks. Errors of requests contain their causes' texts.
+ */
+function missingMessages(error: Error, text: string): string | undefined {
   const parts: string[] = []
   for (const at of causesOf(error, MAX_CAUSES)) {
     const message = messageOf(at)
@@ -44,19 +47,19 @@ function unsaid(error: Error, text: string): string | undefined {
   return parts.length > 0 ? parts.join(', caused by: ') : undefined
 }
 
-/** How many of them a line says. */
+/** The maximum number of causes in a line. */
 const MAX_CAUSES = 8
 
-/** `12:00:01`, in the local time of whoever looks. */
+/** Returns the local time of this process: `12:00:01`. */
 export function clockTime(timeMs: number): string {
   const date = new Date(timeMs)
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':')
 }
 
-/** What a person can do without in a terminal: the message names it, or nobody asked. */
-const OBVIOUS: ReadonlySet<string> = new Set(['reconcileID', 'controller', 'kind'])
+/** Fields omitted in a terminal, because the message has them or they are rarely needed. */
+const OMITTED: ReadonlySet<string> = new Set(['reconcileID', 'controller', 'kind'])
 
-/** Puts the values of fields in the place of their names in braces. */
+/** Replaces field names in braces by their values. */
 export function fill(message: string, fields: LogFields): string {
   return message.replace(/\{(\w+)\}/g, (whole, name: string) => {
     if (!Object.hasOwn(fields, name)) return whole
@@ -65,7 +68,7 @@ export function fill(message: string, fields: LogFields): string {
   })
 }
 
-/** JSON of anything: what JSON has no word for is written as text, because a log line must not fail its caller. */
+/** Returns any value as JSON, what JSON lacks as text: a log line must not throw. */
 function toJson(value: unknown, line?: string): string {
   const open = new Set<unknown>()
   const plain = (value: unknown): unknown => {
@@ -84,11 +87,11 @@ function toJson(value: unknown, line?: string): string {
   const inner = (value: object): unknown => {
     if (value instanceof Error) {
       const { name, message, stack, cause, errors } = value as Error & { errors?: unknown }
-      // The line's own fields are two levels down: itself, and the error. What a cause says stays beside it.
-      const isSaid = open.size === 2 && !!line && (line === message || line.endsWith(`: ${message}`))
+      // Only for a field of the line itself (depth 2: the line, the error): causes keep their messages.
+      const isInLine = open.size === 2 && !!line && (line === message || line.endsWith(`: ${message}`))
       return {
         name,
-        message: isSaid ? undefined : message,
+        message: isInLine ? undefined : message,
         stack: framesOf(stack, message),
         cause: plain(cause),
         errors: plain(errors),
@@ -101,7 +104,7 @@ function toJson(value: unknown, line?: string): string {
   return JSON.stringify(plain(value)) ?? String(value)
 }
 
-/** A stack without the name and message that it begins with, which may stand below the place that a compiler names. */
+/** Returns the stack without its name and message, which may follow a line with a compiler's position. */
 function framesOf(stack: string | undefined, message: string): string | undefined {
   const at = message ? (stack ?? '').indexOf(message) : -1
   if (!stack || at < 0) return stack

@@ -1,19 +1,21 @@
-/** The log that kubeloop writes to. */
-
+/** The log interface of kubeloop, and helpers that add fields, catch failures, or limit the rate of lines. */
+import type { Clock } from '../async/clock.ts'
+import { TokenBucket } from '../async/token_bucket.ts'
 import { messageOf } from '../core/errors.ts'
 
 /** Values beside a message, printed as key=value or as JSON fields. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /**
- * Four methods, called with a message and fields beside it; the message may name fields in braces, as `{count}`. A log must not
- * throw. Which lines are kept is its own decision. What fits, as `operator({ log })` and everywhere else:
+ * A log with four methods, called with a message and fields. The message may contain fields in braces: `{count}`. The
+ * methods must not throw, and filter by level themselves. These logs fit, in `operator({ log })` and everywhere else:
  *
  * - `console`: prints the fields as an object behind the message.
  * - LogTape: `getLogger('my-operator')`; the same calls, and it fills in the braces.
  * - winston, tslog: the same calls.
- * - pino: takes the fields first. `operator({ log: pino() })` knows it by its `bindings` and turns each call around, with `error` as
- *   `err`, which pino's serializers look for. Elsewhere write `{ info: (message, fields) => log.info(fields ?? {}, message), … }`.
+ * - pino: takes the fields first. `operator({ log: pino() })` detects it by its `bindings`, swaps the arguments, and
+ *   renames `error` to `err`, which pino's serializers expect. Elsewhere write
+ *   `{ info: (message, fields) => log.info(fields ?? {}, message), … }`.
  *
  * @example
  * ```ts
@@ -32,13 +34,13 @@ export type LogLevel = keyof Log
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** The level that a setting names, in any case; undefined where it names none. */
+/** Returns the level with this name, in upper or lower case; undefined if there is none. */
 export function levelOf(text: string): LogLevel | undefined {
   const wanted = text.trim().toLowerCase()
   return LOG_LEVELS.find((level) => level === wanted)
 }
 
-/** A log that adds the same fields to every line; a function makes them with the first line. */
+/** Returns a log that adds the same fields to every line. A function is called once, with the first line. */
 export function withFields(log: Log, fields: LogFields | (() => LogFields)): Log {
   const add = (more?: LogFields): LogFields => {
     if (typeof fields === 'function') fields = fields()
@@ -52,29 +54,28 @@ export function withFields(log: Log, fields: LogFields | (() => LogFields)): Log
   }
 }
 
-/** A log that goes nowhere. */
+/** A log that discards all lines. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Logs that cannot fail: they need no further guard. */
+/** Logs that never throw. */
 const safeLogs = new WeakSet<Log>([silentLog])
 
 /**
- * Returns a log that writes to the given one and neither throws nor rejects: a log that fails must not stop the work that writes to
- * it. The first failure of a log goes to standard error. Without a log it is the silent one; a log that is safe already is returned
- * as it is.
+ * Returns a log that writes to the given one and never throws or rejects: a failing log must not stop other work. The
+ * first failure is written to standard error. Returns the silent log if none is given, and a safe log unchanged.
  */
 export function safeLog(log: Log | undefined): Log {
   if (!log || safeLogs.has(log)) return log ?? silentLog
   let isReported = false
   const failed = (error: unknown): void => {
     if (!isReported) {
-      console.error('kubeloop: the log that was given to it failed; its next failures are not reported.', error)
+      console.error('kubeloop: the configured log failed; further failures are not reported.', error)
     }
     isReported = true
   }
   const at = (level: LogLevel): Log['info'] => (message, fields) => {
     try {
-      // An async method passes for a method of a log, and its rejection would end the process.
+      // A method may be async by mistake; its unhandled rejection would end the process.
       const written: unknown = fields ? log[level](message, fields) : log[level](message)
       if (written instanceof Promise) written.catch(failed)
     } catch (error) {
@@ -86,11 +87,52 @@ export function safeLog(log: Log | undefined): Log {
   return safe
 }
 
-/** Returns a function that logs the first failure that it is called with, and then ever more rarely: the second, the fourth, the eighth. */
+/** Returns a function that logs failures 1, 2, 4, 8, … of its calls. */
 export function rarely(log: Log, what: string): (error: unknown) => void {
   let failures = 0
   return (error) => {
     failures++
     if ((failures & (failures - 1)) === 0) log.error(`${what}: ${messageOf(error)} (failure ${failures})`, { error })
+  }
+}
+
+/**
+ * Returns the same functions, but none throws: `failed` is called with each error. A failing meter, or a failing metric
+ * of the user's registry, must not stop the work that it measures.
+ */
+export function guardedCalls<T extends { readonly [N in keyof T]: (...args: never[]) => void }>(
+  calls: T,
+  failed: (error: unknown) => void,
+): T {
+  const guarded = (call: (...args: unknown[]) => void) => (a: unknown, b: unknown, c: unknown): void => {
+    try {
+      call(a, b, c)
+    } catch (error) {
+      failed(error)
+    }
+  }
+  return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, guarded(call as never)])) as unknown as T
+}
+
+/** Five lines at once, then one per minute. */
+const RATE = { burst: 5, refillMs: 60_000 } as const
+
+/** Limits the lines about one thing that may happen thousands of times a second. It has no timer. */
+export class RateLimitedLog {
+  readonly #clock: Clock
+  readonly #bucket = new TokenBucket(RATE)
+  #skipped = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /**
+   * Calls `write` if a line may be written. `more` is a suffix for it that counts the lines skipped since the last one.
+   */
+  line(write: (more: string) => void): void {
+    if (!this.#bucket.take(this.#clock.monotonic())) return void this.#skipped++
+    write(this.#skipped === 0 ? '' : ` (and ${this.#skipped} more like it)`)
+    this.#skipped = 0
   }
 }

@@ -1,14 +1,14 @@
-/** Metrics as cells of numbers, and how a registry of prom-client is told of them. */
+/** Metrics as plain numbers, which a registry of prom-client can collect. */
 import type { HistogramDefinition, LabelValues, MetricDefinition, Series } from './metrics.ts'
 
-/** One number of a metric, as prom-client's metrics answer it. */
+/** One number of a metric, in the form of prom-client's metrics. */
 interface ScrapedValue {
   readonly labels: Readonly<Record<string, string | number>>
   readonly value: number
   readonly metricName?: string
 }
 
-/** A metric as prom-client's registry asks for it. */
+/** A metric in the form that prom-client's registry collects. */
 export interface ScrapedMetric {
   readonly name: string
   readonly help: string
@@ -17,14 +17,14 @@ export interface ScrapedMetric {
   readonly values: readonly ScrapedValue[]
 }
 
-/** The series with one set of labels. */
+/** A series: the values with one set of labels. */
 interface Cell {
   readonly labels: LabelValues
   values(name: string): ScrapedValue[]
   reset(): void
 }
 
-/** A metric that prom-client's registry takes for one of its own. */
+/** A metric that prom-client's registry handles like its own. */
 export class CellMetric implements Series<unknown> {
   readonly name: string
   readonly help: string
@@ -34,7 +34,7 @@ export class CellMetric implements Series<unknown> {
   readonly #beforeGet: () => void
   readonly #cells = new Map<string, Cell>()
 
-  /** `beforeGet` is called before each look at the values. */
+  /** `beforeGet` is called before the values are read. */
   constructor(type: ScrapedMetric['type'], definition: MetricDefinition | HistogramDefinition, beforeGet: () => void) {
     this.name = definition.name
     this.help = definition.help
@@ -43,7 +43,7 @@ export class CellMetric implements Series<unknown> {
     this.#beforeGet = beforeGet
   }
 
-  /** Throws a TypeError for labels that are not the metric's. */
+  /** @throws TypeError if the labels are not those of the metric. */
   with(labels: LabelValues): Cell {
     const id = this.#idOf(labels)
     let cell = this.#cells.get(id)
@@ -68,7 +68,7 @@ export class CellMetric implements Series<unknown> {
     })
   }
 
-  /** Called by the registry: to zero, with the series still there. */
+  /** Called by the registry. Sets all series to 0 and keeps them. */
   reset(): void {
     for (const cell of this.#cells.values()) cell.reset()
   }
@@ -90,7 +90,7 @@ export class CellMetric implements Series<unknown> {
   }
 }
 
-/** One number. */
+/** A series with one number. */
 class NumberCell implements Cell {
   readonly labels: LabelValues
   protected value = 0
@@ -132,7 +132,7 @@ class GaugeCell extends NumberCell {
 class HistogramCell implements Cell {
   readonly labels: LabelValues
   readonly #bounds: readonly number[]
-  /** How many fell into each bucket alone; the last one has what is above all bounds. */
+  /** The count of each bucket, not cumulative; the last one is for values above all bounds. */
   readonly #counts: number[]
   #sum = 0
 

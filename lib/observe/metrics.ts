@@ -1,12 +1,13 @@
 /**
- * Metrics as the parts see them: a contract that prom-client fits, and that costs nothing where nobody measures.
+ * The metrics interface of kubeloop, which prom-client's metrics fit.
+ *
  * The names, labels and buckets are controller-runtime's and client-go's, so that their dashboards and alerts work.
  */
 
 export interface MetricDefinition<L extends string = string> {
   readonly name: string
   readonly help: string
-  /** In the order in which they are told. */
+  /** The names of the labels, in the order of the output. */
   readonly labels: readonly L[]
 }
 
@@ -37,19 +38,56 @@ export interface Histogram {
 /** The values of a metric's labels. */
 export type LabelValues<L extends string = string> = Readonly<Record<L, string>>
 
-/** A metric whose series are taken once and kept: looking labels up for each event would cost more than the event. */
+/** A metric with labels. Get a series once and keep it: a lookup by labels costs more than most events. */
 export interface Series<M, L extends string = string> {
-  /** The series with these labels, made at the first call, at 0. */
+  /** Returns the series with these labels. The first call creates it, at 0. */
   with(labels: LabelValues<L>): M
-  /** Takes a series out: what it was about has ended. */
+  /** Removes a series, because its subject has ended. */
   remove(labels: LabelValues<L>): void
 }
 
-/** Where metrics are kept. Asking twice for one name gives the same metric. */
+/** Creates and stores metrics. A second call with the same name returns the same metric. */
 export interface Meter {
   counter<L extends string>(definition: MetricDefinition<L>): Series<Counter, L>
   gauge<L extends string>(definition: MetricDefinition<L>): Series<Gauge, L>
   histogram<L extends string>(definition: HistogramDefinition<L>): Series<Histogram, L>
-  /** Calls `update` before each scrape, for values that are cheaper asked for than kept. Returns what ends it. */
+  /**
+   * Calls `update` before each scrape, for values that are expensive to keep up to date. Returns a function that ends
+   * it.
+   */
   onScrape(update: () => void): () => void
+}
+
+/** The series with one set of labels in several metrics, removed together. */
+export class OwnSeries<L extends string> {
+  readonly #meter: Meter
+  readonly #labels: LabelValues<L>
+  readonly #series: Series<unknown, L>[] = []
+
+  constructor(meter: Meter, labels: LabelValues<L>) {
+    this.#meter = meter
+    this.#labels = labels
+  }
+
+  counter(definition: MetricDefinition<L>): Counter {
+    return this.#add(this.#meter.counter(definition))
+  }
+
+  gauge(definition: MetricDefinition<L>): Gauge {
+    return this.#add(this.#meter.gauge(definition))
+  }
+
+  histogram(definition: HistogramDefinition<L>): Histogram {
+    return this.#add(this.#meter.histogram(definition))
+  }
+
+  /** Removes all series. */
+  remove(): void {
+    for (const series of this.#series) series.remove(this.#labels)
+  }
+
+  #add<M>(series: Series<M, L>): M {
+    this.#series.push(series)
+    return series.with(this.#labels)
+  }
 }

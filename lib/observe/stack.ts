@@ -1,6 +1,6 @@
-/** Stacks with the user's own frames only: ours and the runtime's say nothing to who has to mend something. */
+/** Finds the user's own frames in stacks: those of kubeloop and the runtime do not help to fix an error. */
 
-/** The frames of a stack that are in the user's files, innermost first, each as `file:line:column`. */
+/** Returns the frames of a stack in the user's files, innermost first, each as `file:line:column`. */
 export function userFrames(stack: string | undefined): string[] {
   return (stack ?? '')
     .split('\n')
@@ -10,17 +10,17 @@ export function userFrames(stack: string | undefined): string[] {
     .map((place) => place.replace(/^file:\/\//, ''))
 }
 
-/** Where in the user's code the caller of our public function is: found when somebody wants to know, as it takes a while. */
+/** Returns a function that finds the user's frame that calls this public function. Only that call is slow. */
 export function callerFrame(): () => string | undefined {
-  // Deno takes ten milliseconds of an operator's start to look at the stack in a bundle, where nothing is to be found.
+  // In a bundle no frame can be found, and Deno needs 10 ms of an operator's start for the stack.
   if (IS_BUNDLED) return () => undefined
   const called = new Error()
   return () => userFrames(called.stack)[0]
 }
 
 /**
- * Where an error that ended a file's loading or a process points: the user's innermost frame, or the place a compiler
- * names — Bun in `position`, Node on the first line of the stack of a SyntaxError.
+ * Returns the place of an error that ended a process or the loading of a file: the user's innermost frame, or a
+ * compiler's position. Bun has it in `position`, Node in the first line of a SyntaxError's stack.
  */
 export function placeOfError(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
@@ -32,7 +32,7 @@ export function placeOfError(error: unknown): string | undefined {
   return userFrames(stack)[0]
 }
 
-/** The mistakes that a compiler found, each by itself: Bun throws several of them as one error, which has neither their words nor places. */
+/** Returns the separate errors of a compiler. Bun throws several as one error without their messages and positions. */
 export function compileErrors(error: unknown): readonly unknown[] {
   const { errors } = (typeof error === 'object' && error !== null ? error : {}) as { errors?: unknown }
   const isCompilers = Array.isArray(errors) && errors.length > 0 &&
@@ -50,10 +50,10 @@ function isPosition(value: unknown): value is Position {
   return typeof value === 'object' && value !== null && 'line' in value && 'column' in value
 }
 
-/** Whether our code is in the user's file, so that nothing tells their frames from ours. */
+/** Whether our code is bundled into the user's file, so that frames cannot be distinguished. */
 const IS_BUNDLED = !/\/(?:mod\.js|stack\.ts)$/.test(import.meta.url)
 
-/** Our own folder, whether it is the source tree or the built package. */
+/** The folder of kubeloop, in the source tree or the built package. */
 const OWN_FOLDER = new URL('..', import.meta.url).href
 
 function isOurs(place: string): boolean {

@@ -8,8 +8,7 @@ import type { Latch } from '../async/latch.ts'
 import { type Log, withFields } from '../observe/log.ts'
 import type { Recorder } from '../events/recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
-import { Finalizer } from '../controller/finalizer.ts'
-import { orWaiting } from '../controller/finalizer_predicate.ts'
+import { Finalizer, orNeedsCleanup } from '../controller/finalizer.ts'
 import { GONE, type Result } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
@@ -110,7 +109,7 @@ function controllerOf(
     name,
     kind: description.resource.kind,
     sources: sourcesOf(description, { ...setup, clients, finalizer }),
-    when: finalizer === undefined ? eventFilter : orWaiting(eventFilter, finalizer),
+    when: finalizer === undefined ? eventFilter : orNeedsCleanup(eventFilter, finalizer),
     clock,
     log: logOf(log, cluster),
     uuid,

@@ -1,6 +1,12 @@
 /** The metrics of a work queue, with the names of client-go and controller-runtime, so that their dashboards work. */
-import type { Gauge, HistogramDefinition, Meter, MetricDefinition, Series } from '../observe/metrics.ts'
-import { OwnSeries } from '../observe/own_series.ts'
+import {
+  type Gauge,
+  type HistogramDefinition,
+  type Meter,
+  type MetricDefinition,
+  OwnSeries,
+  type Series,
+} from '../observe/metrics.ts'
 
 /** @internal */
 type Label = 'name' | 'controller'

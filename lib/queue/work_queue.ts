@@ -1,8 +1,7 @@
 /** The queue between events and workers: {@link QueueState} with a clock and waiting workers. */
 import { rejectOnAbort } from '../async/abort.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
-import { type Log, rarely, safeLog } from '../observe/log.ts'
-import { guardedCalls } from '../observe/guarded_calls.ts'
+import { guardedCalls, type Log, rarely, safeLog } from '../observe/log.ts'
 import type { QueueMeter, QueueMetrics } from './metrics.ts'
 import { type Aging, QueueState } from './queue_state.ts'
 import { exponentialLimiter, guardedLimiter, type RateLimiter } from './rate_limiter.ts'

@@ -4,7 +4,7 @@ import { boundedCall, type Call } from '../../lib/controller/bounded_call.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
-test('a call that has ended leaves neither a listener nor a timer, however it ended; its signal is aborted', async () => {
+test('a call that has ended, in any way, leaves no listener and no timer, and its signal is aborted', async () => {
   const clock = new FakeClock()
   const { controller, listeners } = countedSignal()
   const limits = { what: 'It', maxMs: 1000, clock, signal: controller.signal }

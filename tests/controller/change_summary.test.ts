@@ -11,7 +11,7 @@ const updated = (old: object, now: object, own = true): string =>
     object: { ...pod('a', '2'), ...now } as KubeObject,
   }, own)
 
-test('a cause is told in a few words', () => {
+test('a change is described in a few words', () => {
   assert.equal(changeSummary({ kind: 'added', object: pod('a', '1'), initial: true }, true), 'added')
   assert.equal(changeSummary({ kind: 'deleted', object: pod('a', '1'), stale: false }, false), 'Pod default/a: deleted')
   assert.equal(updated({}, {}, false), 'Pod default/a: metadata changed')
@@ -35,7 +35,7 @@ test('a cause is told in a few words', () => {
   assert.equal(updated({}, { metadata: { ...pod('a', '2').metadata, deletionTimestamp: 'now' } }), 'deletion began')
 })
 
-test('what is in a Secret is never told', () => {
+test('values of a Secret are never shown', () => {
   assert.equal(
     updated({ kind: 'Secret', data: { password: 'old' } }, { kind: 'Secret', data: { password: 'new' } }),
     'data.password changed',
@@ -46,7 +46,7 @@ test('what is in a Secret is never told', () => {
   )
 })
 
-test('without the values, changes of one field are one cause', () => {
+test('without values, changes of one field have the same summary', () => {
   for (
     const [summary, short] of [
       ['spec.replicas 1→3', 'spec.replicas changed'],

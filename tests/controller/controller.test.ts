@@ -14,7 +14,7 @@ import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling, gated } from './controlling.ts'
 import { type Fed, fed } from './fixture.ts'
 
-test('every initial key is queued before the first reconcile, those of a slow informer too', async () => {
+test('all initial keys are queued before the first reconcile, also those of a slow informer', async () => {
   const runs: string[] = []
   const answer = Promise.withResolvers<void>()
   const feeds = (clock: FakeClock): Fed[] => {
@@ -32,7 +32,7 @@ test('every initial key is queued before the first reconcile, those of a slow in
   await c.end()
 })
 
-test('a key is never worked on twice at once; N changes meanwhile are one more run', async () => {
+test('a key never has two runs at once; N changes during a run cause one more', async () => {
   const gate = gated()
   const c = controlling({ pods: [pod('a', '1')], reconcile: gate.reconcile, concurrency: 4 })
   await c.start()
@@ -50,7 +50,7 @@ test('a key is never worked on twice at once; N changes meanwhile are one more r
   await c.end()
 })
 
-test('as many keys are worked on at once as concurrency says, and no more', async () => {
+test('at most `concurrency` keys are reconciled at once', async () => {
   const gate = gated()
   const c = controlling({
     pods: ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')),
@@ -68,7 +68,7 @@ test('as many keys are worked on at once as concurrency says, and no more', asyn
   await c.end()
 })
 
-test('several events of one turn are one run, although a worker waits', async () => {
+test('several events of one turn cause one run, even if a worker waits', async () => {
   let runs = 0
   const c = controlling({ reconcile: async () => void runs++ })
   await c.start()
@@ -80,7 +80,7 @@ test('several events of one turn are one run, although a worker waits', async ()
   await c.end()
 })
 
-test('a failing key comes back after 5, 10, 20 ms and so on, counts its attempts, and begins anew after a success', async () => {
+test('a failing key is retried after 5, 10, 20 ms and so on, counts its attempts, and starts again after a success', async () => {
   const at: string[] = []
   let failures = 4
   const c = controlling({
@@ -108,7 +108,7 @@ test('a failing key comes back after 5, 10, 20 ms and so on, counts its attempts
   await c.end()
 })
 
-test('another key is worked on while one fails', async () => {
+test('a failing key does not block another key', async () => {
   const runs: string[] = []
   const c = controlling({
     pods: [pod('bad', '1'), pod('good', '2')],
@@ -122,7 +122,7 @@ test('another key is worked on while one fails', async () => {
   await c.end()
 })
 
-test('whatever is thrown is retried, also undefined, text, and what is thrown before the first await', async () => {
+test('any thrown value is retried: undefined, a text, and an error before the first await', async () => {
   for (const thrown of [undefined, 'text', null]) {
     let runs = 0
     const c = controlling({
@@ -144,7 +144,7 @@ test('whatever is thrown is retried, also undefined, text, and what is thrown be
   }
 })
 
-test('a TerminalError is not retried until something changes, and its failures still count', async () => {
+test('a TerminalError is not retried until the object changes, and counts as a failure', async () => {
   const attempts: number[] = []
   const errors = [new Error('mine'), new TerminalError('useless'), new Error('again')]
   const c = controlling({
@@ -165,7 +165,7 @@ test('a TerminalError is not retried until something changes, and its failures s
   await c.end()
 })
 
-test('requeueAfter comes back at that time, without rate limit, and forgets failures', async () => {
+test('requeueAfter runs the key at that time, without rate limit, and forgets failures', async () => {
   const at: string[] = []
   const script: (Error | Result)[] = [
     new Error('1'),
@@ -189,7 +189,7 @@ test('requeueAfter comes back at that time, without rate limit, and forgets fail
   await c.end()
 })
 
-test('requeue comes back with the limiter’s back-off, counts as a failure does, is no error, and is forgotten with the next success', async () => {
+test('requeue runs the key after the limiter’s back-off: it counts like a failure until the next success, but is not an error', async () => {
   const at: string[] = []
   const meter = memoryMeter()
   const script: (Error | Result)[] = [
@@ -224,7 +224,7 @@ test('requeue comes back with the limiter’s back-off, counts as a failure does
   await c.end()
 })
 
-test('a report of a requeue says when the key comes back', async () => {
+test('the report of a requeue has the time of the next run', async () => {
   const reports: ReconcileReport[] = []
   const c = controlling({
     pods: [pod('a', '1')],
@@ -247,7 +247,7 @@ test('a report of a requeue says when the key comes back', async () => {
   await c.end()
 })
 
-test('a timeout aborts the run’s signal, says so, and leaves the key with the run until that ends', async () => {
+test('a timeout aborts the run’s signal with a reason; the key has no other run until the run ends', async () => {
   let signal: AbortSignal | undefined
   const gate = Promise.withResolvers<void>()
   let runs = 0
@@ -290,14 +290,14 @@ test('a run that ends in time leaves no timer, and its signal is aborted when it
   await c.start()
   assert.deepEqual(
     signals.map(({ aborted, reason }) => [aborted, (reason as Error).message]),
-    Array(2).fill([true, 'The reconcile of this Pod has ended, and what it left behind does not go on']),
+    Array(2).fill([true, 'The reconcile of this Pod has ended; await all its calls before it returns']),
   )
   assert.equal(c.lines.filter((line) => line.includes('mine')).length, 1)
   assert.equal(c.clock.pending, 2, 'more than the silence timer of the watch and the one look at slow runs is left')
   await c.end()
 })
 
-test('stopping begins no more runs, and waits for those that are under way without aborting them', async () => {
+test('after a stop no run begins, and the running ones end without an abort', async () => {
   const gate = gated()
   const signals: AbortSignal[] = []
   const c = controlling({
@@ -313,12 +313,12 @@ test('stopping begins no more runs, and waits for those that are under way witho
   assert.deepEqual(gate.begun, ['a'])
 })
 
-test('a key that is handed out with the abort is not begun', async () => {
+test('a key that is received together with the abort is not reconciled', async () => {
   let runs = 0
   const c = controlling({ reconcile: async () => void runs++ })
   await c.start()
   c.stream.send('ADDED', pod('a', '6'))
-  // After the hand-out, before the worker has come to it.
+  // After the worker has received the key, before it continues.
   c.feeds[0]!.informer.addHandler(() => queueMicrotask(() => c.stop()))
   await c.settle()
   assert.deepEqual(c.ended(), {})
@@ -326,7 +326,7 @@ test('a key that is handed out with the abort is not begun', async () => {
   assert.equal(runs, 0)
 })
 
-test('abandoning aborts the runs, and still waits for them', async () => {
+test('abandoning aborts the runs, and waits for them to end', async () => {
   const abandon = countedSignal()
   const c = controlling({
     pods: [pod('a', '1')],
@@ -344,7 +344,7 @@ test('abandoning aborts the runs, and still waits for them', async () => {
   assert.match(c.lines.at(-1) ?? '', /the grace period is over/)
 })
 
-test('any number of runs has one listener on the signal that abandons them, and none when the controller has ended', async () => {
+test('all runs share one listener on the abandon signal, and none is left when the controller has ended', async () => {
   const abandon = countedSignal()
   const c = controlling({
     pods: Array.from({ length: 50 }, (_, i) => pod(`p${i}`, '1')),
@@ -357,7 +357,7 @@ test('any number of runs has one listener on the signal that abandons them, and 
   assert.equal(abandon.listeners(), 0)
 })
 
-test('first lists that take too long end the start with what is missing and why, and nothing is left', async () => {
+test('a sync timeout of the first lists rejects the start with what is missing and why, and leaves nothing', async () => {
   const feeds = (clock: FakeClock): Fed[] => {
     const refused = fed(clock, undefined)
     refused.server.lists.splice(0, 1, ...Array.from({ length: 20 }, () => refusal(403, 'Forbidden')))
@@ -379,23 +379,23 @@ test('first lists that take too long end the start with what is missing and why,
   assert.equal(c.clock.pending, 0)
 })
 
-test('an abort during the first lists is no error', async () => {
+test('an abort during the first lists is not an error', async () => {
   const c = controlling({ feeds: (clock) => [fed(clock, undefined)] })
   await c.start()
   await c.end()
 })
 
-test('a controller starts once, and must have workers', async () => {
+test('a controller starts once, and needs at least one worker', async () => {
   const c = controlling({})
   await c.start()
   await assert.rejects(c.controller.start(new AbortController().signal), /it was started already/)
   await c.end()
   for (const concurrency of [0, -1, 1.5, NaN]) {
-    assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be a whole number from 1 on/)
+    assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be an integer of at least 1/)
   }
 })
 
-test('a source that is added while it works starts at once, and ends with its own signal', async () => {
+test('a source added to a running controller starts at once, and ends with its own signal', async () => {
   const runs: string[] = []
   const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
@@ -412,14 +412,14 @@ test('a source that is added while it works starts at once, and ends with its ow
   assert.deepEqual(runs, ['more'])
   own.abort()
   await c.settle()
-  more.stream.send('ADDED', pod('unheard', '6'))
+  more.stream.send('ADDED', pod('ignored', '6'))
   await c.settle()
   assert.deepEqual([runs, c.controller.idle], [['more'], true])
   caching.abort()
   await c.end()
 })
 
-test('a source whose informer is removed while it waits for the first list does not keep anybody waiting, nor reject', async () => {
+test('a source whose informer is removed before the first list resolves and does not block others', async () => {
   const c = controlling({})
   await c.start()
   const gone = fed(c.clock, undefined)
@@ -432,13 +432,13 @@ test('a source whose informer is removed while it waits for the first list does 
   gone.informer.stop()
   await watching
   await c.end()
-  // After the end, and with an informer that has ended: it resolves, for nobody may be there to hear of it.
+  // After the end, and with an informer that has ended, it resolves: its rejection might be unhandled.
   await c.controller.watch(
     new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }),
   )
 })
 
-test('a report tells the causes of its own run, counts, and the outcome; a listener that throws ends nothing', async () => {
+test('a report has the causes, count and outcome of its own run; a throwing listener stops nothing', async () => {
   const reports: ReconcileReport[] = []
   const gate = gated()
   const c = controlling({
@@ -476,13 +476,13 @@ test('a report tells the causes of its own run, counts, and the outcome; a liste
     ],
   )
   assert.equal(
-    c.lines.filter((line) => line.startsWith('error The listener to the runs of controller "test" threw')).length,
+    c.lines.filter((line) => line.startsWith('error The onReconcile listener of controller "test" threw')).length,
     4,
   )
   await c.end()
 })
 
-test('however events and failures fall, every key ends reconciled at its last version, never twice at once', async () => {
+test('with random events and failures, each key is reconciled at its last version, and never twice at once', async () => {
   const event = fc.record({ name: fc.constantFrom('a', 'b', 'c'), passMs: fc.nat(12) })
   await fc.assert(
     fc.asyncProperty(

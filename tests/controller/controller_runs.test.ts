@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
-import { type Result, RetryError } from '../../lib/controller/result.ts'
-import type { Run } from '../../lib/controller/run.ts'
+import { type Result, RetryError, type Run } from '../../lib/controller/result.ts'
 import type { Sink, Source } from '../../lib/controller/source.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -13,7 +12,7 @@ import { keptLog, pod } from '../cache/scripted_server.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { controlling, gated } from './controlling.ts'
 
-/** A sink in the test's hands. */
+/** A source whose sink the test controls. */
 function tap(): { readonly source: Source; readonly add: Sink['add'] } {
   let sink: Sink | undefined
   return {
@@ -22,7 +21,7 @@ function tap(): { readonly source: Source; readonly add: Sink['add'] } {
   }
 }
 
-/** What a key that was added at 5 is worked on with the next time: between a key at 6 and one at 4, where it stays at 5. */
+/** Returns the order of the next runs of a key added at 5, between a key at 6 and one at 4 if it stays at 5. */
 async function nextTo(outcome: () => Result, rivals: readonly number[]): Promise<string[]> {
   const { source, add } = tap()
   const begun: string[] = []
@@ -39,7 +38,7 @@ async function nextTo(outcome: () => Result, rivals: readonly number[]): Promise
   await c.start()
   add('it', { priority: 5 })
   await c.settle()
-  // While the one worker is busy, the key becomes due, and has to find its place among others.
+  // The key becomes due while the only worker is busy, so it is ordered among the others.
   add('blocker', { priority: 100 })
   await c.settle()
   await c.clock.advance(10)
@@ -50,13 +49,13 @@ async function nextTo(outcome: () => Result, rivals: readonly number[]): Promise
   return begun.slice(2)
 }
 
-test('a key that comes back keeps its priority: after a wait, and after an error', async () => {
+test('a key keeps its priority after a requeue and after an error', async () => {
   const order = ['at 6', 'it', 'at 4']
   assert.deepEqual(await nextTo(() => ({ requeueAfter: 5 }), [4, 6]), order)
   assert.deepEqual(await nextTo(() => assert.fail('mine'), [4, 6]), order)
 })
 
-test('a result and a RetryError give the key another priority', async () => {
+test('a result and a RetryError change the key’s priority', async () => {
   assert.deepEqual(await nextTo(() => ({ requeueAfter: 5, priority: 7 }), [4, 6]), ['it', 'at 6', 'at 4'])
   assert.deepEqual(await nextTo(() => ({ requeueAfter: 5, priority: -7 }), [4, 6]), ['at 6', 'at 4', 'it'])
   const again = (priority: number) => (): Result => {
@@ -66,7 +65,7 @@ test('a result and a RetryError give the key another priority', async () => {
   assert.deepEqual(await nextTo(again(-7), [4, 6]), ['at 6', 'at 4', 'it'])
 })
 
-test('changes go before what the first list brings', async () => {
+test('keys of changes come before keys of the first list', async () => {
   const begun: string[] = []
   const { source, add } = tap()
   const hold = Promise.withResolvers<void>()
@@ -85,7 +84,7 @@ test('changes go before what the first list brings', async () => {
   await c.end()
 })
 
-test('a limiter of its own decides how long a failing key waits', async () => {
+test('the controller’s own limiter decides the delay of a failing key', async () => {
   const at: number[] = []
   const c = controlling({
     pods: [pod('a', '1')],
@@ -114,7 +113,7 @@ const measured = (): {
   }
 }
 
-test('every series is there from the start, at 0, with the queue’s; at the end all are gone and the name is free', async () => {
+test('all series, also of the queue, exist from the start at 0; at the end they are removed and the name is free', async () => {
   const { meter, value } = measured()
   const c = controlling({ meter, concurrency: 3 })
   await c.start()
@@ -139,7 +138,7 @@ test('every series is there from the start, at 0, with the queue’s; at the end
   await namesake.start()
   assert.equal(
     String(namesake.ended()?.error),
-    'Error: Cannot start controller "test": another one of this name runs, and its metrics would mix',
+    'Error: Cannot start controller "test": another controller with this name is running; give it a name of its own, or their metrics mix',
   )
   const other = controlling({ meter, name: 'other' })
   await other.start()
@@ -196,11 +195,11 @@ test('results, errors and durations are counted', async () => {
   await c.end()
 })
 
-test('a timeout is counted when the run’s own deadline came, and for nothing else', async () => {
+test('a timeout is counted only if the run’s own deadline has passed', async () => {
   const cases: readonly [string, Partial<Parameters<typeof controlling>[0]>, (run: Run) => Promise<Result>, number][] =
     [
       [
-        'the deadline came, and the run failed',
+        'the deadline passed, and the run failed',
         { timeoutMs: 1000 },
         ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
         1,
@@ -225,7 +224,7 @@ test('a timeout is counted when the run’s own deadline came, and for nothing e
     assert.equal(value('reconcile_timeouts_total'), expected, what)
     await c.end()
   }
-  // Given up before the deadline, and still there when it comes.
+  // Abandoned before the deadline, and still running after it.
   const { meter, value } = measured()
   const abandon = new AbortController()
   const gate = gated()
@@ -245,7 +244,7 @@ test('a timeout is counted when the run’s own deadline came, and for nothing e
   await c.end()
 })
 
-test('every line of a run says whose it is: the user’s and ours, with one id a run', async () => {
+test('every line of a run, the user’s and ours, has the run’s fields and one id per run', async () => {
   const lines: { message: string; fields: LogFields | undefined }[] = []
   const write = (message: string, fields?: LogFields): void => void lines.push({ message, fields })
   const log: Log = { debug() {}, info: write, warn: write, error: write }
@@ -286,7 +285,7 @@ test('every line of a run says whose it is: the user’s and ours, with one id a
   await c.end()
 })
 
-test('a reconcile that never ends holds its key and its worker only, and is told of once, after a minute', async () => {
+test('a reconcile that never ends blocks only its key and its worker, and is logged once, after a minute', async () => {
   const gate = gated()
   const c = controlling({
     pods: [pod('stuck', '1'), pod('b', '1')],
@@ -300,7 +299,7 @@ test('a reconcile that never ends holds its key and its worker only, and is told
   c.stream.send('MODIFIED', pod('stuck', '6'))
   await c.clock.advance(300_000)
   assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), [
-    'warn The reconcile of Pod "default/stuck" has not ended for 1 m: until it does, the key and a worker wait for it',
+    'warn The reconcile of Pod "default/stuck" has run for 1 m: it blocks the key and a worker until it ends',
   ])
   assert.deepEqual(gate.begun, ['stuck'])
   gate.release('stuck')
@@ -310,12 +309,12 @@ test('a reconcile that never ends holds its key and its worker only, and is told
   await c.end()
 })
 
-test('each of several runs that do not end is told of in its time', async () => {
+test('each of several runs that do not end is logged after its own minute', async () => {
   const gate = gated()
   const { source, add } = tap()
   const c = controlling({ sources: [source], concurrency: 3, reconcile: gate.reconcile })
   await c.start()
-  const told = (): string[] =>
+  const reported = (): string[] =>
     c.lines.splice(0).filter((line) => line.startsWith('warn')).map((line) => /"([^"]*)"/.exec(line)![1]!)
   add('a')
   await c.clock.advance(20_000)
@@ -324,17 +323,17 @@ test('each of several runs that do not end is told of in its time', async () => 
   gate.release('a')
   add('c')
   await c.clock.advance(39_999)
-  assert.deepEqual(told(), [])
+  assert.deepEqual(reported(), [])
   await c.clock.advance(1)
-  assert.deepEqual(told(), ['b'])
+  assert.deepEqual(reported(), ['b'])
   await c.clock.advance(20_000)
-  assert.deepEqual(told(), ['c'])
+  assert.deepEqual(reported(), ['c'])
   for (const name of ['b', 'c']) gate.release(name)
   await c.settle()
   await c.end()
 })
 
-test('a reconcile that returns no promise, and one that floods the queue with its own key, are runs like any other', async () => {
+test('a reconcile that returns no promise, and one that floods the queue with its own key, work', async () => {
   const { source, add } = tap()
   let runs = 0
   const c = controlling({
@@ -354,7 +353,7 @@ test('a reconcile that returns no promise, and one that floods the queue with it
   await c.end()
 })
 
-test('runs of many controllers share a turn of the event loop until its time is over', async () => {
+test('runs of many controllers share the time of one turn of the event loop', async () => {
   const clock = new SlowClock(0)
   const stop = new AbortController()
   const { log } = keptLog()
@@ -385,7 +384,7 @@ test('runs of many controllers share a turn of the event loop until its time is 
   await Promise.all(running)
 })
 
-test('runs of many controllers that begin to take long in the same turn are put off to later ones', async () => {
+test('long runs of many controllers that begin in the same turn are spread over later turns', async () => {
   const clock = { nowMs: 0, monotonic: () => clock.nowMs, now: () => 0, after: () => () => {} }
   const stop = new AbortController()
   const { log } = keptLog()
@@ -423,7 +422,7 @@ test('runs of many controllers that begin to take long in the same turn are put 
   await Promise.all(running)
 })
 
-test('a run that an event causes before its time does not name the time, and the run at the time does', async () => {
+test('a run caused by an event before a requeue time does not have that cause; the run at the time has it', async () => {
   const { source, add } = tap()
   const reports: ReconcileReport[] = []
   const c = controlling({
@@ -444,7 +443,7 @@ test('a run that an event causes before its time does not name the time, and the
   await c.end()
 })
 
-test('a run that an event caused before the back-off has ended neither prolongs the wait nor counts', async () => {
+test('a run caused by an event during the back-off does not count, and does not extend the delay', async () => {
   const { source, add } = tap()
   const begun: [atMs: number, attempt: number][] = []
   const outcomes: ('fails' | 'requeues' | 'succeeds')[] = []
@@ -487,7 +486,7 @@ test('a run that an event caused before the back-off has ended neither prolongs 
   await c.end()
 })
 
-test('a RetryError of a run that an event caused gives the retry that waits its priority', async () => {
+test('a RetryError of a run caused by an event sets the priority of the waiting retry', async () => {
   const { source, add } = tap()
   const begun: string[] = []
   const hold = Promise.withResolvers<void>()
@@ -515,7 +514,7 @@ test('a RetryError of a run that an event caused gives the retry that waits its 
   await c.end()
 })
 
-test('an earlier requeueAfter still comes when a later run asks for a later time, or for none', async () => {
+test('an earlier requeueAfter remains if a later run requests a later time, or none', async () => {
   const { source, add } = tap()
   const begunMs: number[] = []
   const results: Result[] = [{ requeueAfter: '30s' }, { requeueAfter: '5m' }, { requeueAfter: '30s' }, undefined]

@@ -14,9 +14,9 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling } from './controlling.ts'
-import { fed, settle, toldInformer } from './fixture.ts'
+import { fed, scriptedInformer, settle } from './fixture.ts'
 
-/** A source that does what the test says. */
+/** A source that the test controls. */
 function custom(
   more: Partial<Source> & { readonly begin?: (sink: Sink) => void } = {},
 ): Source & { readonly ended: PromiseWithResolvers<void>; starts: number; signal: AbortSignal | undefined } {
@@ -38,7 +38,7 @@ function custom(
   return source
 }
 
-test('sources of every sort feed one queue, all started at once', async () => {
+test('sources of all types feed one queue, and start in parallel', async () => {
   const runs: string[] = []
   const channel = new EventChannel<ObjectKey>()
   await channel.send({ name: 'sent' })
@@ -65,7 +65,7 @@ test('sources of every sort feed one queue, all started at once', async () => {
   }
 })
 
-test('a key that has no name is refused where it is added', async () => {
+test('a key without a name is refused when it is added', async () => {
   const thrown: unknown[] = []
   const c = controlling({
     sources: [custom({
@@ -85,7 +85,7 @@ test('a key that has no name is refused where it is added', async () => {
   await c.end()
 })
 
-test('what the controller’s own predicate keeps out of any kind is not queued; one that throws lets pass', async () => {
+test('events that the controller’s own predicate drops are not queued, of any kind; if it throws, they pass', async () => {
   const runs: string[] = []
   const c = controlling({
     pods: [pod('a', '1'), pod('b', '1'), pod('odd', '1')],
@@ -94,11 +94,11 @@ test('what the controller’s own predicate keeps out of any kind is not queued;
   })
   await c.start()
   assert.deepEqual(runs, ['a', 'odd'])
-  assert.match(c.lines.join('\n'), /error A predicate threw for Pod "default\/odd", which passes: mine/)
+  assert.match(c.lines.join('\n'), /error A predicate threw for Pod "default\/odd", so the event passes: mine/)
   await c.end()
 })
 
-test('a source that never is in sync is named when the time is over, and one that does not end then is left', async () => {
+test('a source that does not sync in time is named, and one that does not end after that is not waited for', async () => {
   const hangs = custom({ name: 'hangs', synced: () => new Promise(() => {}), start: () => new Promise(() => {}) })
   const c = controlling({ sources: [hangs, custom()], syncTimeoutMs: 1000 })
   await c.start()
@@ -111,11 +111,14 @@ test('a source that never is in sync is named when the time is over, and one tha
     String(c.ended()?.error),
     'Error: Cannot start controller "test": its sources were not in sync within 1 s; still missing: the source "hangs"',
   )
-  assert.match(c.lines.at(-1)!, /warn Controller "test" left sources alone that did not end within 5 s: "hangs"/)
+  assert.match(
+    c.lines.at(-1)!,
+    /warn Controller "test" no longer waits for its sources, which did not end within 5 s: "hangs"/,
+  )
   assert.equal(c.clock.pending - c.feeds.length, 0)
 })
 
-test('a sync that takes almost as long as it may is no error', async () => {
+test('a sync that takes almost as long as the timeout is not an error', async () => {
   const answer = Promise.withResolvers<void>()
   const runs: string[] = []
   const slow = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
@@ -134,7 +137,7 @@ test('a sync that takes almost as long as it may is no error', async () => {
   await c.end()
 })
 
-test('a source that fails before it is in sync ends the start with its name and cause', async () => {
+test('a source that fails before its sync rejects the start with its name and cause', async () => {
   const cause = new Error('mine')
   const failing: Partial<Source>[] = [
     { synced: () => Promise.reject(cause) },
@@ -155,7 +158,7 @@ test('a source that fails before it is in sync ends the start with its name and 
   }
 })
 
-test('a source that fails later ends the controller: it would be deaf without saying so', async () => {
+test('a source that fails after its sync stops the controller, which would miss keys silently', async () => {
   const source = custom()
   const gate = Promise.withResolvers<void>()
   const c = controlling({
@@ -167,7 +170,7 @@ test('a source that fails later ends the controller: it would be deaf without sa
   await c.settle()
   assert.deepEqual([c.ended(), c.lines.at(-1)], [
     undefined,
-    'error Controller "test" ends: the source "custom" failed: mine',
+    'error Controller "test" stops: the source "custom" failed: mine',
   ])
   gate.resolve()
   await c.settle()
@@ -175,7 +178,7 @@ test('a source that fails later ends the controller: it would be deaf without sa
   assert.equal(c.listeners(), 0)
 })
 
-test('sources end with the signal, not only with the last reconcile', async () => {
+test('sources end with the signal, before the last reconcile', async () => {
   const source = custom({ begin: (sink) => sink.add('a') })
   const gate = Promise.withResolvers<void>()
   const c = controlling({ sources: [source], reconcile: () => gate.promise })
@@ -187,7 +190,7 @@ test('sources end with the signal, not only with the last reconcile', async () =
   await c.end()
 })
 
-test('a source that ends is no failure, and one that fails as it is stopped is said', async () => {
+test('the end of a source is not a failure, and a failure while stopping is logged', async () => {
   const source = custom()
   const late = custom({
     name: 'late',
@@ -202,10 +205,10 @@ test('a source that ends is no failure, and one that fails as it is stopped is s
   await c.settle()
   assert.equal(c.ended(), undefined)
   await c.end()
-  assert.match(c.lines.at(-1)!, /warn The source "late" of controller "test" failed as it was stopped: mine/)
+  assert.match(c.lines.at(-1)!, /warn The source "late" of controller "test" failed while stopping: mine/)
 })
 
-test('an abort while sources are not in sync is no error, whatever they do', async () => {
+test('an abort before the sources are in sync is not an error, whether they end, fail or hang', async () => {
   const c = controlling({
     sources: [
       custom({
@@ -218,12 +221,12 @@ test('an abort while sources are not in sync is no error, whatever they do', asy
   await c.end()
 })
 
-test('watches come and go while it works: initial keys of a later one are queued, one that was removed is not heard, nothing is left', async () => {
+test('watches are added and removed at run time: first keys of a new one are queued, a removed one adds none, and none is left', async () => {
   const runs: string[] = []
   const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
   for (let round = 0; round < 20; round++) {
-    const { informer, tell, handlers } = toldInformer()
+    const { informer, send, handlers } = scriptedInformer()
     const own = countedSignal()
     const begun = custom({ begin: (sink) => sink.add(`initial-${round}`) })
     await c.controller.watch(
@@ -231,12 +234,12 @@ test('watches come and go while it works: initial keys of a later one are queued
       own.controller.signal,
     )
     await c.controller.watch(begun, own.controller.signal)
-    tell({ kind: 'added', object: pod(`told-${round}`, '1'), initial: false })
+    send({ kind: 'added', object: pod(`sent-${round}`, '1'), initial: false })
     await c.settle()
-    assert.deepEqual(runs.splice(0), [`initial-${round}`, `told-${round}`])
+    assert.deepEqual(runs.splice(0), [`initial-${round}`, `sent-${round}`])
     own.controller.abort()
     await c.settle()
-    tell({ kind: 'added', object: pod('unheard', '1'), initial: false })
+    send({ kind: 'added', object: pod('ignored', '1'), initial: false })
     await c.settle()
     assert.deepEqual([runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle], [
       [],
@@ -249,7 +252,7 @@ test('watches come and go while it works: initial keys of a later one are queued
   await c.end()
 })
 
-test('a watch that fails while it is added says so to who adds it, and the others go on', async () => {
+test('a watch that fails while it is added rejects that call, and the others continue', async () => {
   const runs: string[] = []
   const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
@@ -263,7 +266,7 @@ test('a watch that fails while it is added says so to who adds it, and the other
   await c.end()
 })
 
-/** A warm controller, which a test elects. */
+/** A controller with a warm-up; the test decides when it leads. */
 function warm(sources: readonly Source[], more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) {
   const clock = new FakeClock()
   const { lines, log } = keptLog()
@@ -297,7 +300,7 @@ function warm(sources: readonly Source[], more: Partial<ConstructorParameters<ty
   }
 }
 
-test('a warm-up fills the queue and works on nothing; the start goes on from there, and starts no source twice', async () => {
+test('a warm-up fills the queue without a reconcile; the start continues from there, and starts no source twice', async () => {
   const source = custom({ begin: (sink) => (sink.add('a'), sink.add('b'), sink.add('a')) })
   const w = warm([source])
   await w.warmUp()
@@ -312,7 +315,7 @@ test('a warm-up fills the queue and works on nothing; the start goes on from the
   ])
 })
 
-test('a start waits for a warm-up that is under way, whichever comes first', async () => {
+test('a start waits for a warm-up in progress, in either order', async () => {
   for (const first of ['warmUp', 'elect'] as const) {
     const answer = Promise.withResolvers<void>()
     const source = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
@@ -328,7 +331,7 @@ test('a start waits for a warm-up that is under way, whichever comes first', asy
   }
 })
 
-test('a source that is added during the warm-up starts at once', async () => {
+test('a source added during the warm-up starts at once', async () => {
   const w = warm([])
   await w.warmUp()
   const source = custom({ begin: (sink) => sink.add('a') })
@@ -339,7 +342,7 @@ test('a source that is added during the warm-up starts at once', async () => {
   await w.stop()
 })
 
-test('a controller that is never elected leaves nothing', async () => {
+test('a controller that never leads leaves nothing', async () => {
   const ended = Promise.withResolvers<void>()
   const source = custom({
     start: async (sink, signal) => {
@@ -359,7 +362,7 @@ test('a controller that is never elected leaves nothing', async () => {
   assert.deepEqual([w.outcomes, w.runs, w.listeners(), meter.series()], [{ warm: 'ended' }, [], [0, 0, 0], []])
 })
 
-test('a warm-up that takes too long, or whose source fails, says so', async () => {
+test('a warm-up rejects after the sync timeout, and if a source fails', async () => {
   const slow = warm([custom({ synced: () => new Promise(() => {}) })], { syncTimeoutMs: 1000 })
   await slow.warmUp()
   await slow.clock.advance(1000)
@@ -380,7 +383,7 @@ test('a warm-up that takes too long, or whose source fails, says so', async () =
   assert.equal(failing.outcomes['work'], 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
 })
 
-test('without the option there is no warm-up; one that comes after the start has nothing to do, and a second one is refused', async () => {
+test('there is no warm-up without the option; after the start it does nothing, and a second one is refused', async () => {
   assert.equal(warm([], { warmup: false }).controller.warmup, undefined)
   const w = warm([])
   await w.elect()

@@ -1,17 +1,16 @@
-/** A controller of pods in a test's hands. */
+/** A controller of pods that a test controls. */
 import assert from 'node:assert/strict'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { Controller, type ControllerDependencies, type ReconcileReport } from '../../lib/controller/controller.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
-import type { Result } from '../../lib/controller/result.ts'
-import type { Run } from '../../lib/controller/run.ts'
+import type { Result, Run } from '../../lib/controller/result.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog } from '../cache/scripted_server.ts'
 import { type Fed, fed, settle } from './fixture.ts'
 
-/** A controller of pods, whose caches run. `gate` holds a run until the test opens it. */
+/** Returns a controller of pods with running caches. `gate` blocks a run until the test opens it. */
 export function controlling(
   options: Partial<ControllerDependencies> & {
     readonly pods?: readonly KubeObject[]
@@ -54,7 +53,7 @@ export function controlling(
       for (const { informer } of feeds) informer.start(caching.signal).catch(() => {})
       await settle(clock)
     },
-    /** Ends everything, and checks that nothing is left. */
+    /** Stops everything, and checks that nothing is left. */
     async end(): Promise<void> {
       signal.controller.abort(new Error('the test is over'))
       caching.abort()
@@ -64,7 +63,7 @@ export function controlling(
   }
 }
 
-/** A reconcile that keeps its runs and waits for the test to let them go. */
+/** Returns a reconcile that stores its runs and waits until the test ends them. */
 export function gated() {
   const begun: string[] = []
   const open = new Map<string, PromiseWithResolvers<Result>>()

@@ -15,10 +15,10 @@ function mapping(map: KeyMapper) {
   const clock = new FakeClock()
   const { lines, log } = keptLog()
   const signal = countedSignal()
-  const told: string[] = []
+  const reported: string[] = []
   const made = new EventMapper({
     map,
-    tell: (keys) => void told.push(...keys),
+    onKeys: (keys) => void reported.push(...keys),
     clock,
     log,
     signal: signal.controller.signal,
@@ -28,7 +28,7 @@ function mapping(map: KeyMapper) {
     mapping: made,
     clock,
     lines,
-    told,
+    reported,
     settle: () => settle(clock),
     add: (object: KubeObject) => made.take({ kind: 'added', object, initial: false }),
     async end(): Promise<void> {
@@ -39,7 +39,7 @@ function mapping(map: KeyMapper) {
   }
 }
 
-test('a function that fails for every object is said in a few lines, and a few are named', async () => {
+test('a function that fails for all objects causes a few lines, and a few objects are named', async () => {
   const m = mapping(() => assert.fail('mine'))
   for (let i = 0; i < 1000; i++) m.add(pod(`p${i}`, '1'))
   await m.settle()
@@ -54,7 +54,7 @@ test('a function that fails for every object is said in a few lines, and a few a
   await m.end()
 })
 
-test('tries of what has stepped aside give way to the event loop', async () => {
+test('retries of parked events yield to the event loop', async () => {
   let calls = 0
   const m = mapping(() => (calls++, assert.fail('mine')))
   for (let i = 0; i < 100; i++) m.add(pod(`p${i}`, '1'))
@@ -65,7 +65,7 @@ test('tries of what has stepped aside give way to the event loop', async () => {
   await m.end()
 })
 
-test('what is drained is all told, also what has stepped aside', async () => {
+test('drained resolves when all keys are reported, also those of parked events', async () => {
   let isBroken = true
   const m = mapping(({ metadata }) => (isBroken ? assert.fail('mine') : [{ name: metadata.name }]))
   m.add(pod('a', '1'))
@@ -76,11 +76,11 @@ test('what is drained is all told, also what has stepped aside', async () => {
   isBroken = false
   await m.clock.advance(100)
   await m.settle()
-  assert.deepEqual([isDrained, m.told], [true, ['a']])
+  assert.deepEqual([isDrained, m.reported], [true, ['a']])
   await m.end()
 })
 
-test('however a map function behaves, the owners of every last change are told after it, and no object is mapped twice at once', async () => {
+test('for any map function, the owners of each last change are reported after it, and no object is mapped twice at once', async () => {
   const names = ['a', 'b', 'c']
   const event = fc.record({
     name: fc.constantFrom(...names),
@@ -112,12 +112,12 @@ test('however a map function behaves, the owners of every last change are told a
           return answer()
         })
         const known = new Map<string, KubeObject>()
-        /** Of each object's last event: whom it concerns, and how much had been told before it. */
+        /** For each object's last event: its owners, and the number of keys reported before it. */
         const last = new Map<string, { readonly owners: readonly string[]; readonly at: number }>()
         for (const [i, { name, owner, isGone, passMs }] of events.entries()) {
           const object = pod(name, `${i}`, { labels: { owner } })
           const old = known.get(name)
-          const at = m.told.length
+          const at = m.reported.length
           if (isGone && old) {
             known.delete(name)
             m.mapping.take({ kind: 'deleted', object: old, stale: false })
@@ -135,8 +135,8 @@ test('however a map function behaves, the owners of every last change are told a
         for (const [name, { owners, at }] of last) {
           for (const owner of owners) {
             assert.ok(
-              m.told.slice(at).includes(`${name}-${owner}`),
-              `${name}-${owner} was not told after the last event`,
+              m.reported.slice(at).includes(`${name}-${owner}`),
+              `${name}-${owner} was not reported after the last event`,
             )
           }
         }
@@ -148,7 +148,7 @@ test('however a map function behaves, the owners of every last change are told a
   )
 })
 
-test('a try that is under way when it is stopped is neither told nor logged, whatever becomes of it', async () => {
+test('a try in progress at the stop is neither reported nor logged, whether it succeeds or fails', async () => {
   for (const works of [true, false]) {
     const gate = Promise.withResolvers<{ name: string }[]>()
     let calls = 0
@@ -162,17 +162,17 @@ test('a try that is under way when it is stopped is neither told nor logged, wha
     if (works) gate.resolve([{ name: 'late' }])
     else gate.reject(new Error('late'))
     await ended
-    assert.deepEqual([m.told, m.lines.length], [[], 1])
+    assert.deepEqual([m.reported, m.lines.length], [[], 1])
   }
 })
 
-test('answers of a map function that are there already are taken in turns of the event loop, in their order', async () => {
+test('settled results of a map function are handled in turns of the event loop, in their order', async () => {
   const clock = new SlowClock(0)
   const stop = new AbortController()
-  const told: string[] = []
+  const reported: string[] = []
   const m = new EventMapper({
     map: async ({ metadata: { name } }) => [{ name }],
-    tell: (keys) => void told.push(...keys),
+    onKeys: (keys) => void reported.push(...keys),
     clock,
     log: keptLog().log,
     signal: stop.signal,
@@ -181,8 +181,8 @@ test('answers of a map function that are there already are taken in turns of the
   for (const name of names) m.take({ kind: 'added', object: pod(name, '1'), initial: true })
   clock.lookMs = 10
   await nextTurn()
-  assert.ok(told.length > 0 && told.length < 12, `${told.length} in one turn`)
+  assert.ok(reported.length > 0 && reported.length < 12, `${reported.length} in one turn`)
   for (let turn = 0; turn < 60; turn++) await nextTurn()
-  assert.deepEqual(told, names)
+  assert.deepEqual(reported, names)
   assert.equal(m.idle, true)
 })

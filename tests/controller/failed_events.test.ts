@@ -17,7 +17,7 @@ const deleted = (object: KubeObject) => ({
   why: 'mine',
 })
 
-test('of an object the four newest states are kept, each once, and the highest priority', () => {
+test('the four newest states of an object are kept, each once, with the highest priority', () => {
   const parked = new FailedEvents()
   const versions = Array.from({ length: 6 }, (_, i) => pod('a', `${i}`))
   for (const [i, object] of versions.entries()) {
@@ -27,7 +27,7 @@ test('of an object the four newest states are kept, each once, and the highest p
   assert.deepEqual([parked.get('a')?.priority, parked.get('a')?.delta.object, parked.size], [5, versions[5], 1])
 })
 
-test('states that were mapped go, those that came meanwhile stay, and with the last one the object goes', () => {
+test('mapped states are removed, newer ones stay, and the object is removed with its last state', () => {
   const parked = new FailedEvents()
   const [first, second] = [pod('a', '1'), pod('a', '2')]
   parked.add('a', added(first))
@@ -41,7 +41,7 @@ test('states that were mapped go, those that came meanwhile stay, and with the l
   parked.mapped('a', [second], '')
 })
 
-test('of deleted objects a bounded number is kept: the oldest is given up, unless it was mapped or came back', () => {
+test('the number of deleted objects is limited: the oldest is dropped, unless it was mapped or created again', () => {
   const parked = new FailedEvents(2)
   const objects = ['a', 'b', 'c', 'd', 'e'].map((name) => pod(name, '1'))
   const [a, b, c, d, e] = objects as [KubeObject, KubeObject, KubeObject, KubeObject, KubeObject]

@@ -1,4 +1,4 @@
-/** What a user hands to a controller may throw wherever it is called: no key is lost by it, and nothing ends. */
+/** A user's callback may throw anywhere in a controller: no key is lost, and nothing stops. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '../../lib/core/objects.ts'
@@ -13,9 +13,9 @@ import type { Log } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
 import { controlling } from './controlling.ts'
-import { keptSink, settle, toldInformer } from './fixture.ts'
+import { keptSink, scriptedInformer, settle } from './fixture.ts'
 
-/** A log that throws at every line, and counts. Its failures go to standard error, which is not what is tested here. */
+/** A log that counts its lines and throws at each. Its failures are written to standard error, which is not tested here. */
 function brokenLog(): { readonly log: Log; readonly lines: string[] } {
   const lines: string[] = []
   const write = (message: string): void => {
@@ -25,7 +25,7 @@ function brokenLog(): { readonly log: Log; readonly lines: string[] } {
   return { log: { debug: write, info: write, warn: write, error: write }, lines }
 }
 
-/** Runs without the standard error, on which a failing log is reported. */
+/** Runs `work` without standard error, where a failing log is reported. */
 async function quietly(work: () => Promise<void>): Promise<void> {
   const { error } = console
   console.error = () => {}
@@ -38,7 +38,7 @@ async function quietly(work: () => Promise<void>): Promise<void> {
 
 const added = (name: string): Delta => ({ kind: 'added', object: pod(name, '1'), initial: false })
 
-test('a log that throws while a map function fails costs no event, neither that one nor those behind it', () =>
+test('a log that throws while a map function fails loses no event, neither that one nor later ones', () =>
   quietly(async () => {
     for (const isAsync of [true, false]) {
       const clock = new FakeClock()
@@ -49,25 +49,36 @@ test('a log that throws while a map function fails costs no event, neither that 
         if (fails) throw new Error('api down')
         return [{ name }]
       }
-      const told: string[] = []
+      const reported: string[] = []
       const map: KeyMapper = isAsync ? async (object) => keys(object) : keys
-      const mapping = new EventMapper({ map, tell: (all) => void told.push(...all), clock, log, signal: stop.signal })
+      const mapping = new EventMapper({
+        map,
+        onKeys: (all) => void reported.push(...all),
+        clock,
+        log,
+        signal: stop.signal,
+      })
       const retrying = mapping.retry()
       mapping.take(added('a'))
       await settle(clock)
       fails = false
       for (const name of ['b', 'c', 'd']) mapping.take(added(name))
       await settle(clock)
-      assert.deepEqual([told, mapping.idle], [['b', 'c', 'd'], true])
+      assert.deepEqual([reported, mapping.idle], [['b', 'c', 'd'], true])
       await clock.advance(1000)
       await settle(clock)
-      assert.deepEqual([told, mapping.idle, mapping.failures, lines.length > 0], [['b', 'c', 'd', 'a'], true, [], true])
+      assert.deepEqual([reported, mapping.idle, mapping.failures, lines.length > 0], [
+        ['b', 'c', 'd', 'a'],
+        true,
+        [],
+        true,
+      ])
       stop.abort()
       await retrying
     }
   }))
 
-test('a sink that throws is asked again, as a map function that throws is', async () => {
+test('after a sink throws, the event is retried, as after a map function throws', async () => {
   const maps: readonly KeyMapper[] = [
     ownKey,
     ({ metadata: { name } }) => [{ namespace: 'default', name }],
@@ -75,7 +86,7 @@ test('a sink that throws is asked again, as a map function that throws is', asyn
   ]
   for (const map of maps) {
     const clock = new FakeClock()
-    const { informer, tell } = toldInformer()
+    const { informer, send } = scriptedInformer()
     let isBroken = true
     const kept = keptSink()
     const lines: string[] = []
@@ -92,11 +103,11 @@ test('a sink that throws is asked again, as a map function that throws is', asyn
       options,
     ) => (isBroken ? assert.fail('the sink’s') : kept.sink.add(key, options))
     const running = source.start({ ...kept.sink, add }, stop.signal)
-    for (const name of ['a', 'b']) tell(added(name))
+    for (const name of ['a', 'b']) send(added(name))
     await settle(clock)
     assert.deepEqual(kept.keys(), [])
     isBroken = false
-    tell(added('c'))
+    send(added('c'))
     await settle(clock)
     assert.deepEqual(kept.keys(), ['default/c'])
     await clock.advance(1000)
@@ -108,7 +119,7 @@ test('a sink that throws is asked again, as a map function that throws is', asyn
   }
 })
 
-test('a controller whose log throws at every line goes on: failing runs, slow runs, predicates, maps, streams and ticks', () =>
+test('a controller whose log throws at every line continues: failing runs, slow runs, predicates, maps, streams and ticks', () =>
   quietly(async () => {
     const { log, lines } = brokenLog()
     const runs: string[] = []
@@ -141,17 +152,17 @@ test('a controller whose log throws at every line goes on: failing runs, slow ru
     await c.clock.advance(60_000)
     await c.settle()
     for (
-      const said of [
+      const text of [
         'Cannot reconcile',
-        'has not ended',
+        'has run for',
         'A predicate threw',
-        'Cannot read on',
+        'Cannot read the stream',
         'Cannot queue an item',
-        'Cannot tick',
+        'Cannot get the keys',
         'the user’s',
       ]
     ) {
-      assert.ok(lines.some((line) => line.includes(said)), said)
+      assert.ok(lines.some((line) => line.includes(text)), text)
     }
     for (const name of ['a', 'streamed', 'ticked']) {
       assert.ok(runs.filter((run) => run === name).length >= 3, `${name}: ${runs.join()}`)
@@ -162,7 +173,7 @@ test('a controller whose log throws at every line goes on: failing runs, slow ru
     await c.end()
   }))
 
-test('a limiter that throws or returns nonsense ends nothing: the key is retried with the default back-off', async () => {
+test('if a limiter throws or returns an invalid delay, the key is retried with the default back-off', async () => {
   const broken = (): never => assert.fail('the limiter’s')
   const limiters = [
     { when: broken, failures: broken, forget: broken },
@@ -187,7 +198,7 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
       c.lines.some((line) => line.startsWith('error A rate limiter failed; the default back-off is used instead: ')),
       c.lines.join('\n'),
     )
-    // The success was told to what counts: the next failure is the first.
+    // The success reset the count: the next failure is the first.
     runs.length = 3
     c.stream.send('MODIFIED', pod('a', '6'))
     await c.settle()
@@ -196,7 +207,7 @@ test('a limiter that throws or returns nonsense ends nothing: the key is retried
   }
 })
 
-test('metrics that throw end no run and no controller', async () => {
+test('metrics that throw stop no run and no controller', async () => {
   const broken = (): never => assert.fail('the meter’s')
   const series = { with: () => ({ inc: broken, dec: broken, observe: broken, set: () => {} }), remove: () => {} }
   const meter = partMeter({
@@ -224,7 +235,7 @@ test('metrics that throw end no run and no controller', async () => {
   await c.end()
 })
 
-test('a listener that rejects, a cause that throws and an error without a text end nothing', async () => {
+test('a listener that rejects, a cause that throws and an error without a text stop nothing', async () => {
   let runs = 0
   const c = controlling({
     pods: [pod('a', '1')],
@@ -241,7 +252,7 @@ test('a listener that rejects, a cause that throws and an error without a text e
   await c.settle()
   assert.deepEqual([
     runs,
-    c.lines.filter((line) => line.includes('The listener to the runs of controller "test" threw: the listener’s'))
+    c.lines.filter((line) => line.includes('The onReconcile listener of controller "test" threw: the listener’s'))
       .length,
   ], [2, 2])
   const added = Promise.withResolvers<void>()
@@ -276,16 +287,16 @@ test('a listener that rejects, a cause that throws and an error without a text e
   await plain.end()
 })
 
-test('a map function that returns one key instead of a list fails, rather than naming no key', async () => {
+test('a map function that returns one key instead of a list fails, and does not count as one without keys', async () => {
   const clock = new FakeClock()
   const lines: string[] = []
   const write = (line: string): void => void lines.push(line)
   const stop = new AbortController()
-  const told: string[] = []
+  const reported: string[] = []
   const map = (() => ({ name: 'alone' })) as unknown as KeyMapper
   const mapping = new EventMapper({
     map,
-    tell: (all) => void told.push(...all),
+    onKeys: (all) => void reported.push(...all),
     clock,
     log: { debug: write, info: write, warn: write, error: write },
     signal: stop.signal,
@@ -293,7 +304,7 @@ test('a map function that returns one key instead of a list fails, rather than n
   const retrying = mapping.retry()
   mapping.take(added('a'))
   await settle(clock)
-  assert.deepEqual([told, lines.length, mapping.failures.length], [[], 1, 1])
+  assert.deepEqual([reported, lines.length, mapping.failures.length], [[], 1, 1])
   stop.abort()
   await retrying
 })

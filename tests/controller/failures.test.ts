@@ -1,11 +1,10 @@
-/** How failures of keys are told: the first in full, equal ones ever more rarely, echoes not at all. */
+/** How failures of keys are logged: the first in full, equal ones less and less often, echoes not at all. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
 import type { WriteRecord } from '../../lib/client/client.ts'
 import { foldFailures } from '../../lib/controller/failures.ts'
-import type { Disposition } from '../../lib/controller/result.ts'
-import type { Run } from '../../lib/controller/run.ts'
+import type { Disposition, Run } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { controlling } from './controlling.ts'
@@ -27,18 +26,18 @@ const drop = (message = 'no', writes: WriteRecord[] = []) =>
   ended({ kind: 'drop', error: new TerminalError(message), label: 'error' }, undefined, writes)
 const done = ended({ kind: 'forget', label: 'success' })
 
-test('equal failures of a key are told again when their number has doubled', () => {
-  const told = foldFailures()
-  const all = Array.from({ length: 20 }, () => told('a', retry()))
+test('equal failures of a key are logged again when their number has doubled', () => {
+  const fold = foldFailures()
+  const all = Array.from({ length: 20 }, () => fold('a', retry()))
   assert.equal(all[0], 'new')
   assert.deepEqual(all.flatMap((each, index) => (each === 'again' ? [index] : [])), [1, 2, 4, 8, 16])
   assert.ok(all.slice(1).every((each) => each !== 'new'))
 })
 
-test('a failure is told each time when the next try is 10 s or more away', () => {
-  const told = foldFailures()
-  for (let i = 0; i < 10; i++) told('a', retry())
-  assert.deepEqual([9999, 10_000, 1_000_000, 9999].map((ms) => told('a', retry('no', ms))), [
+test('each failure is logged if the next try is 10 s or more away', () => {
+  const fold = foldFailures()
+  for (let i = 0; i < 10; i++) fold('a', retry())
+  assert.deepEqual([9999, 10_000, 1_000_000, 9999].map((ms) => fold('a', retry('no', ms))), [
     undefined,
     'again',
     'again',
@@ -47,9 +46,9 @@ test('a failure is told each time when the next try is 10 s or more away', () =>
 })
 
 test('another message, another key, and a failure after a success are new', () => {
-  const told = foldFailures()
+  const fold = foldFailures()
   let failures = 2
-  assert.deepEqual([told('a', retry()), told('a', retry('never')), told('b', retry('never'))], ['new', 'new', 'new'])
+  assert.deepEqual([fold('a', retry()), fold('a', retry('never')), fold('b', retry('never'))], ['new', 'new', 'new'])
   for (
     const success of [
       done,
@@ -57,76 +56,76 @@ test('another message, another key, and a failure after a success are new', () =
       ended({ kind: 'requeue', priority: undefined, label: 'requeue' }, 5),
     ]
   ) {
-    assert.deepEqual(told('a', success), { failures })
-    assert.equal(told('a', success), undefined)
-    assert.equal(told('a', retry('never')), 'new')
+    assert.deepEqual(fold('a', success), { failures })
+    assert.equal(fold('a', success), undefined)
+    assert.equal(fold('a', retry('never')), 'new')
     failures = 1
   }
-  assert.equal(told('b', retry('never')), 'again', 'the success was of another key')
+  assert.equal(fold('b', retry('never')), 'again', 'the success was of another key')
 })
 
-test('a failure that is not retried is not told again for the run that its own status led to', () => {
-  const told = foldFailures()
-  assert.equal(told('a', drop('no', [status('changed')])), 'new')
-  assert.equal(told('a', drop('no', [status('unchanged')])), undefined)
+test('a failure without retry is not logged again for the run caused by its own status write', () => {
+  const fold = foldFailures()
+  assert.equal(fold('a', drop('no', [status('changed')])), 'new')
+  assert.equal(fold('a', drop('no', [status('unchanged')])), undefined)
   assert.equal(
-    told('a', drop('no', [status('unchanged')])),
+    fold('a', drop('no', [status('unchanged')])),
     'again',
     'that run wrote nothing, so something else has changed',
   )
-  assert.equal(told('b', drop()), 'new')
-  assert.equal(told('b', drop()), 'again', 'nothing was written')
-  assert.equal(told('b', drop('no', [status('changed')])), 'again')
-  assert.equal(told('e', drop('no', [status('changed')])), 'new')
-  assert.equal(told('e', drop('no', [status('changed')])), 'again', 'a run that writes is no echo')
-  assert.equal(told('c', drop('no', [status('changed')])), 'new')
-  assert.equal(told('c', drop('other', [status('unchanged')])), 'new')
-  assert.equal(told('d', retry('no', 5, [status('changed')])), 'new')
-  assert.equal(told('d', retry()), 'again', 'a retry is told with its next try')
+  assert.equal(fold('b', drop()), 'new')
+  assert.equal(fold('b', drop()), 'again', 'nothing was written')
+  assert.equal(fold('b', drop('no', [status('changed')])), 'again')
+  assert.equal(fold('e', drop('no', [status('changed')])), 'new')
+  assert.equal(fold('e', drop('no', [status('changed')])), 'again', 'a run that writes is no echo')
+  assert.equal(fold('c', drop('no', [status('changed')])), 'new')
+  assert.equal(fold('c', drop('other', [status('unchanged')])), 'new')
+  assert.equal(fold('d', retry('no', 5, [status('changed')])), 'new')
+  assert.equal(fold('d', retry()), 'again', 'a retry is logged with its next try')
 })
 
-test('a bounded number of failing keys is remembered, those that ran last', () => {
-  const told = foldFailures()
-  for (let i = 0; i < 10_000; i++) told(`${i}`, retry())
-  assert.equal(told('0', retry()), 'again')
-  assert.equal(told('more', retry()), 'new')
-  assert.equal(told('1', retry()), 'new', 'it was forgotten')
-  assert.equal(told('0', retry()), 'again')
+test('a limited number of failing keys is stored, those that ran last', () => {
+  const fold = foldFailures()
+  for (let i = 0; i < 10_000; i++) fold(`${i}`, retry())
+  assert.equal(fold('0', retry()), 'again')
+  assert.equal(fold('more', retry()), 'new')
+  assert.equal(fold('1', retry()), 'new', 'it was forgotten')
+  assert.equal(fold('0', retry()), 'again')
 })
 
-test('a success is told with the failures before it: of a key that is remembered, whose object exists, and only once', () => {
-  const told = foldFailures()
-  for (let i = 0; i < 3; i++) told('a', retry())
-  told('a', retry('other'))
-  assert.deepEqual([told('a', done), told('a', done), told('never failed', done)], [
+test('a success after failures is logged once, with their number, if the key is stored and its object exists', () => {
+  const fold = foldFailures()
+  for (let i = 0; i < 3; i++) fold('a', retry())
+  fold('a', retry('other'))
+  assert.deepEqual([fold('a', done), fold('a', done), fold('never failed', done)], [
     { failures: 4 },
     undefined,
     undefined,
   ])
-  told('a', drop('no', [status('changed')]))
-  told('a', drop('no', [status('unchanged')]))
-  assert.deepEqual(told('a', done), { failures: 1 }, 'the second was an echo')
-  told('a', retry())
-  assert.equal(told('a', ended({ kind: 'forget', label: 'success', isGone: true })), undefined)
-  assert.equal(told('a', done), undefined)
-  for (let i = 0; i < 10_001; i++) told(`${i}`, retry())
-  assert.deepEqual([told('0', done), told('1', done)], [undefined, { failures: 1 }])
+  fold('a', drop('no', [status('changed')]))
+  fold('a', drop('no', [status('unchanged')]))
+  assert.deepEqual(fold('a', done), { failures: 1 }, 'the second was an echo')
+  fold('a', retry())
+  assert.equal(fold('a', ended({ kind: 'forget', label: 'success', isGone: true })), undefined)
+  assert.equal(fold('a', done), undefined)
+  for (let i = 0; i < 10_001; i++) fold(`${i}`, retry())
+  assert.deepEqual([fold('0', done), fold('1', done)], [undefined, { failures: 1 }])
 })
 
-test('nothing is told of the recovery of a key whose failures were not; a failure that comes through later is new', () => {
+test('the recovery of a key without logged failures is not logged; its first logged failure is new', () => {
   let isOpen = false
-  const told = foldFailures(() => isOpen)
-  for (let i = 0; i < 3; i++) assert.equal(told('a', retry()), undefined)
+  const fold = foldFailures(() => isOpen)
+  for (let i = 0; i < 3; i++) assert.equal(fold('a', retry()), undefined)
   isOpen = true
-  assert.equal(told('a', done), undefined)
+  assert.equal(fold('a', done), undefined)
   isOpen = false
-  for (let i = 0; i < 2; i++) told('a', retry())
+  for (let i = 0; i < 2; i++) fold('a', retry())
   isOpen = true
-  assert.equal(told('a', retry()), 'new')
+  assert.equal(fold('a', retry()), 'new')
   isOpen = false
-  assert.equal(told('a', retry('other')), undefined)
+  assert.equal(fold('a', retry('other')), undefined)
   isOpen = true
-  assert.deepEqual(told('a', done), { failures: 4 })
+  assert.deepEqual(fold('a', done), { failures: 4 })
 })
 
 interface Line {
@@ -142,7 +141,7 @@ function keptErrors(): { lines: Line[]; log: Log } {
   }
 }
 
-test('the log has the error with its stack once, then one line each with the next try', async () => {
+test('the log has the error with its stack once, then one line per failure with the next try', async () => {
   const { lines, log } = keptErrors()
   const c = controlling({ pods: [pod('a', '1')], log, reconcile: () => Promise.reject(new Error('mine')) })
   await c.start()
@@ -175,7 +174,7 @@ test('the log has the error with its stack once, then one line each with the nex
   await c.end()
 })
 
-test('a TerminalError after a status write is logged once, though that write leads to a second run; and again when something changes', async () => {
+test('a TerminalError after a status write is logged once, although that write causes a second run, and again after a change', async () => {
   const { lines, log } = keptErrors()
   let runs = 0
   const c = controlling({
@@ -198,7 +197,7 @@ test('a TerminalError after a status write is logged once, though that write lea
   await c.end()
 })
 
-/** A controller of so many pods, all of which fail as `fail` says for as long as it says something. */
+/** Returns a controller of `count` pods, which fail with the result of `fail` until it is undefined. */
 function failing(count: number, fail: (name: string) => string | undefined) {
   const { lines, log } = keptLog()
   const names = Array.from({ length: count }, (_, at) => `p${at}`)
@@ -215,7 +214,7 @@ function failing(count: number, fail: (name: string) => string | undefined) {
   return { ...c, took: () => lines.splice(0).filter((line) => !line.startsWith('debug')) }
 }
 
-test('a key that works again says so once, after how many failures', async () => {
+test('the recovery of a key is logged once, with the number of failures', async () => {
   let isDown = true
   const c = failing(1, () => isDown ? 'broken' : undefined)
   await c.start()
@@ -230,7 +229,7 @@ test('a key that works again says so once, after how many failures', async () =>
   await c.end()
 })
 
-test('many keys that fail for one reason: five lines, and one for the others at the end of 10 s', async () => {
+test('many keys that fail for one reason cause five lines, and one for the others after 10 s', async () => {
   let isDown = true
   const c = failing(25, (name) => isDown ? `Cannot apply ConfigMap "default/${name}-data": no way\nto go` : undefined)
   await c.start()
@@ -245,7 +244,7 @@ test('many keys that fail for one reason: five lines, and one for the others at 
   await c.clock.advance(1)
   const more = 'error 20 more keys of Pod failed for the same reason, the last one "default/p24": '
   assert.deepEqual(c.took(), [`${more}Cannot apply ConfigMap "default/p24-data": no way …`])
-  // Each period anew: first those that have a line already, in short.
+  // A new period: first the keys that had a line before, in short.
   await c.clock.advance(10_000)
   assert.deepEqual(
     c.took(),
@@ -257,12 +256,12 @@ test('many keys that fail for one reason: five lines, and one for the others at 
   await c.clock.advance(10_000)
   assert.equal(c.took().length, 1)
   await c.clock.advance(10_000)
-  // Of the others nothing was said.
+  // Nothing was logged for the others.
   assert.deepEqual(c.took(), [0, 1, 2, 3, 4].map((at) => `info Pod "default/p${at}" works again after 2 failures`))
   await c.end()
 })
 
-test('failures for another reason, and those of one key alone, are not folded', async () => {
+test('failures for another reason, and those of a single key, are all logged', async () => {
   const c = failing(12, (name) => `broken ${Number(name.slice(1)) % 3}`)
   await c.start()
   assert.equal(c.took().length, 12, 'four each')
@@ -281,7 +280,7 @@ test('failures for another reason, and those of one key alone, are not folded', 
   await one.end()
 })
 
-test('recoveries of many keys are folded too, and what is counted at the stop is said then', async () => {
+test('recoveries of many keys are counted too, and the count is logged at the stop', async () => {
   const messages = new Map<string, string | undefined>()
   const c = failing(8, (name) => messages.get(name))
   for (let at = 0; at < 8; at++) messages.set(`p${at}`, `broken ${at % 2 === 0 ? 'one way' : 'the other way'}`)

@@ -1,4 +1,4 @@
-/** Whatever others do to an object, before a run and between its requests, and however far the cache is behind. */
+/** The finalizer with random writes of others, before and during runs, and with caches of any age. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from 'kubeloop/apiserver'
@@ -16,7 +16,7 @@ const THEIRS = ['b/b', 'c/c', 'd/d'] as const
 type Deed =
   | { readonly kind: 'create' | 'delete' | 'label' | 'force' }
   | { readonly kind: 'hold' | 'release'; readonly finalizer: (typeof THEIRS)[number] }
-/** What somebody else does, `during` the run before it where there is one that still asks for something. */
+/** The action of another writer; `during`: while the previous run still sends requests. */
 type Step =
   | { readonly deed: Deed; readonly during: boolean }
   | { readonly behind: number; readonly cleanup: 'ends' | 'not yet' | 'fails' }
@@ -50,10 +50,10 @@ class Story {
   readonly #admin = new KubeClient({ api: new Api({ transport: this.#server.handle }), fieldManager: 'admin' })
   readonly #finalizer = new Finalizer(ConfigMap, OURS)
   readonly #steps: Step[]
-  /** The states of the object, as a watch tells them, and where the cache is among them. */
+  /** The states of the object in watch order, and the cache's position among them. */
   readonly #states: (KubeObject | undefined)[] = [undefined]
   #seen = 0
-  /** What the others have in the list, in their order. */
+  /** The finalizers of others, in their order. */
   #held: string[] = []
   readonly reconciled = new Set<string>()
   readonly ended = new Set<string>()
@@ -69,7 +69,7 @@ class Story {
       if ('deed' in step) await this.#do(step.deed)
       else await this.#run(step.behind, step.cleanup)
     }
-    // When everybody has let go, everything comes to its end.
+    // When all other finalizers are removed, the object is deleted.
     for (const finalizer of THEIRS) await this.#do({ kind: 'release', finalizer })
     await this.#do({ kind: 'delete' })
     await this.#run(0, 'ends')
@@ -118,7 +118,7 @@ class Story {
       })
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error
-      // Lost too often against the others: the run would come again, and clean up again.
+      // Too many conflicts: the run would be retried, and clean up again.
       if (cleaned) this.ended.delete(cleaned)
       assert.match(String(error), /^Error: (mine|Cannot (add|remove) the finalizer)/)
     }
@@ -158,7 +158,7 @@ class Story {
     )
   }
 
-  /** What a watch would tell, and what has to be so at any time. */
+  /** Adds the states a watch would send, and checks the invariants. */
   async #look(): Promise<void> {
     const [before, now] = [this.#states.at(-1), await this.#admin.get(ConfigMap, REF)]
     if (before?.metadata.resourceVersion !== now?.metadata.resourceVersion) this.#states.push(now)
@@ -172,7 +172,7 @@ class Story {
   }
 }
 
-test('what was reconciled is cleaned up before it goes, and the finalizers of others are as they left them', async () => {
+test('each reconciled object is cleaned up before it is deleted, and the finalizers of others are unchanged', async () => {
   let [reconciled, ended] = [0, 0]
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {

@@ -24,7 +24,7 @@ for (const resource of KINDS) {
   }
 }
 
-test('what is remembered is bounded: the latest thousand, counted from what was done last', async () => {
+test('the last thousand objects are stored, counted from their last run', async () => {
   const finalizer = new Finalizer(Thing, 'example.dev/ours')
   const client = { patch: async () => undefined } as unknown as Client
   const cleaned: number[] = []
@@ -48,7 +48,7 @@ test('what is remembered is bounded: the latest thousand, counted from what was 
   cleaned.length = 0
   for (const number of [0, 2, 1000]) await clean(number)
   assert.deepEqual(cleaned, [])
-  // 1 was the first to be forgotten, as 0 was seen again; the next is 0.
+  // 1 was forgotten first, because 0 was seen again; 0 is next.
   await clean(1001)
   await clean(0)
   assert.deepEqual(cleaned, [1001, 0])

@@ -1,4 +1,4 @@
-/** A finalizer, one run after another, with objects as stale as a cache may have them: functions, for any server of the API. */
+/** Cases of finalizer runs with objects as stale as in a cache, for any API server. */
 import assert from 'node:assert/strict'
 import { type Client, defineResource, type Resource, type Transport } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
@@ -12,20 +12,20 @@ import * as z from 'zod'
 
 const OURS = 'example.dev/ours'
 
-/** A kind of our own: servers keep its metadata by other means. */
+/** A custom resource: servers handle its metadata in other code than that of built-in kinds. */
 export const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
 export const KINDS: readonly Resource<KubeObject, object>[] = [ConfigMap as never, Thing as never]
 
 export interface Place {
   readonly transport: Transport
   readonly resource: Resource<KubeObject, object>
-  /** In the namespace `default`, of nobody else. */
+  /** A unique name in the namespace `default`. */
   readonly name: string
 }
 
 type Instead = (request: HttpRequest) => HttpResponse | undefined
 
-/** A finalizer at work on one object. `instead` answers what the server would have. */
+/** Runs a finalizer on one object. `instead` answers requests in place of the server. */
 function working({ transport, resource, name }: Place, instead: Instead = () => undefined) {
   const REF = { namespace: 'default', name }
   const asked: string[] = []
@@ -39,7 +39,7 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
       },
     }),
     fieldManager: 'test',
-    // A cache is no help where it is wrong.
+    // The finalizer must work with a stale cache.
     reader: () => ({ get: async () => undefined, list: async () => [], lookup: async () => [] }),
   })
   const finalizer = new Finalizer(resource, OURS)
@@ -51,7 +51,7 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
     what: `${resource.kind} "default/${name}"`,
     create: (finalizers: readonly string[] = []) =>
       admin.create(resource, { metadata: { ...REF, finalizers }, ...(resource.group ? { spec: {} } : {}) }),
-    /** What the others do to the list. */
+    /** Changes the finalizers of others. */
     others: (finalizers: string[]) =>
       admin.edit(resource, REF, (draft) => void (draft.metadata.finalizers = finalizers)),
     async finalizers(): Promise<readonly string[] | 'gone'> {
@@ -83,25 +83,25 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
 }
 
 export const CASES: readonly (readonly [name: string, run: (place: Place) => Promise<void>])[] = [
-  ['an object has the finalizer before it is reconciled, in the same run', async (place) => {
+  ['the finalizer is added before the reconcile, in the same run', async (place) => {
     const { create, run, done, asked, finalizers } = working(place)
     await run(await create())
     assert.deepEqual([done, asked], [[`reconciled it with ${OURS}`], ['PATCH']])
     assert.deepEqual(await finalizers(), [OURS])
   }],
-  ['an object that has it is reconciled, and nothing is sent', async (place) => {
+  ['an object with the finalizer is reconciled without a request', async (place) => {
     const { create, run, done, asked } = working(place)
     await run(await create(['b/b', OURS]))
     assert.deepEqual([done, asked], [[`reconciled it with b/b,${OURS}`], []])
   }],
-  ['a cache that has not seen our finalizer yet does not make two of it', async (place) => {
+  ['a cache without our finalizer yet does not lead to a second one', async (place) => {
     const { create, others, run, done, finalizers } = working(place)
     const stale = await create()
     await others([OURS])
     await run(stale)
     assert.deepEqual([done, await finalizers()], [[`reconciled it with ${OURS}`], [OURS]])
   }],
-  ['a finalizer that somebody else added meanwhile stays', async (place) => {
+  ['a finalizer that another writer added in the meantime stays', async (place) => {
     const { create, others, run, done, finalizers } = working(place)
     const [bare, other] = [await create(), await others(['b/b'])]
     await run(bare)
@@ -111,7 +111,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     assert.deepEqual(await finalizers(), ['c/c', 'b/b', OURS])
     assert.equal(done.length, 2)
   }],
-  ['an object whose deletion the cache has not seen yet gets no finalizer, and is not reconciled', async (place) => {
+  ['an object whose deletion is not in the cache yet gets no finalizer, and is not reconciled', async (place) => {
     const { create, deleted, run, done, finalizers } = working(place)
     const stale = await create(['b/b'])
     await deleted()
@@ -125,7 +125,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     assert.equal(await run(stale), undefined)
     assert.deepEqual(done, [])
   }],
-  ['a namesake that has come in its place is reconciled with a finalizer of its own', async (place) => {
+  ['a new object with the same name is reconciled with its own finalizer', async (place) => {
     const { create, delete: remove, run, done, finalizers } = working(place)
     const stale = await create()
     await remove()
@@ -133,26 +133,29 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await run(stale)
     assert.deepEqual([done, await finalizers()], [[`reconciled another with ${OURS}`], [OURS]])
   }],
-  ['what is deleted is cleaned up, and then let go', async (place) => {
+  ['a deleted object is cleaned up, and then the finalizer is removed', async (place) => {
     const { create, deleted, run, done, asked, finalizers } = working(place)
     await create([OURS])
     const seen: unknown[] = []
     await run(await deleted(), ({ metadata }) => void seen.push(metadata.deletionTimestamp !== undefined))
     assert.deepEqual([done, seen, asked, await finalizers()], [['cleaned up'], [true], ['PATCH'], 'gone'])
   }],
-  ['every duplicate of it goes, and those of others stay in their order', async (place) => {
+  ['all duplicates of it are removed, and those of others stay in their order', async (place) => {
     const { create, deleted, run, finalizers } = working(place)
     await create([OURS, 'b/b', OURS, 'c/c', OURS])
     await run(await deleted())
     assert.deepEqual(await finalizers(), ['b/b', 'c/c'])
   }],
-  ['others that take theirs off during the cleanup make no second one, and lose nothing', async (place) => {
-    const { create, deleted, others, run, done, asked, finalizers } = working(place)
-    await create(['b/b', 'c/c', OURS, 'd/d'])
-    await run(await deleted(), async () => void (await others(['c/c', OURS, 'd/d'])))
-    assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET', 'PATCH'], ['c/c', 'd/d']])
-  }],
-  ['somebody else may have taken ours off meanwhile, or all of them', async (place) => {
+  [
+    'if others remove theirs during the cleanup, there is no second cleanup, and no finalizer is lost',
+    async (place) => {
+      const { create, deleted, others, run, done, asked, finalizers } = working(place)
+      await create(['b/b', 'c/c', OURS, 'd/d'])
+      await run(await deleted(), async () => void (await others(['c/c', OURS, 'd/d'])))
+      assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET', 'PATCH'], ['c/c', 'd/d']])
+    },
+  ],
+  ['another writer may have removed ours in the meantime, or all', async (place) => {
     const { create, deleted, others, run, done, asked, finalizers } = working(place)
     await create([OURS, 'b/b'])
     await run(await deleted(), async () => void (await others(['b/b'])))
@@ -162,13 +165,13 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await run(await deleted(), async () => void (await others([])))
     assert.deepEqual([done.length, await finalizers()], [2, 'gone'])
   }],
-  ['what never had it is not cleaned up', async (place) => {
+  ['an object that never had it is not cleaned up', async (place) => {
     const { create, deleted, run, done, asked, finalizers } = working(place)
     await create(['b/b'])
     await run(await deleted())
     assert.deepEqual([done, asked, await finalizers()], [[], [], ['b/b']])
   }],
-  ['a cleanup that is not yet done keeps the finalizer and its key', async (place) => {
+  ['an incomplete cleanup keeps the finalizer and the key', async (place) => {
     const { create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
     const object = await deleted()
@@ -177,7 +180,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     }
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
-  ['a cleanup that fails, or wants to come back at no time, keeps the finalizer', async (place) => {
+  ['a cleanup that fails, or returns no delay, keeps the finalizer', async (place) => {
     const { create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
     const object = await deleted()
@@ -187,20 +190,20 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     )
     await assert.rejects(
       run(object, () => ({ requeueAfter: 0 })),
-      /Cannot clean up again after 0: a cleanup returns nothing when it has ended/,
+      /Cannot clean up again after 0: a cleanup returns nothing when it is complete/,
     )
     await assert.rejects(run(object, () => ({ requeue: false })), RangeError)
     await assert.rejects(run(object, () => ({}) as never), RangeError)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
-  ['an object that the cache still shows with it is not cleaned up twice', async (place) => {
+  ['an object that still has it in the cache is not cleaned up twice', async (place) => {
     const { create, deleted, others, run, done } = working(place)
     await create([OURS])
     const stale = await deleted()
     await run(stale)
     await run(stale)
     assert.deepEqual(done, ['cleaned up'])
-    // Also where somebody else was faster.
+    // Also if another writer was faster.
     await create([OURS])
     const next = await deleted()
     await run(next, async () => void (await others([])))
@@ -212,12 +215,12 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await run(held)
     assert.deepEqual(done, ['cleaned up', 'cleaned up', 'cleaned up'])
   }],
-  ['what a run has found being deleted is not brought to life again by a cache that is behind', async (place) => {
+  ['an object found being deleted is not reconciled again because of a stale cache', async (place) => {
     const { create, others, deleted, run, done } = working(place)
     const bare = await create()
     const living = (await others([OURS, 'b/b']))!
     await deleted()
-    // The server tells of the deletion, as the cache is wrong about the finalizer.
+    // The run reads the deletion from the server, because the cache lacks the finalizer.
     await run(bare, () => ({ requeueAfter: '5s' }))
     await run(living)
     await run(bare)
@@ -226,7 +229,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await run(living)
     assert.deepEqual(done, ['cleaned up', 'cleaned up'])
   }],
-  ['a run that was given up does not let the object go', async (place) => {
+  ['an abandoned run does not remove the finalizer', async (place) => {
     const { client, create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
     const object = await deleted()
@@ -244,7 +247,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await assert.rejects(run(object, () => {}, client.fenced(fence)), /the lease is lost/)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
-  ['a refusal says what was to be written, and keeps its cause', async (place) => {
+  ['the error of a refused write names the write, and keeps its cause', async (place) => {
     let code = 403
     const { what, create, run, done, asked } = working(
       place,
@@ -258,7 +261,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
       (error: Error) => error.message === message && (error.cause as { code: number }).code === 403,
     )
     assert.deepEqual([asked.splice(0), done], [['PATCH'], []])
-    // What is invalid for another reason would be so again.
+    // An object that is invalid for another reason is not retried.
     code = 422
     await assert.rejects(run(stale), /Cannot add the finalizer .*the server says 422/)
     assert.deepEqual([asked.splice(0), done], [['PATCH', 'GET'], []])
@@ -266,7 +269,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await assert.rejects(run(stale), /the server says 409/)
     assert.equal(asked.splice(0).filter((method) => method === 'PATCH').length, 5)
   }],
-  ['a conflict is tried again', async (place) => {
+  ['a conflict is retried', async (place) => {
     let refusals = 3
     const { create, deleted, run, done, finalizers } = working(
       place,

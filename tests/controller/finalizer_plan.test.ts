@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { jsonPatch } from '../../lib/apiserver/patch/json_patch.ts'
 import type { Json } from '../../lib/apiserver/json.ts'
-import { finalizerPlan, isFinalizerName } from '../../lib/controller/finalizer_plan.ts'
+import { finalizerPlan, isFinalizerName } from '../../lib/controller/finalizer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 
 const OURS = 'example.dev/ours'
@@ -64,7 +64,7 @@ for (const [finalizers, isDeleting, plan] of table) {
 
 const names = fc.array(fc.constantFrom(OURS, 'b/b', 'c/c', 'd/d'), { maxLength: 5 })
 
-test('whatever the list has become meanwhile, a plan does nothing to it or only what was meant', () => {
+test('if the list has changed, a plan does nothing or only the intended change', () => {
   fc.assert(fc.property(names, names, fc.boolean(), fc.constantFrom('1', '2'), (planned, found, isDeleting, uid) => {
     const plan = finalizerPlan(object(planned.length > 0 ? planned : undefined, isDeleting), OURS)
     if (!('patch' in plan)) return
@@ -74,11 +74,11 @@ test('whatever the list has become meanwhile, a plan does nothing to it or only 
       after = (jsonPatch(before as unknown as Json, plan.patch as unknown as Json) as unknown as KubeObject).metadata
         .finalizers ?? []
     } catch {
-      // Refused: it has to be so only where the object is another one, or the list was changed.
+      // Refused, which is right only for another object or a changed list.
       assert.ok(uid !== '1' || JSON.stringify(planned) !== JSON.stringify(found))
       return
     }
-    assert.equal(uid, '1', 'a namesake is left alone')
+    assert.equal(uid, '1', 'a later object with the same name is not changed')
     assert.deepEqual(
       after.filter((each) => each !== OURS),
       found.filter((each) => each !== OURS),
@@ -92,7 +92,7 @@ test('whatever the list has become meanwhile, a plan does nothing to it or only 
   }))
 })
 
-test('a finalizer is a domain and a name', () => {
+test('the name of a finalizer has a domain and a name', () => {
   const label = 'a'.repeat(63)
   for (
     const name of [

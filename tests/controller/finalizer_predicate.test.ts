@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { orWaiting, ownChanges } from '../../lib/controller/finalizer_predicate.ts'
+import { orNeedsCleanup, ownChanges } from '../../lib/controller/finalizer.ts'
 import type { Predicate } from '../../lib/controller/predicates.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 
@@ -34,8 +34,8 @@ function passes(predicate: Predicate | undefined, now: KubeObject, before?: Kube
   return predicate!(now, before, change as never)
 }
 
-test('what waits for us passes whatever the user says, until it is gone', () => {
-  for (const predicate of [orWaiting(never, OURS), ownChanges(never, OURS)]) {
+test('an object that needs a cleanup passes in spite of the user’s predicate, until it is gone', () => {
+  for (const predicate of [orNeedsCleanup(never, OURS), ownChanges(never, OURS)]) {
     const waiting = object({ ...deleting, finalizers: ['b/b', OURS] })
     assert.equal(passes(predicate, waiting), true)
     assert.equal(passes(predicate, waiting, object({ finalizers: ['b/b', OURS] })), true)
@@ -45,8 +45,8 @@ test('what waits for us passes whatever the user says, until it is gone', () => 
   }
 })
 
-test('without predicates of the user everything passes, but for the change that our finalizer makes', () => {
-  assert.equal(orWaiting(undefined, OURS), undefined)
+test('without the user’s predicate everything passes, except the change that adds our finalizer', () => {
+  assert.equal(orNeedsCleanup(undefined, OURS), undefined)
   const own = ownChanges(undefined, OURS)
   assert.equal(passes(own, object()), true)
   assert.equal(passes(own, object(), undefined, 'deleted'), true)
@@ -55,7 +55,7 @@ test('without predicates of the user everything passes, but for the change that 
   assert.equal(passes(own, object({ finalizers: ['b/b', OURS] }), object({ finalizers: ['b/b'] })), false)
 })
 
-test('whatever comes together with our finalizer passes', () => {
+test('a change that is more than our finalizer passes', () => {
   const own = ownChanges(undefined, OURS)
   assert.equal(passes(own, object({ finalizers: [OURS], labels: { a: 'b' } }), object()), true)
   assert.equal(passes(own, object({ finalizers: ['b/b', OURS] }), object()), true)

@@ -1,4 +1,4 @@
-/** Informers of pods that a test feeds by hand, for sources and controllers. */
+/** Informers of pods that a test controls, for sources and controllers. */
 import { Api } from '../../lib/client/api.ts'
 import { Informer } from '../../lib/cache/informer.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -14,7 +14,7 @@ export interface Fed {
   readonly server: ScriptedServer
 }
 
-/** An informer with a first list, and a watch for the test to write to. Without `objects` its list never comes. */
+/** Returns an informer with a first list, and a watch that the test writes to. Without `objects` the list never ends. */
 export function fed(clock: FakeClock, objects: readonly KubeObject[] | undefined, resource: AnyResource = POD): Fed {
   const server = new ScriptedServer()
   const stream = new Stream()
@@ -33,12 +33,12 @@ export function fed(clock: FakeClock, objects: readonly KubeObject[] | undefined
 const neverUnlessAborted: Answer = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
 
-/** Lets everything that needs no time happen: a controller gives way to the event loop after each run. */
+/** Runs all work that is due: a controller yields to the event loop after each run. */
 export async function settle(clock: FakeClock, turns = 20): Promise<void> {
   for (let i = 0; i < turns; i++) await clock.advance(0)
 }
 
-/** A sink that keeps what is added. */
+/** Returns a sink that stores the added keys. */
 export function keptSink(
   passes: Sink['passes'] = () => true,
 ): { readonly sink: Sink; readonly added: { readonly key: string; readonly priority: number }[]; keys(): string[] } {
@@ -51,12 +51,12 @@ export function keptSink(
   return { sink, added, keys: () => added.splice(0).map(({ key }) => key) }
 }
 
-/** An informer without a server: its handlers hear what the test tells. */
-export function toldInformer(
+/** Returns an informer without a server: the test sends events to its handlers. */
+export function scriptedInformer(
   resource: AnyResource = POD,
-): { readonly informer: Informer; tell(delta: Delta): void; readonly handlers: () => number } {
+): { readonly informer: Informer; send(delta: Delta): void; readonly handlers: () => number } {
   const handlers = new Set<(delta: Delta) => void>()
-  const told = {
+  const informer = {
     resource,
     isSynced: true,
     ended: new Promise<void>(() => {}),
@@ -66,8 +66,8 @@ export function toldInformer(
     ) => (handlers.add(handler), { synced: () => Promise.resolve(), remove: () => void handlers.delete(handler) }),
   }
   return {
-    informer: told as unknown as Informer,
-    tell: (delta) => handlers.forEach((handler) => handler(delta)),
+    informer: informer as unknown as Informer,
+    send: (delta) => handlers.forEach((handler) => handler(delta)),
     handlers: () => handlers.size,
   }
 }

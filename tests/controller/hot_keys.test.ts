@@ -1,9 +1,9 @@
-/** Keys that are reconciled over and over, and write each time. */
+/** Keys that are reconciled over and over and write each time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteRecord } from '../../lib/client/client.ts'
 import { hotKeys } from '../../lib/controller/hot_keys.ts'
-import type { Run } from '../../lib/controller/run.ts'
+import type { Run } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
@@ -18,7 +18,7 @@ const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
 })
 const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', writes })
 
-test('a key is hot with its 51st run that writes within 10 s, and is told of once in 10 s', async () => {
+test('a key is hot at the 51st run that writes within 10 s, and is reported once in 10 s', async () => {
   const clock = new FakeClock()
   const hot = hotKeys(clock)
   for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs}`)
@@ -35,7 +35,7 @@ test('a key is hot with its 51st run that writes within 10 s, and is told of onc
   assert.match(hot.ended('a', run(write()))!, /51 times in 0 ms/)
 })
 
-test('runs that write slowly are no loop, however many', async () => {
+test('slow runs that write are not a loop, for any number of them', async () => {
   const clock = new FakeClock()
   const hot = hotKeys(clock)
   for (let runs = 0; runs < 500; runs++) {
@@ -58,7 +58,7 @@ test('runs that change nothing do not count, and neither do those of other keys'
   assert.ok(hot.ended('a', run(write())))
 })
 
-test('what it says names what was noted and written lately, each once, and a bounded number of them', () => {
+test('the warning names recent causes and writes, each once, and a limited number of them', () => {
   const hot = hotKeys(new FakeClock())
   for (let runs = 0; runs < 50; runs++) {
     assert.equal(hot.notes('a'), runs >= 25, `${runs}`)
@@ -75,7 +75,7 @@ test('what it says names what was noted and written lately, each once, and a bou
   }
   hot.note('never ran', 'added')
   const expected =
-    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it cause itself, or undo what another one writes?'
+    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer?'
   assert.equal(
     hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
     expected,
@@ -86,7 +86,7 @@ test('what it says names what was noted and written lately, each once, and a bou
   assert.equal(text!.match(/update Pod/g)!.length, 8)
 })
 
-test('what has not run for 10 s is forgotten', async () => {
+test('a key that has not run for 10 s is forgotten', async () => {
   const clock = new FakeClock()
   const hot = hotKeys(clock)
   for (let runs = 0; runs < 30; runs++) hot.ended('a', run(write()))
@@ -96,7 +96,7 @@ test('what has not run for 10 s is forgotten', async () => {
   assert.ok(!hot.notes('a'))
 })
 
-/** A reconcile that writes each time, and comes back at once. */
+/** A reconcile that writes each time and is requeued at once. */
 const writing = async ({ onWrite }: Run) => {
   onWrite!(write())
   return { requeueAfter: 1 }
@@ -118,13 +118,13 @@ test('a controller warns of a hot key, with its causes and the fields of the run
   await c.clock.advance(20)
   assert.deepEqual(lines, [{
     message:
-      'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it cause itself, or undo what another one writes?',
+      'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it trigger itself, or undo the changes of another writer?',
     fields: { controller: 'test', kind: 'Pod', namespace: 'default', name: 'a', reconcileID: 'id' },
   }])
   await c.end()
 })
 
-test('retries and requeues of a key that writes are loops, too', async () => {
+test('retries and requeues of a key that writes are loops too', async () => {
   for (
     const [reconcile, cause] of [
       [async ({ onWrite }: Run) => (onWrite!(write()), { requeue: true }), 'requeued'],
@@ -141,7 +141,7 @@ test('retries and requeues of a key that writes are loops, too', async () => {
   }
 })
 
-test('many hot keys are a bounded number of lines, which say how many were left out', async () => {
+test('many hot keys cause a limited number of lines, with the number of skipped ones', async () => {
   const pods = Array.from({ length: 8 }, (_, i) => pod(`${i}`, '1'))
   const reconcile = async (run: Run) => (await writing(run), { requeueAfter: 100 })
   const c = controlling({ pods, reconcile, concurrency: 8 })
@@ -154,7 +154,7 @@ test('many hot keys are a bounded number of lines, which say how many were left 
   await c.end()
 })
 
-test('with a listener the log says nothing: the listener has all that there is to know', async () => {
+test('with a listener nothing is logged: the report has all facts', async () => {
   const c = controlling({ pods: [pod('a', '1')], reconcile: writing, onReconcile: () => {} })
   await c.start()
   await c.clock.advance(60)

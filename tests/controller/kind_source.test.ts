@@ -12,12 +12,12 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, NODE, pod } from '../cache/scripted_server.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { type Fed, fed, keptSink, settle, toldInformer } from './fixture.ts'
+import { type Fed, fed, keptSink, scriptedInformer, settle } from './fixture.ts'
 
 const FOO: AnyResource = { group: 'example.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
 const NO_CALL = { signal: new AbortController().signal }
 
-/** A source of pods that begins with those given. */
+/** Returns a source of pods with a first list. */
 function sourcing(
   options: Partial<KindSourceOptions> & {
     readonly pods?: Parameters<typeof fed>[1]
@@ -65,7 +65,7 @@ function sourcing(
   }
 }
 
-test('it is synced when the keys of all that exists in every informer are queued', async () => {
+test('it is synced when the keys of all objects in all informers are queued', async () => {
   const s = sourcing({ inputs: (clock) => [fed(clock, [pod('a', '1'), pod('b', '2')]), fed(clock, [pod('c', '3')])] })
   await s.start()
   assert.deepEqual([s.keys().sort(), s.state.isSynced, s.source.missing], [
@@ -79,7 +79,7 @@ test('it is synced when the keys of all that exists in every informer are queued
   for (const each of [s, waiting]) (each.stop(), each.end())
 })
 
-test('the controlling owner is whom a change concerns, by group and kind in whatever version', () => {
+test('controllerKey maps to the controlling owner, by group and kind in any version', () => {
   const map = (object: ReturnType<typeof pod>) => controllerKey(FOO)(object, NO_CALL)
   const owned = (over: object = {}): ReturnType<typeof pod> =>
     pod('a', '1', {
@@ -100,7 +100,7 @@ test('the controlling owner is whom a change concerns, by group and kind in what
   assert.deepEqual(controllerKey({ ...FOO, scope: 'Cluster' })(owned(), NO_CALL), [{ name: 'f' }])
 })
 
-test('every owner of the kind is concerned where that is asked for, each once', async () => {
+test('ownerKeys maps to all owners of the kind, each once', async () => {
   const reference = (name: string, controller: boolean): OwnerReference => ({
     apiVersion: 'example.dev/v1',
     kind: 'Foo',
@@ -127,7 +127,7 @@ test('every owner of the kind is concerned where that is asked for, each once', 
   s.end()
 })
 
-test('what is cluster-scoped has no owner in a namespace', () => {
+test('a cluster-scoped object has no owner in a namespace', () => {
   const owned = pod('a', '1', {
     namespace: '',
     ownerReferences: [{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'f', uid: 'u', controller: true }],
@@ -135,7 +135,7 @@ test('what is cluster-scoped has no owner in a namespace', () => {
   assert.deepEqual([controllerKey(FOO)(owned, NO_CALL), ownerKeys(FOO)(owned, NO_CALL)], [[], []])
 })
 
-test('an object that moves from one owner to another concerns both, and one that stays is told of once', async () => {
+test('an object that moves from one owner to another queues both, and one that stays queues its owner once', async () => {
   const map: KeyMapper = ({ metadata }) => [{ name: metadata.labels?.['owner'] ?? 'none' }]
   const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
   await s.start()
@@ -149,7 +149,7 @@ test('an object that moves from one owner to another concerns both, and one that
   s.end()
 })
 
-test('a predicate keeps out what it does not want, and is told what was before', async () => {
+test('a predicate drops events, and gets the object before the change', async () => {
   const asked: string[] = []
   const s = sourcing({
     pods: [pod('a', '1')],
@@ -174,7 +174,7 @@ test('a predicate keeps out what it does not want, and is told what was before',
   s.end()
 })
 
-test('a predicate that throws a thousand times lets all pass, in a few lines', async () => {
+test('a predicate that throws a thousand times passes all events, and causes a few lines', async () => {
   const s = sourcing({
     pods: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, '1')),
     when: () => assert.fail('mine'),
@@ -186,23 +186,23 @@ test('a predicate that throws a thousand times lets all pass, in a few lines', a
   await settle(s.clock)
   assert.equal(
     s.lines.at(-1),
-    'error A predicate threw for Pod "default/late", which passes: mine (and 995 more like it)',
+    'error A predicate threw for Pod "default/late", so the event passes: mine (and 995 more like it)',
   )
   s.stop()
   s.end()
 })
 
-test('a predicate that throws lets pass, and is logged', async () => {
+test('a predicate that throws passes the event, and is logged', async () => {
   const s = sourcing({ pods: [pod('a', '1')], when: () => assert.fail('mine') })
   await s.start()
   assert.deepEqual([s.keys(), s.lines], [['default/a'], [
-    'error A predicate threw for Pod "default/a", which passes: mine',
+    'error A predicate threw for Pod "default/a", so the event passes: mine',
   ]])
   s.stop()
   s.end()
 })
 
-test('a map function that throws keeps its event, which steps aside and is tried again later and later; those behind it go on', async () => {
+test('an event whose map function throws is parked and retried with back-off; later events continue', async () => {
   let failures = 3
   const map: KeyMapper = (
     { metadata },
@@ -226,7 +226,7 @@ test('a map function that throws keeps its event, which steps aside and is tried
   assert.deepEqual([s.listeners(), s.clock.pending], [0, 0])
 })
 
-test('later events of an object whose map function fails wait behind it: its newest state is mapped, and owners it had are told', async () => {
+test('later events of an object whose map function fails wait: its newest state is mapped, and former owners are queued', async () => {
   let isBroken = true
   const asked: string[] = []
   const map: KeyMapper = (
@@ -251,7 +251,7 @@ test('later events of an object whose map function fails wait behind it: its new
   s.end()
 })
 
-test('an object that could be mapped at last begins anew when it fails again', async () => {
+test('an object that was mapped after failures starts with the first back-off when it fails again', async () => {
   let failures = 2
   const s = sourcing({
     map: ({ metadata }) => (failures-- > 0 ? assert.fail('mine') : [{ name: metadata.resourceVersion }]),
@@ -261,7 +261,7 @@ test('an object that could be mapped at last begins anew when it fails again', a
   await s.clock.advance(300)
   await settle(s.clock)
   assert.deepEqual(s.keys(), ['6'])
-  failures = 2 // of the object as it is, and as it was
+  failures = 2 // of the new and the old state
   s.stream.send('MODIFIED', pod('a', '7'))
   await s.clock.advance(100)
   await settle(s.clock)
@@ -270,7 +270,7 @@ test('an object that could be mapped at last begins anew when it fails again', a
   s.end()
 })
 
-test('an event that comes while its object is tried again is mapped too', async () => {
+test('an event that arrives during a retry of its object is mapped too', async () => {
   const answers = [
     Promise.reject(new Error('mine')),
     Promise.withResolvers<{ name: string }[]>(),
@@ -293,7 +293,7 @@ test('an event that comes while its object is tried again is mapped too', async 
   s.end()
 })
 
-test('a map function that does not answer within a minute steps aside, its signal is aborted, and the others go on', async () => {
+test('an event whose map function does not settle within a minute is parked, its signal is aborted, and other events continue', async () => {
   const signals: AbortSignal[] = []
   const map: KeyMapper = ({ metadata }, call) => {
     if (metadata.name !== 'hangs') return [{ name: metadata.name }]
@@ -314,7 +314,7 @@ test('a map function that does not answer within a minute steps aside, its signa
   assert.deepEqual([s.isOver(), s.clock.pending, s.listeners()], [true, 0, 0])
 })
 
-test('first lists and updates without news have low priority, all else has none', async () => {
+test('first lists and updates without a change have low priority, other events priority 0', async () => {
   const s = sourcing({ pods: [pod('a', '1')] })
   await s.start()
   s.stream.send('MODIFIED', pod('a', '6'))
@@ -331,8 +331,8 @@ test('first lists and updates without news have low priority, all else has none'
   s.end()
 })
 
-test('a deletion that was only inferred from a list is one like any other', async () => {
-  const { informer, tell } = toldInformer()
+test('a deletion that was inferred from a list is handled like any other', async () => {
+  const { informer, send } = scriptedInformer()
   const { sink, added } = keptSink()
   const stop = new AbortController()
   const source = new KindSource({
@@ -343,14 +343,14 @@ test('a deletion that was only inferred from a list is one like any other', asyn
     log: keptLog().log,
   })
   const run = source.start(sink, stop.signal)
-  tell({ kind: 'deleted', object: pod('a', '1'), stale: true })
+  send({ kind: 'deleted', object: pod('a', '1'), stale: true })
   assert.deepEqual(added, [{ key: 'default/a', priority: 0 }])
   stop.abort()
   await run
 })
 
-test('an update without news has low priority too', async () => {
-  const { informer, tell } = toldInformer()
+test('an update without a change has low priority too', async () => {
+  const { informer, send } = scriptedInformer()
   const { sink, added } = keptSink()
   const stop = new AbortController()
   const source = new KindSource({
@@ -361,14 +361,14 @@ test('an update without news has low priority too', async () => {
     log: keptLog().log,
   })
   const run = source.start(sink, stop.signal)
-  tell({ kind: 'updated', object: pod('a', '1'), old: pod('a', '1') })
-  tell({ kind: 'updated', object: pod('b', '2'), old: pod('b', '1') })
+  send({ kind: 'updated', object: pod('a', '1'), old: pod('a', '1') })
+  send({ kind: 'updated', object: pod('b', '2'), old: pod('b', '1') })
   assert.deepEqual(added, [{ key: 'default/a', priority: -100 }, { key: 'default/b', priority: 0 }])
   stop.abort()
   await run
 })
 
-test('what the controller lets pass is asked before the source, and what either keeps out is not mapped', async () => {
+test('the controller’s predicate is called before the source’s, and events that either drops are not mapped', async () => {
   const asked: string[] = []
   const passes: Sink['passes'] = (delta) => (asked.push(`controller ${delta.kind}`), delta.kind !== 'updated')
   const s = sourcing({
@@ -402,7 +402,7 @@ test('a source starts once', async () => {
   s.end()
 })
 
-test('a generator that fails half way, a key without a name, and no keys at all are failures too: nothing is lost', async () => {
+test('a generator that fails half way, a key without a name, and no list of keys are failures too: nothing is lost', async () => {
   const wrong: KeyMapper[] = [
     function* () {
       yield { name: 'half' }
@@ -428,7 +428,7 @@ test('a generator that fails half way, a key without a name, and no keys at all 
   }
 })
 
-test('map functions that answer later keep the order of the events, and are asked one after the other', async () => {
+test('asynchronous map functions keep the order of the events, and are called one after the other', async () => {
   const open = new Map<string, PromiseWithResolvers<void>>()
   const map: KeyMapper = ({ metadata }) => {
     const gate = Promise.withResolvers<void>()
@@ -447,7 +447,7 @@ test('map functions that answer later keep the order of the events, and are aske
   s.end()
 })
 
-test('an abort ends it at once, also while a map function never answers or waits to be tried again, and nothing is left', async () => {
+test('an abort stops it at once, also if a map function never settles or waits for a retry, and nothing is left', async () => {
   for (const map of [() => new Promise<never>(() => {}), () => assert.fail('mine')] as KeyMapper[]) {
     const s = sourcing({ pods: [pod('a', '1'), pod('b', '2')], map })
     await s.start()
@@ -461,7 +461,7 @@ test('an abort ends it at once, also while a map function never answers or waits
   }
 })
 
-test('an event that comes in the same moment as the abort, after it, is not heard', async () => {
+test('an event in the same turn as the abort, after it, is ignored', async () => {
   const clock = new FakeClock()
   const feed = fed(clock, [])
   const aborting: (() => void)[] = []
@@ -475,7 +475,7 @@ test('an event that comes in the same moment as the abort, after it, is not hear
   s.end()
 })
 
-test('it ends when its informers were stopped, with what they told until then, and lets go of its signal', async () => {
+test('it ends when its informers are stopped, maps their events until then, and removes its listener from the signal', async () => {
   let failures = 1
   const s = sourcing({ pods: [pod('a', '1')], map: () => (failures-- > 0 ? assert.fail('mine') : [{ name: 'x' }]) })
   await s.start()
@@ -488,7 +488,7 @@ test('it ends when its informers were stopped, with what they told until then, a
   s.end()
 })
 
-test('who waits for the sync of an informer that is stopped goes on', async () => {
+test('the sync resolves if its informer is stopped', async () => {
   const s = sourcing({ inputs: (clock) => [fed(clock, undefined)] })
   await s.start()
   assert.equal(s.state.isSynced, false)
@@ -498,7 +498,7 @@ test('who waits for the sync of an informer that is stopped goes on', async () =
   s.end()
 })
 
-test('a map function is given the event: added and whether by the first list, updated for both states, deleted, and the newest when it is tried again', async () => {
+test('a map function gets the event: added, initial or not; updated, for both states; deleted; the newest one in a retry', async () => {
   const calls: string[] = []
   let fails = false
   const s = sourcing({
@@ -513,35 +513,35 @@ test('a map function is given the event: added and whether by the first list, up
       return fails ? assert.fail('mine') : [{ name: object.metadata.name }]
     },
   })
-  const heard = (): string[] => calls.splice(0)
+  const took = (): string[] => calls.splice(0)
   await s.start()
-  assert.deepEqual(heard(), ['1: added 1 initial true'])
+  assert.deepEqual(took(), ['1: added 1 initial true'])
   s.stream.send('ADDED', pod('b', '6'))
   await settle(s.clock)
-  assert.deepEqual(heard(), ['6: added 6 initial false'])
+  assert.deepEqual(took(), ['6: added 6 initial false'])
   s.stream.send('MODIFIED', pod('a', '7'))
   await settle(s.clock)
-  assert.deepEqual(heard(), ['7: updated 7 from 1', '1: updated 7 from 1'])
+  assert.deepEqual(took(), ['7: updated 7 from 1', '1: updated 7 from 1'])
   s.stream.send('DELETED', pod('b', '8'))
   await settle(s.clock)
-  assert.deepEqual(heard(), ['8: deleted 8'])
+  assert.deepEqual(took(), ['8: deleted 8'])
   assert.deepEqual(s.keys(), ['a', 'b', 'a', 'b'])
   fails = true
   s.stream.send('MODIFIED', pod('a', '9'))
   s.stream.send('MODIFIED', pod('a', '10'))
   await settle(s.clock)
-  heard()
+  took()
   fails = false
   await s.clock.advance(200)
   await settle(s.clock)
-  assert.deepEqual(heard(), ['10: updated 10 from 9', '9: updated 10 from 9', '7: updated 10 from 9'])
+  assert.deepEqual(took(), ['10: updated 10 from 9', '9: updated 10 from 9', '7: updated 10 from 9'])
   assert.deepEqual(s.keys(), ['a'])
   s.stop()
   s.end()
 })
 
-test('with nothing but informers it queues the keys of their own objects, in the words of the controller’s own kind', async () => {
-  const { informer, tell } = toldInformer()
+test('without a map function it queues the objects’ own keys, with the causes of the controller’s own kind', async () => {
+  const { informer, send } = scriptedInformer()
   const causes: (string | undefined)[] = []
   const tellAll = async (options: Partial<KindSourceOptions>): Promise<void> => {
     const stop = new AbortController()
@@ -550,7 +550,7 @@ test('with nothing but informers it queues the keys of their own objects, in the
       { add: (_key, added) => void causes.push(added?.cause?.()), passes: () => true },
       stop.signal,
     )
-    tell({ kind: 'added', object: pod('a', '1'), initial: false })
+    send({ kind: 'added', object: pod('a', '1'), initial: false })
     stop.abort()
     await running
   }
@@ -561,7 +561,7 @@ test('with nothing but informers it queues the keys of their own objects, in the
   assert.deepEqual(causes, ['added', 'Pod default/a: added', 'Pod default/a: added', 'added'])
 })
 
-test('it is synced when its own handler was told of all that exists, though the informer has been for long', async () => {
+test('it is synced when its own handler has got all objects, even if the informer was synced before', async () => {
   const clock = new SlowClock(0)
   const { informer } = fed(clock as unknown as FakeClock, Array.from({ length: 6 }, (_, i) => pod(`p${i}`, '1')))
   const caching = new AbortController()
@@ -581,7 +581,7 @@ test('it is synced when its own handler was told of all that exists, though the 
   await running
 })
 
-test('a controller that begins without a first list still waits for the keys of one that is in', async () => {
+test('a controller that starts without an optional first list waits for the keys of a complete one', async () => {
   for (const [optional, isListed, waits] of [[true, true, true], [true, false, false], [false, false, true]] as const) {
     const handled = new Latch()
     const stub = {

@@ -89,22 +89,22 @@ for (const [name, predicate, rows] of table) {
   })
 }
 
-test('what is no selector is refused at once', () => {
+test('an invalid selector is refused at once', () => {
   assert.throws(() => matchesLabels('app in'), /Cannot read label selector "app in"/)
 })
 
-test('and, or and not are what they say, in whatever combination, and ask no more than they must', () => {
+test('and, or and not combine predicates, in any nesting, and call no more of them than needed', () => {
   const asked: string[] = []
-  const says = (name: string, answer: boolean): Predicate => () => (asked.push(name), answer)
+  const returns = (name: string, answer: boolean): Predicate => () => (asked.push(name), answer)
   for (const a of [true, false]) {
     for (const b of [true, false]) {
-      const told = (
+      const result = (
         predicate: Predicate,
       ): [boolean, string] => [passes(predicate, created(plain)), asked.splice(0).join('')]
-      assert.deepEqual(told(and(says('a', a), says('b', b))), [a && b, a ? 'ab' : 'a'])
-      assert.deepEqual(told(or(says('a', a), says('b', b))), [a || b, a ? 'a' : 'ab'])
-      assert.deepEqual(told(not(and(says('a', a), says('b', b)))), [!(a && b), a ? 'ab' : 'a'])
-      assert.deepEqual(told(and(not(says('a', a)), or(says('b', b), says('a', a)))), [
+      assert.deepEqual(result(and(returns('a', a), returns('b', b))), [a && b, a ? 'ab' : 'a'])
+      assert.deepEqual(result(or(returns('a', a), returns('b', b))), [a || b, a ? 'a' : 'ab'])
+      assert.deepEqual(result(not(and(returns('a', a), returns('b', b)))), [!(a && b), a ? 'ab' : 'a'])
+      assert.deepEqual(result(and(not(returns('a', a)), or(returns('b', b), returns('a', a)))), [
         !a && (b || a),
         a ? 'a' : b ? 'ab' : 'aba',
       ])
@@ -113,7 +113,7 @@ test('and, or and not are what they say, in whatever combination, and ask no mor
   assert.deepEqual([passes(and(), created(plain)), passes(or(), created(plain))], [true, false])
 })
 
-test('a predicate is told what kind of change it is, through and, or and not', () => {
+test('a predicate gets the type of the change, also inside and, or and not', () => {
   const kinds: string[] = []
   const predicate: Predicate = (
     _now,
@@ -124,7 +124,7 @@ test('a predicate is told what kind of change it is, through and, or and not', (
   assert.deepEqual(kinds, ['added false', 'deleted', 'updated'])
 })
 
-test('a predicate of two arguments is one, and so is one of a single kind', () => {
+test('a predicate may have two arguments, and may be for a single kind', () => {
   const two: Predicate = (now, before) => before === undefined || generationChanged(now, before)
   const ofFoo: Predicate<KubeObject & { readonly spec: { readonly size: number } }> = and(
     (now, before) => now.spec.size !== before?.spec.size,

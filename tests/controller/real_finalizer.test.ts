@@ -1,4 +1,4 @@
-/** The same cases on a real kube-apiserver: what it says to patches whose tests fail, and to finalizers on what is being deleted. */
+/** The cases of finalizers on a real kube-apiserver: failed tests of patches, new finalizers on deleted objects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -12,7 +12,7 @@ import { CASES, KINDS, Thing } from './finalizer_cases.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
-test('finalizers do on a real API server what they do on the embedded one', { skip, timeout: 100_000 }, async () => {
+test('finalizers behave on a real API server as on the embedded one', { skip, timeout: 100_000 }, async () => {
   const envtest = await startEnvtest()
   const transport = httpTransport(envtest.config, { clock: systemClock, log: silentLog })
   const failures: string[] = []

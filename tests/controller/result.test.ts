@@ -5,13 +5,13 @@ import { disposition, type Result, RetryError } from '../../lib/controller/resul
 
 const returned = (result: unknown) => disposition({ kind: 'returned', result: result as Result })
 
-test('nothing, and a wait of no time, are success', () => {
+test('no result, and a requeueAfter of 0, are a success', () => {
   for (const result of [undefined, null, { requeueAfter: 0 }, { requeueAfter: '0s' }]) {
     assert.deepEqual(returned(result), { kind: 'forget', label: 'success' })
   }
 })
 
-test('requeueAfter comes back later', () => {
+test('requeueAfter runs the key later', () => {
   assert.deepEqual(returned({ requeueAfter: '1.5s' }), {
     kind: 'later',
     ms: 1500,
@@ -26,7 +26,7 @@ test('requeueAfter comes back later', () => {
   })
 })
 
-test('requeue comes back with back-off; a wait of more than no time counts first, as in controller-runtime', () => {
+test('requeue runs the key with back-off; a requeueAfter above 0 comes first, as in controller-runtime', () => {
   assert.deepEqual(returned({ requeue: true }), { kind: 'requeue', priority: undefined, label: 'requeue' })
   assert.deepEqual(returned({ requeue: true, requeueAfter: undefined, priority: 3 }), {
     kind: 'requeue',
@@ -55,10 +55,13 @@ test('requeue comes back with back-off; a wait of more than no time counts first
   for (const result of [{ requeue: false }, { requeue: false, requeueAfter: 0 }]) {
     assert.deepEqual(returned(result), { kind: 'forget', label: 'success' })
   }
-  assert.match(String((returned({ requeue: true, priority: NaN }) as { error: unknown }).error), /is no priority/)
+  assert.match(
+    String((returned({ requeue: true, priority: NaN }) as { error: unknown }).error),
+    /priority is NaN, and must be a finite number/,
+  )
 })
 
-test('what is thrown is retried, whatever it is; a TerminalError is not', () => {
+test('any thrown value is retried, except a TerminalError', () => {
   for (const error of [new Error('x'), undefined, null, 'text', 0]) {
     assert.deepEqual(disposition({ kind: 'threw', error }), {
       kind: 'retry',
@@ -71,7 +74,7 @@ test('what is thrown is retried, whatever it is; a TerminalError is not', () => 
   assert.deepEqual(disposition({ kind: 'threw', error: terminal }), { kind: 'drop', error: terminal, label: 'error' })
 })
 
-test('a result that cannot be read is a failure that says so: a wait in the past, a typo, an object', () => {
+test('an invalid result is a failure with a clear error: a negative delay, a typo, an object', () => {
   for (
     const result of [
       { requeueAfter: -5 },
@@ -91,7 +94,7 @@ test('a result that cannot be read is a failure that says so: a wait in the past
   }
 })
 
-test('a priority goes with the wait, or with the error that is tried again; one that is none costs no retry', () => {
+test('a priority is used for the delay, or for the retry of an error; an invalid one does not prevent the retry', () => {
   assert.deepEqual(returned({ requeueAfter: '1s', priority: 5 }), {
     kind: 'later',
     ms: 1000,
@@ -116,12 +119,12 @@ test('a priority goes with the wait, or with the error that is tried again; one 
   for (const priority of [NaN, Infinity, '1', null]) {
     assert.match(
       String((returned({ requeueAfter: 1, priority }) as { error: unknown }).error),
-      /Cannot use what the reconcile returned .* is no priority/,
+      /Cannot use what the reconcile returned .* priority is .*, and must be a finite number/,
     )
   }
 })
 
-test('what Deno does not permit is not retried: the process would have to be started anew', () => {
+test('a permission that Deno denies is not retried: it needs a new process', () => {
   const error = new Error('x', { cause: Object.assign(new Error('y'), { name: 'NotCapable' }) })
   assert.deepEqual(disposition({ kind: 'threw', error }), { kind: 'drop', error, label: 'error' })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RunHistory } from '../../lib/controller/run_history.ts'
 
-test('causes belong to the run that they led to; what is noted during a run, to the next', () => {
+test('causes belong to the run they cause; a cause noted during a run belongs to the next', () => {
   const journal = new RunHistory()
   for (const cause of ['added', 'changed', 'added']) journal.note('a', cause)
   journal.begin('a', 0)
@@ -14,7 +14,7 @@ test('causes belong to the run that they led to; what is noted during a run, to 
   assert.deepEqual(journal.end('a'), { causes: [], count: 3 })
 })
 
-test('it remembers a bounded number of keys, those that ran last, and of causes', () => {
+test('the numbers of keys and causes are limited, and the keys that ran last are kept', () => {
   const journal = new RunHistory(2)
   const run = (key: string): number => (journal.begin(key, 0), journal.end(key).count)
   assert.deepEqual(['a', 'b', 'a', 'c', 'a', 'b'].map(run), [1, 1, 2, 1, 3, 1])
@@ -23,7 +23,7 @@ test('it remembers a bounded number of keys, those that ran last, and of causes'
   assert.equal(journal.end('a').causes.length, 8)
 })
 
-test('a cause that has a time is none for a run before it, and none any more when it was taken back or another time came first', () => {
+test('a cause with a time is not used by a run before it, nor after it was removed or an earlier time came', () => {
   const journal = new RunHistory()
   const run = (nowMs: number): readonly string[] => (journal.begin('a', nowMs), journal.end('a').causes)
   journal.note('a', 'requeued after 10 s', { dueMs: 10_000 })

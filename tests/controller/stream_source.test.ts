@@ -38,7 +38,7 @@ function streaming(
   }
 }
 
-test('keys and objects of a stream are queued, at its priority, and the source ends with it', async () => {
+test('keys and objects of a stream are queued with its priority, and the source ends with the stream', async () => {
   const s = streaming(async function* () {
     yield { namespace: 'default', name: 'a' }
     yield pod('b', '1')
@@ -50,7 +50,7 @@ test('keys and objects of a stream are queued, at its priority, and the source e
   await s.run
 })
 
-test('a stream that throws is opened again, later and later, and soon again once it has brought something', async () => {
+test('a stream that throws is opened again with back-off, which starts again after an item', async () => {
   const opened: number[] = []
   const clock = new FakeClock()
   let left = 4
@@ -67,11 +67,11 @@ test('a stream that throws is opened again, later and later, and soon again once
   await s.clock.advance(10_000)
   await s.settle()
   assert.deepEqual([opened, s.keys(), s.isOver()], [[0, 100, 300, 700, 800], ['a'], true])
-  assert.equal(s.lines[0], 'error Cannot read on in the source "mine": broken (opened again in 100 ms)')
+  assert.equal(s.lines[0], 'error Cannot read the stream of the source "mine": broken (opened again in 100 ms)')
   await s.end()
 })
 
-test('what cannot be opened is tried again too', async () => {
+test('a stream that cannot be opened is retried too', async () => {
   let tries = 0
   const s = streaming(() => {
     if (tries++ === 0) throw new Error('not yet')
@@ -86,7 +86,7 @@ test('what cannot be opened is tried again too', async () => {
   await s.end()
 })
 
-test('what names nothing is said, and the rest is queued', async () => {
+test('an item without a name is logged, and the others are queued', async () => {
   const s = streaming(async function* () {
     yield { name: '' }
     yield undefined as unknown as ObjectKey
@@ -98,7 +98,7 @@ test('what names nothing is said, and the rest is queued', async () => {
   await s.end()
 })
 
-test('it pulls: the next item is asked for when the one before is queued, and none before the start', async () => {
+test('the next item is requested when the previous one is queued, and none before the start', async () => {
   let asked = 0
   const s = streaming(() => ({
     [Symbol.asyncIterator]: () => ({
@@ -112,7 +112,7 @@ test('it pulls: the next item is asked for when the one before is queued, and no
   await s.end()
 })
 
-test('an abort ends it while it waits for an item or to open again, and closes what it reads', async () => {
+test('an abort stops it while it waits for an item or a back-off, and closes the stream', async () => {
   let closed = 0
   const waits = streaming((signal) => ({
     [Symbol.asyncIterator]: () => ({
@@ -128,7 +128,7 @@ test('an abort ends it while it waits for an item or to open again, and closes w
   assert.equal(closed, 1)
 })
 
-test('a generator that does not heed its end is left alone after five seconds, and said', async () => {
+test('a generator that does not end is not waited for after five seconds, with a warning', async () => {
   const s = streaming(async function* () {
     yield { name: 'a' }
     await new Promise(() => {})
@@ -140,11 +140,14 @@ test('a generator that does not heed its end is left alone after five seconds, a
   await s.clock.advance(1)
   await s.settle()
   assert.equal(s.isOver(), true)
-  assert.match(s.lines.at(-1)!, /warn The source "mine" was left alone: what it reads did not end within 5 s/)
+  assert.match(
+    s.lines.at(-1)!,
+    /warn Cannot close the stream of the source "mine": it did not end within 5 s; end it when its signal is aborted/,
+  )
   await stopping
 })
 
-test('a stream that always has an item gives way to timers', async () => {
+test('a stream that always has an item does not block timers', async () => {
   let produced = 0
   const s = streaming(async function* () {
     while (produced < 1_000_000) {
@@ -158,7 +161,7 @@ test('a stream that always has an item gives way to timers', async () => {
   await s.end()
 })
 
-test('an event channel is a stream: what was sent before the start is heard, by every source, and closing it ends them', async () => {
+test('an event channel is a stream: each source gets the items sent before the start, and closing it ends the sources', async () => {
   const channel = new EventChannel<ObjectKey>()
   await channel.send({ name: 'early' })
   const [a, b] = [streaming(() => channel), streaming(() => channel)]
@@ -173,7 +176,7 @@ test('an event channel is a stream: what was sent before the start is heard, by 
   await b.end()
 })
 
-test('a full channel holds its sender up until the source has queued', async () => {
+test('a full channel blocks its sender until the source has queued an item', async () => {
   const channel = new EventChannel<ObjectKey>(2)
   let accepted = 0
   for (let i = 0; i < 5; i++) void channel.send({ name: `${i}` }).then(() => accepted++)
@@ -194,7 +197,7 @@ test('a stream source starts once', async () => {
   await s.end()
 })
 
-test('a stream that Deno does not permit is not opened again', async () => {
+test('a stream for which Deno denies a permission is not opened again', async () => {
   const error = Object.assign(new Error('no'), { name: 'NotCapable' })
   let opened = 0
   const s = streaming(async function* () {

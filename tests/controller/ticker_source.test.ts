@@ -30,7 +30,7 @@ function ticking(keys: TickerSourceOptions['keys'], more: Partial<TickerSourceOp
   }
 }
 
-test('keys are asked for after each interval, in low priority unless another is given', async () => {
+test('keys are requested after each interval, and queued with low priority by default', async () => {
   const s = ticking(() => [{ namespace: 'default', name: 'a' }, { name: 'b' }])
   await s.clock.advance(999)
   assert.deepEqual(s.added, [])
@@ -45,7 +45,7 @@ test('keys are asked for after each interval, in low priority unless another is 
   await urgent.end()
 })
 
-test('ticks do not overlap; those that a slow function has missed are one, and the next keep to their times', async () => {
+test('ticks do not overlap; ticks missed during a slow function count as one, and the next keep to their times', async () => {
   const at: number[] = []
   const s = ticking(async () => {
     at.push(s.clock.monotonic())
@@ -59,14 +59,14 @@ test('ticks do not overlap; those that a slow function has missed are one, and t
   await s.end()
 })
 
-test('the next tick is a whole number of intervals away, after now', () => {
+test('the next tick is a whole number of intervals after the last, and after now', () => {
   assert.deepEqual(
     [[0, 0], [0, 999.5], [0, 1000], [1000, 999.9], [1000, 9_500_123]].map(([last, now]) => nextTick(last!, 1000, now!)),
     [1000, 1000, 2000, 2000, 9_501_000],
   )
 })
 
-test('a function that throws, rejects or names nothing is said, and asked again at the next tick', async () => {
+test('a function that throws, rejects or returns no keys is logged, and called again at the next tick', async () => {
   const answers: (() => Promise<{ name: string }[]> | { name: string }[])[] = [
     () => assert.fail('mine'),
     () => Promise.reject(new Error('mine')),
@@ -76,11 +76,11 @@ test('a function that throws, rejects or names nothing is said, and asked again 
   const s = ticking(() => answers.shift()!())
   await s.clock.advance(4000)
   assert.deepEqual([s.keys(), s.lines.length], [['a'], 3])
-  assert.equal(s.lines[0], 'error Cannot tick in the source "mine": mine')
+  assert.equal(s.lines[0], 'error Cannot get the keys of the source "mine": mine')
   await s.end()
 })
 
-test('a function that never answers is given up after a minute, with its signal', async () => {
+test('a function that never settles fails after a minute, and its signal is aborted', async () => {
   const signals: AbortSignal[] = []
   const s = ticking(({ signal }) => (signals.push(signal), signals.length === 1 ? new Promise(() => {}) : []))
   await s.clock.advance(60_999)
@@ -88,20 +88,20 @@ test('a function that never answers is given up after a minute, with its signal'
   await s.clock.advance(1)
   await settle(s.clock)
   assert.deepEqual([signals[0]!.aborted, s.lines], [true, [
-    'error Cannot tick in the source "mine": Its function did not answer within 1 m',
+    'error Cannot get the keys of the source "mine": its keys function did not answer within 1 m',
   ]])
   await s.clock.advance(1000)
   assert.equal(signals.length, 2)
   await s.end()
 })
 
-test('an abort ends it at once, also while its function does not answer', async () => {
+test('an abort stops it at once, also while its function does not settle', async () => {
   const s = ticking(() => new Promise(() => {}))
   await s.clock.advance(1000)
   await s.end()
 })
 
-test('an interval that is none is refused, and a ticker starts once', async () => {
+test('an invalid interval is refused, and a ticker starts once', async () => {
   for (const everyMs of [0, -1, NaN, Infinity]) {
     assert.throws(
       () => new TickerSource({ name: 'mine', everyMs, keys: () => [], clock: new FakeClock(), log: keptLog().log }),

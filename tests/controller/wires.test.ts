@@ -1,4 +1,4 @@
-/** Every option of a controller reaches the part that it is for: one row an option, with what changes when it is given. */
+/** Each option of a controller reaches its part: one row per option, with the behaviour that it changes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ControllerDependencies, ReconcileReport } from '../../lib/controller/controller.ts'
@@ -11,7 +11,7 @@ import { controlling, gated } from './controlling.ts'
 const PODS = [pod('a', '1'), pod('b', '2'), pod('c', '3')]
 const failing = (): Promise<Result> => Promise.reject(new Error('mine'))
 
-/** When the one pod was reconciled. */
+/** Returns the times at which the only pod was reconciled. */
 async function times(options: Partial<ControllerDependencies>, advanceMs: number): Promise<number[]> {
   const at: number[] = []
   const c = controlling({
@@ -29,7 +29,7 @@ async function times(options: Partial<ControllerDependencies>, advanceMs: number
   return at
 }
 
-/** How many of three keys are worked on at once. */
+/** Returns how many of three keys are reconciled at once. */
 async function atOnce(options: Partial<ControllerDependencies>): Promise<number> {
   const gate = gated()
   const c = controlling({ pods: PODS, ...options, reconcile: gate.reconcile })
@@ -52,10 +52,10 @@ const rows: Record<string, () => Promise<void>> = {
     await c.end()
   },
   async kind() {
-    for (const [kind, said] of [['Pod', 'Pod "default/a"'], [undefined, 'test "default/a"']] as const) {
+    for (const [kind, text] of [['Pod', 'Pod "default/a"'], [undefined, 'test "default/a"']] as const) {
       const c = controlling({ kind, pods: [pod('a', '1')], reconcile: failing })
       await c.start()
-      assert.ok(c.lines.some((line) => line.startsWith(`error Cannot reconcile ${said}: mine`)), c.lines.join('\n'))
+      assert.ok(c.lines.some((line) => line.startsWith(`error Cannot reconcile ${text}: mine`)), c.lines.join('\n'))
       await c.end()
     }
   },
@@ -108,7 +108,7 @@ const rows: Record<string, () => Promise<void>> = {
     await c.end()
   },
   async syncTimeoutMs() {
-    for (const [syncTimeoutMs, said] of [[undefined, '2 m'], [5000, '5 s']] as const) {
+    for (const [syncTimeoutMs, text] of [[undefined, '2 m'], [5000, '5 s']] as const) {
       const c = controlling({
         syncTimeoutMs,
         sources: [{ name: 'slow', start: () => new Promise(() => {}), synced: () => new Promise(() => {}) }],
@@ -121,7 +121,7 @@ const rows: Record<string, () => Promise<void>> = {
       await c.settle()
       assert.match(
         String(c.ended()?.error),
-        new RegExp(`its sources were not in sync within ${said}; still missing: the source "slow"$`),
+        new RegExp(`its sources were not in sync within ${text}; still missing: the source "slow"$`),
       )
     }
   },

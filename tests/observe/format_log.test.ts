@@ -20,7 +20,7 @@ test('a JSON line has time, level, message and the fields', () => {
   })
 })
 
-test('an error in a JSON line is told with its stack and its causes', () => {
+test('an error in a JSON line has its stack and its causes', () => {
   const line = json('failed', {
     error: new RangeError('outer', { cause: new Error('inner') }),
     nested: { error: new Error('deep') },
@@ -31,7 +31,7 @@ test('an error in a JSON line is told with its stack and its causes', () => {
   assert.equal((line['nested'] as { error: { message: string } }).error.message, 'deep')
 })
 
-test('a message stands in a line once, whatever the error that it is of', () => {
+test('a message is in a line once, for any error that it belongs to', () => {
   const error = new RangeError('cannot write foo: no\nand no again', { cause: new Error('refused') })
   const text = formatJson({ level: 'error', message: `Cannot reconcile: ${error.message}`, fields: { error }, timeMs })
   assert.equal(text.split('cannot write foo').length - 1, 1, text)
@@ -51,7 +51,7 @@ test('a message stands in a line once, whatever the error that it is of', () => 
   assert.equal(message, 'not', 'a text that only looks like it')
 })
 
-test('the errors that one stands for, and what a compiler says before its message, are told', () => {
+test('the errors of an AggregateError, and a compiler’s text before the message, are in the line', () => {
   const error = new AggregateError([new TypeError('first'), new Error('second')], 'both')
   const { errors } = json('failed', { error })['error'] as { errors: { name: string; message: string }[] }
   assert.deepEqual(errors.map(({ name, message }) => [name, message]), [['TypeError', 'first'], ['Error', 'second']])
@@ -66,7 +66,7 @@ test('the errors that one stands for, and what a compiler says before its messag
   assert.deepEqual(json('failed', { error: bare })['error'], { name: 'Error', message: '' })
 })
 
-test('a field cannot take the place of time, level or message', () => {
+test('a field cannot replace time, level or message', () => {
   const line = json('real', { message: 'forged', level: 'error' })
   assert.deepEqual([line['message'], line['level'], line['fields.message'], line['fields.level']], [
     'real',
@@ -76,7 +76,7 @@ test('a field cannot take the place of time, level or message', () => {
   ])
 })
 
-test('whatever the fields hold, a line is written, and it is one line', () => {
+test('any fields are written, as one line', () => {
   const circle: Record<string, unknown> = {}
   circle['self'] = circle
   const same = { a: 1 }
@@ -105,7 +105,7 @@ test('whatever the fields hold, a line is written, and it is one line', () => {
   assert.deepEqual([line['message'], line['bad']], ['m', '[cannot be written: no]'])
 })
 
-test('a pretty line says of an error, and of its causes, what the message does not', () => {
+test('a pretty line has the messages of an error and its causes that the message lacks', () => {
   const line = (message: string, fields: object): string =>
     formatPretty({ level: 'warn', message, fields: fields as LogFields, timeMs: 0 }).replace(/^\S+ {2}/, '')
   const inner = new Error('inner')
@@ -120,14 +120,14 @@ test('a pretty line says of an error, and of its causes, what the message does n
   )
   assert.equal(line('Cannot go on: inner', { error: inner }), 'warn: Cannot go on: inner')
   assert.equal(line('Cannot go on: {error}', { error: inner }), 'warn: Cannot go on: Error: inner')
-  // An error of a request says itself what its cause means.
+  // An error of a request contains its cause's text.
   assert.equal(line('x', { error: new NetworkError('cut', { phase: 'body', cause: inner }) }), 'warn: x  error=cut')
   const circle = new Error('circle')
   circle.cause = circle
   assert.equal(line('x', { error: circle }), 'warn: x  error=circle')
 })
 
-test('a pretty line fills in what the message names and adds the rest', () => {
+test('a pretty line fills in the fields in the message and adds the others', () => {
   assert.equal(
     pretty('replicated to {count} of {missing}', { count: 3, key: 'a/b', none: undefined }),
     'replicated to 3 of {missing}  key=a/b',

@@ -27,11 +27,11 @@ test('added fields are in every line of every level, and a line may override the
   }], ['info', 'own', { a: 9, b: 2 }]])
 })
 
-test('the silent log says nothing and fails on nothing', () => {
+test('the silent log writes nothing and never throws', () => {
   for (const level of LOG_LEVELS) assert.equal(silentLog[level]('x', { a: 1 }), undefined)
 })
 
-/** What is written to standard error while `work` runs. */
+/** Returns what is written to standard error while `work` runs. */
 async function onStandardError(work: () => void | Promise<void>): Promise<readonly unknown[][]> {
   const written: unknown[][] = []
   const { error } = console
@@ -44,7 +44,7 @@ async function onStandardError(work: () => void | Promise<void>): Promise<readon
   return written
 }
 
-test('a safe log neither throws nor rejects, whatever the log does; its first failure is on standard error, once', async () => {
+test('a safe log never throws or rejects; the first failure of its log is on standard error, once', async () => {
   const failure = new Error('EPIPE')
   const logs: Log[] = [
     Object.fromEntries(LOG_LEVELS.map((level) => [level, () => {
@@ -63,12 +63,12 @@ test('a safe log neither throws nor rejects, whatever the log does; its first fa
       await nextTurn()
     })
     assert.equal(written.length, 1)
-    assert.match(String(written[0]![0]), /^kubeloop: the log that was given to it failed/)
+    assert.match(String(written[0]![0]), /^kubeloop: the configured log failed/)
     assert.ok(log.debug === undefined || written[0]![1] === failure)
   }
 })
 
-test('a safe log writes what it is given, as the log’s own methods, with nothing added', async () => {
+test('a safe log passes lines on unchanged, to the log’s own methods', async () => {
   class Own {
     readonly lines: unknown[][] = []
     debug(...line: unknown[]): void {
@@ -96,7 +96,7 @@ test('a safe log writes what it is given, as the log’s own methods, with nothi
   assert.deepEqual([safeLog(undefined), safeLog(silentLog)], [silentLog, silentLog])
 })
 
-test('what fails again and again is reported ever more rarely', () => {
+test('repeated failures are logged less and less often', () => {
   const reported: [string, LogFields | undefined][] = []
   const report = rarely({ ...silentLog, error: (message, fields) => void reported.push([message, fields]) }, 'It broke')
   for (let i = 1; i <= 1000; i++) report(i)
@@ -106,7 +106,7 @@ test('what fails again and again is reported ever more rarely', () => {
   )
 })
 
-test('a level is known in any case, and nothing else is one', () => {
+test('a level is found in upper and lower case, and nothing else is one', () => {
   for (const level of LOG_LEVELS) {
     for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
   }

@@ -1,15 +1,15 @@
-/** A Meter in memory, and the parts' on it, for tests: what was measured, by `name{label="value"}`. */
+/** A Meter in memory for tests, with the meters of the parts: values by `name{label="value"}`. */
 import { type PartMeter, partMeter } from '../../lib/manager/metrics.ts'
 import type { LabelValues, Meter, MetricDefinition, Series } from '../../lib/observe/metrics.ts'
 
 export interface MemoryMeter extends Meter, PartMeter {
-  /** A counter's or gauge's value; the number of observations of a histogram. Undefined for a series that does not exist. */
+  /** Returns a counter's or gauge's value, or a histogram's number of observations; undefined if there is no such series. */
   value(name: string, labels?: LabelValues): number | undefined
-  /** What a histogram was told, in order. */
+  /** Returns the observations of a histogram, in order. */
   observed(name: string, labels?: LabelValues): readonly number[]
-  /** Every series there is, such as `workqueue_depth{controller="foo",name="foo"}`. */
+  /** Returns the names of all series, such as `workqueue_depth{controller="foo",name="foo"}`. */
   series(): string[]
-  /** Asks those who want to be asked before a scrape. */
+  /** Calls the functions added with `onScrape`. */
   scrape(): void
 }
 

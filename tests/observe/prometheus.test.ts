@@ -18,7 +18,7 @@ const SECONDS: HistogramDefinition<'name'> = {
   buckets: [0.005, 1, 10],
 }
 
-test('what is measured is in the answer of the registry, as prom-client itself would say it', async () => {
+test('the registry’s output has our metrics in the same format as prom-client’s own', async () => {
   const registry = new prom.Registry(), own = new prom.Registry()
   const meter = await prometheusMeter(registry)
   const counter = meter.counter(TOTAL).with({ controller: 'foo', result: 'success' })
@@ -46,7 +46,7 @@ test('what is measured is in the answer of the registry, as prom-client itself w
   for (const value of [0.001, 0.005, 0.5, 10, 11]) theirs.histogram.observe({ name: 'q' }, value)
   assert.equal(await registry.metrics(), await own.metrics())
   assert.match(await registry.metrics(), /seconds_bucket\{le="\+Inf",name="q"\} 5/)
-  // Exemplars are null where there are none, which says nothing.
+  // Exemplars are null if there are none.
   const json = async (of: prom.Registry): Promise<unknown> =>
     JSON.parse(
       JSON.stringify(await of.getMetricsAsJSON(), (name, value: unknown) => (name === 'exemplar' ? undefined : value)),
@@ -59,7 +59,7 @@ function labelled({ name, help, labels }: MetricDefinition): { name: string; hel
   return { name, help, labelNames: [...labels] }
 }
 
-test('a registry of the OpenMetrics kind is answered in its own way', async () => {
+test('a registry of the OpenMetrics type gets its own format', async () => {
   const registry = new (prom.Registry as new (contentType: string) => prom.Registry)(
     prom.Registry.OPENMETRICS_CONTENT_TYPE,
   )
@@ -76,7 +76,7 @@ test('a registry of the OpenMetrics kind is answered in its own way', async () =
   )
 })
 
-test('a series is one, however often it is asked for, and goes when it is removed', async () => {
+test('the same labels return the same series, until it is removed', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)
   const series = meter.gauge(DEPTH)
@@ -98,7 +98,7 @@ test('a series is one, however often it is asked for, and goes when it is remove
   )
 })
 
-test('a second meter on a registry goes on with the metrics of the first, and the type stays what it is', async () => {
+test('a second meter on a registry uses the metrics of the first, with the same type', async () => {
   const registry = new prom.Registry()
   const first = await prometheusMeter(registry)
   first.gauge(DEPTH).with({ name: 'a' }).set(1)
@@ -108,7 +108,7 @@ test('a second meter on a registry goes on with the metrics of the first, and th
   assert.throws(() => second.counter(DEPTH), /^TypeError: Cannot measure depth as a counter: it is a gauge already$/)
 })
 
-test("a metric of the user's that has one of our names is used as it is", async () => {
+test('a metric of the user with one of our names is used unchanged', async () => {
   const registry = new prom.Registry()
   const theirs = new prom.Counter({ ...labelled(TOTAL), help: 'My own.', registers: [registry] })
   theirs.inc({ controller: 'foo', result: 'success' }, 5)
@@ -119,7 +119,7 @@ test("a metric of the user's that has one of our names is used as it is", async 
   assert.equal((await registry.metrics()).includes('controller="foo"'), false)
 })
 
-test('who wants to be asked before a scrape is asked once each time, before the first of our metrics is looked at', async () => {
+test('functions of onScrape are called once per scrape, before the first of our metrics is read', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)
   meter.gauge(PLAIN).with({})
@@ -132,7 +132,7 @@ test('who wants to be asked before a scrape is asked once each time, before the 
   assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
 })
 
-test('resetting the registry sets to zero what there is', async () => {
+test('a reset of the registry sets all series to 0', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)
   const counter = meter.counter(TOTAL).with({ controller: 'a', result: 'b' })
@@ -144,7 +144,7 @@ test('resetting the registry sets to zero what there is', async () => {
   assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 1/)
 })
 
-test('without a registry it is our own, with the metrics of the process; the global one is left alone', async () => {
+test('without a given registry there is an own one, with the metrics of the process; the global one is not used', async () => {
   const meter = await prometheusMeter()
   meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc()
   const text = await meter.registry.metrics()

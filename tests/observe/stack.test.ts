@@ -4,7 +4,7 @@ import { compileErrors, placeOfError, userFrames } from '../../lib/observe/stack
 
 const OWN = new URL('../../lib/client/api.ts', import.meta.url)
 
-test('only frames of the user are left, as places', () => {
+test('only the user’s frames are returned, as places', () => {
   const stack = [
     'Error: no',
     `    at Api.get (${OWN.href}:1:2)`,
@@ -19,7 +19,7 @@ test('only frames of the user are left, as places', () => {
   assert.deepEqual(userFrames(undefined), [])
 })
 
-test('what a compiler refuses has a place, too', () => {
+test('a compiler’s error has a place too', () => {
   const bun = { message: 'Unexpected ;', position: { file: '/w/dep.ts', line: 1, column: 26 } }
   assert.equal(placeOfError(bun), '/w/dep.ts:1:26')
   const node = {
@@ -31,13 +31,13 @@ test('what a compiler refuses has a place, too', () => {
   assert.equal(placeOfError({ message: 'x', position: null, stack: 'Error: x\n    at /w/a.ts:1:1' }), '/w/a.ts:1:1')
 })
 
-test('what is no error has no place', () => {
+test('a value that is not an error has no place', () => {
   for (const thrown of [undefined, null, 'text', 7, {}, { stack: 'Error: x' }]) {
     assert.equal(placeOfError(thrown), undefined)
   }
 })
 
-test('several mistakes of a compiler are errors by themselves, other errors that hold errors are not', () => {
+test('several errors of a compiler are separated, other errors with errors are not', () => {
   const mistake = (line: number): object => ({
     message: 'Unexpected ]',
     position: { file: '/w/a.ts', line, column: 2 },

@@ -1010,8 +1010,8 @@ test("sources have the operator's clock, log and random numbers", async () => {
     for (
       const text of [
         /^opened$/,
-        /^Cannot read on in the source "broken": the line is dead/,
-        /^Cannot tick in the source "mine every 10 s": no answer/,
+        /^Cannot read the stream of the source "broken": the line is dead/,
+        /^Cannot get the keys of the source "mine every 10 s": no answer/,
       ]
     ) {
       assert.ok(s.log.some(({ message }) => text.test(message)), String(text))

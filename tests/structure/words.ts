@@ -1,4 +1,4 @@
-/** Counts, by folder, what is to become fewer: phrases that are no plain technical English, and long lines of comments. */
+/** Finds phrases that are not plain technical English, and wide lines of comments. */
 
 /** What plain technical English says otherwise. The thing is the subject, with a standard verb: notify, report, log, return. */
 export const PHRASES: readonly string[] = [
@@ -40,26 +40,5 @@ export function wideComments(text: string): number[] {
 export function testNames(text: string): string {
   return [...text.matchAll(/\b(?:test|it|describe)\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map(([, , name]) => name).join(
     '\n',
-  )
-}
-
-/** Adds up what `count` finds, by the first two parts of the paths; folders without a finding are left out. */
-export function byFolder(
-  files: ReadonlyMap<string, string>,
-  count: (text: string, path: string) => number,
-): Record<string, number> {
-  const found: Record<string, number> = {}
-  for (const [path, text] of files) {
-    const n = count(text, path)
-    const folder = path.split('/').slice(0, path.startsWith('docs/') ? 1 : 2).join('/')
-    if (n > 0) found[folder] = (found[folder] ?? 0) + n
-  }
-  return found
-}
-
-/** Returns what is more than the table allows, as `folder: found, at most allowed`. */
-export function above(found: Readonly<Record<string, number>>, allowed: Readonly<Record<string, number>>): string[] {
-  return Object.entries(found).filter(([folder, n]) => n > (allowed[folder] ?? 0)).map(([folder, n]) =>
-    `${folder}: ${n}, at most ${allowed[folder] ?? 0}`
   )
 }
