@@ -1,4 +1,4 @@
-// ConfigMaps labelled copy=west are copied to another cluster, and put right there when they are changed or deleted.
+// ConfigMaps labelled copy=west are copied to another cluster. A copy whose data was changed or that was deleted is written again.
 import { loadConfig, operator, predicates } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 

@@ -10,7 +10,7 @@ const foo = { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentN
 const deployment = { namespace: 'default', name: 'b' }
 
 test('the status says what the Deployment has available', async () => {
-  await using w = await world(app)
+  const w = await world(app)
   await w.client.create(Foo, foo)
   await w.settle()
   // No kubelet runs in a world: the test writes what it would.
@@ -20,27 +20,31 @@ test('the status says what the Deployment has available', async () => {
   })
   await w.settle()
   assert.equal((await w.client.get(Foo, foo.metadata))?.status?.availableReplicas, 1)
+  await w.stop()
 })
 
 test('a write that fails is tried again', async () => {
-  await using w = await world(app)
+  const w = await world(app)
   w.fault({ verb: 'patch', resource: Deployment, status: 500, times: 3 })
   await w.client.create(Foo, foo)
   await w.advance('1s')
   assert.equal((await w.client.get(Deployment, deployment))?.spec?.replicas, 1)
+  await w.stop()
 })
 
 test('another replica takes over from a leader that cannot renew its lease', async () => {
-  await using w = await world(app, { replicas: 2 })
+  const w = await world(app, { replicas: 2 })
   w.fault({ verb: 'update', resource: Lease, status: 500, times: 5 })
   await assert.rejects(w.advance('20s'), LeadershipLost)
   w.takeFailure()
   await w.client.create(Foo, foo)
   await w.advance('30s')
   assert.ok(await w.client.get(Deployment, deployment))
+  await w.stop()
 })
 
 test('an invalid Foo is refused by the server, as in a cluster', async () => {
-  await using w = await world(app)
+  const w = await world(app)
   await assert.rejects(w.client.create(Foo, { ...foo, spec: { deploymentName: 'b', replicas: 11 } }), /spec.replicas/)
+  await w.stop()
 })

@@ -122,9 +122,12 @@ async function loadPromClient(): Promise<PromClient> {
     return loaded.default ?? loaded
   } catch (cause) {
     const why = messageOf(cause)
-    throw new ConfigError(`Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client (${why})`, {
-      cause,
-    })
+    throw new ConfigError(
+      `Cannot serve metrics: prom-client cannot be loaded; install it (npm install, bun add, or deno add npm:prom-client) (${why})`,
+      {
+        cause,
+      },
+    )
   }
 }
 

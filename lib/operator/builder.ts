@@ -87,7 +87,7 @@ export function builderOf<T extends KubeObject, App>(
       return builder
     },
     reconcile: (reconcile) => finish({ kind: 'object', reconcile: reconcile as never }),
-    reconcileKey: (reconcile) => finish({ kind: 'key', reconcile }),
+    reconcileKey: (reconcile) => finish({ kind: 'key', reconcile: reconcile as never }),
   }
   return builder
 }

@@ -206,7 +206,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * Like `reconcile`, but with the key only, and also called after the object is gone. With `finalize`, not during its
    * deletion.
    */
-  reconcileKey(step: (key: ObjectKey, context: Context) => Promise<Result>): Operator
+  reconcileKey(step: (key: KeyIn<T['metadata']['namespace']>, context: Context) => Promise<Result>): Operator
 }
 
 /**

@@ -381,7 +381,7 @@ test('an operator with metrics needs metrics.js and prom-client, and reports a m
   )
   assert.match(
     await beside({ 'metrics.js': metrics }, MEASURE),
-    /^Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/,
+    /^Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
   )
   assert.match(await beside({ 'metrics.js': metrics }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })

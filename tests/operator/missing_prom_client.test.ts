@@ -53,9 +53,12 @@ test('without prom-client, the start warns if metrics are not served, and fails 
     const [warning = '', ended = '', ...others] = JSON.parse(output) as string[]
     assert.match(
       warning,
-      /^warn Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \([^]*; without it the operator does not start where its metrics are served$/,
+      /^warn Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \([^]*; without it the operator does not start where its metrics are served$/,
     )
-    assert.match(ended, /^ended Cannot serve metrics: prom-client cannot be loaded; run: npm install prom-client \(/)
+    assert.match(
+      ended,
+      /^ended Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
+    )
     assert.deepEqual(others, [])
   } finally {
     rmSync(folder, { recursive: true })

@@ -22,6 +22,9 @@ export const preloadUrl: string = import.meta.url
 /** Set by `kubeloop dev`: the operator's file, as the user wrote it. */
 const FILE = 'KUBELOOP_FILE'
 
+// The default of 10 frames may end within the runtime: then an error has no place in the user's code.
+Error.stackTraceLimit = 50
+
 const dev = optionalEnv(DEV)
 const file = optionalEnv(FILE)
 if (dev !== undefined && file !== undefined) {
