@@ -31,6 +31,8 @@ export interface AssemblySetup {
   readonly meter: OperatorMeter | undefined
   readonly instance: string
   readonly clock: Clock
+  /** The clock of the contexts of reconciles. Default: `clock`. */
+  readonly userClock?: Clock | undefined
   readonly log: Log
   readonly random?: (() => number) | undefined
   readonly uuid?: (() => string) | undefined
@@ -95,7 +97,7 @@ function controllerOf(
   manager: Manager,
   setup: AssemblySetup,
 ): Controller {
-  const { clusters, meter, clock, log, uuid, onReconcile } = setup
+  const { clusters, meter, clock, userClock = clock, log, uuid, onReconcile } = setup
   const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } =
     description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
@@ -130,7 +132,7 @@ function controllerOf(
       return step({
         key,
         log,
-        clock,
+        clock: userClock,
         attempt,
         events,
         eventsOf,

@@ -43,6 +43,8 @@ export interface StartOptions {
    */
   instance?: string
   clock?: Clock
+  /** The clock of the contexts of reconciles. Default: `clock`. */
+  userClock?: Clock
   random?: () => number
   /** Makes the identity of this candidate and the ids of reconciles. Default: crypto.randomUUID. */
   uuid?: () => string
@@ -78,6 +80,7 @@ export async function startOperator(
   const log = safeLog(options.log ?? ownLog(description.options))
   const setup = {
     clock,
+    userClock: options.userClock,
     log,
     instance,
     random: options.random,

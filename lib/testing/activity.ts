@@ -10,8 +10,8 @@ export const MAX_TURNS = 20_000
 /** The world is at rest after so many turns without work: promises pass work between parts within fewer turns. */
 const QUIET_TURNS = 5
 /**
- * The same while a key is in work, perhaps because of a delayed request: the work of another key may pause for some
- * turns.
+ * The same while a key is in work, perhaps because of a delayed request or a timer: the work of another key may pause
+ * for some turns.
  */
 const DELAYED_TURNS = 100
 
@@ -25,6 +25,8 @@ export interface Watched {
   idle(): boolean
   /** Returns descriptions of its work, for an error. */
   busyWith(): readonly string[]
+  /** Whether its work may be waiting for the clock. */
+  waits?(): boolean
 }
 
 /** Tracks requests and busy parts. */
@@ -136,7 +138,8 @@ export class Activity {
       const seen = this.#seen
       await nextTurn()
       isIdle = this.#isStopping || [...this.#running].every((part) => part.every((each) => each.idle()))
-      quiet = this.#requests.size === 0 && this.#seen === seen && (isIdle || this.#faults.delayed > 0) ? quiet + 1 : 0
+      const waits = this.#faults.delayed > 0 || [...this.#running].some((part) => part.some((each) => each.waits?.()))
+      quiet = this.#requests.size === 0 && this.#seen === seen && (isIdle || waits) ? quiet + 1 : 0
     }
     for (const runs of this.#runs) runs.rest()
     this.#sent.clear()

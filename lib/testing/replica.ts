@@ -17,8 +17,11 @@ export class Replica {
   /** The servers of its extensions, which a world does not start. */
   readonly servers: Runnable[] = []
   readonly clock: Clock
+  /** The clock of reconciles, which counts their timers. */
+  readonly userClock: Clock
   readonly log: Log
   #isKilled = false
+  #timers = 0
   /** Open responses, such as those of watches. */
   readonly #open = new Set<HttpBody>()
 
@@ -30,10 +33,34 @@ export class Replica {
       monotonic: () => clock.monotonic(),
       after: (ms, fire) => clock.after(ms, () => void (this.#isKilled || fire())),
     }
+    this.userClock = {
+      ...this.clock,
+      after: (ms, fire) => {
+        let isCounted = true
+        const uncount = (): void => {
+          if (isCounted) this.#timers--
+          isCounted = false
+        }
+        this.#timers++
+        const cancel = this.clock.after(ms, () => {
+          uncount()
+          fire()
+        })
+        return () => {
+          uncount()
+          cancel()
+        }
+      },
+    }
     const line = (level: keyof Log): Log['info'] => (message, fields) => {
       if (!this.#isKilled) log[level](message, fields)
     }
     this.log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  }
+
+  /** Whether a reconcile may be waiting for a timer of its clock. */
+  get hasTimers(): boolean {
+    return this.#timers > 0 && !this.#isKilled
   }
 
   get isKilled(): boolean {

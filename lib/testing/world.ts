@@ -234,6 +234,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         transport: main.transportOf(replica),
         transports: Object.fromEntries([...others].map(([name, { transportOf }]) => [name, transportOf(replica)])),
         clock: replica.clock,
+        userClock: replica.userClock,
         random,
         uuid: () => newUid(ids),
         log: replica.log,
@@ -248,7 +249,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         },
         onAssembled: (parts) => {
           replica.parts = parts
-          for (const controller of parts.controllers.values()) watch(watchedOf(controller))
+          for (const controller of parts.controllers.values()) {
+            watch({ ...watchedOf(controller), waits: () => replica.hasTimers })
+          }
         },
       }).finally(() => running.delete(replica))
     )

@@ -236,3 +236,36 @@ test('work before the last rest is not named', async () => {
   await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/b"; does/)
   await w.stop().catch(() => {})
 })
+
+test('a world is at rest while a reconcile waits for its clock, and time continues it', async () => {
+  const done: number[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { clock }) => {
+    await new Promise<void>((resolve) => void clock.after(5000, resolve))
+    done.push(clock.monotonic())
+  })
+  const w = await world(app)
+  await w.client.create(ConfigMap, map('a'))
+  const startMs = w.clock.monotonic()
+  assert.deepEqual(await w.settle(), [])
+  assert.deepEqual(done, [])
+  await w.advance('4999ms')
+  assert.deepEqual(done, [])
+  await w.advance('1ms')
+  assert.deepEqual(done.map((ms) => ms - startMs), [5000])
+  await w.stop()
+})
+
+test('a cancelled timer of a reconcile is not waited for: work in real time is still named', async () => {
+  const app = operator({ name: 'x' })
+  let finish: (() => void) | undefined
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { clock }) => {
+    clock.after(5000, () => {})()
+    await new Promise<void>((resolve) => (finish = resolve))
+  })
+  const w = await world(app, { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/a"/)
+  finish!()
+  await w.stop()
+})
