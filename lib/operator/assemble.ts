@@ -30,6 +30,8 @@ export interface AssemblySetup {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
   readonly instance: string
+  /** Overrides the identity of the leader election. */
+  readonly identity?: string | undefined
   readonly clock: Clock
   /** The clock of the contexts of reconciles. Default: `clock`. */
   readonly userClock?: Clock | undefined
@@ -216,7 +218,7 @@ export function hasElection(
 
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
   if (!hasElection(leaderElection, setup)) return undefined
-  const { clusters, instance, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
+  const { clusters, instance, identity, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const lease = own.lease ?? name
@@ -234,7 +236,7 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
     random,
     lease,
     namespace: namespace ?? 'default',
-    identity: own.identity ?? `${instance}_${uuid()}`,
+    identity: identity ?? own.identity ?? `${instance}_${uuid()}`,
     labels: own.labels,
     callbacks: { onNewLeader: own.onNewLeader },
     timings: {

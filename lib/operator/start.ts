@@ -43,6 +43,8 @@ export interface StartOptions {
    */
   instance?: string
   clock?: Clock
+  /** Overrides the `identity` of the leader election. */
+  identity?: string | undefined
   /** The clock of the contexts of reconciles. Default: `clock`. */
   userClock?: Clock
   random?: () => number
@@ -83,6 +85,7 @@ export async function startOperator(
     userClock: options.userClock,
     log,
     instance,
+    identity: options.identity,
     random: options.random,
     uuid: options.uuid,
     meter: serves ? await meterOf(description.options) : undefined,

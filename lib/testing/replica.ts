@@ -31,7 +31,8 @@ export class Replica {
     this.clock = {
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
-      after: (ms, fire) => clock.after(ms, () => void (this.#isKilled || fire())),
+      // Whole milliseconds, as on a real clock: back-offs and jitter have fractions.
+      after: (ms, fire) => clock.after(Math.ceil(ms), () => void (this.#isKilled || fire())),
     }
     this.userClock = {
       ...this.clock,

@@ -16,7 +16,7 @@ import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { apiVersionOf, groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
-import { watchedResources } from '../operator/description.ts'
+import { type OperatorOptions, watchedResources } from '../operator/description.ts'
 import { nextTurn } from '../async/clock.ts'
 import { crdOf } from '../schema/crds.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
@@ -231,6 +231,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     const drop = activity.run((watch) =>
       operator.start(stopping.signal, {
         instance: `replica-${number}`,
+        identity: identityOf(description.options.leaderElection, number),
         transport: main.transportOf(replica),
         transports: Object.fromEntries([...others].map(([name, { transportOf }]) => [name, transportOf(replica)])),
         clock: replica.clock,
@@ -250,7 +251,10 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         onAssembled: (parts) => {
           replica.parts = parts
           for (const controller of parts.controllers.values()) {
-            watch({ ...watchedOf(controller), waits: () => replica.hasTimers })
+            // The keys of a warm-up wait for the lease.
+            const isStandby = (): boolean => controller.everyReplica !== true && !parts.manager.isElected
+            const watched = watchedOf(controller)
+            watch({ ...watched, idle: () => watched.idle() || isStandby(), waits: () => replica.hasTimers })
           }
         },
       }).finally(() => running.delete(replica))
@@ -421,6 +425,12 @@ async function create(
 }
 
 /** Returns what a world watches of a controller. */
+/** Returns an identity of its own for each replica but the first: the file states one, and two must not share it. */
+function identityOf(election: OperatorOptions['leaderElection'], number: number): string | undefined {
+  const { identity } = typeof election === 'object' ? election : {}
+  return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
+}
+
 function watchedOf(controller: Controller): Watched {
   return {
     idle: () => controller.idle,

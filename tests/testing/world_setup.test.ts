@@ -269,3 +269,57 @@ test('a cancelled timer of a reconcile is not waited for: work in real time is s
   finish!()
   await w.stop()
 })
+
+test('keys of a warm-up wait for the lease, and do not keep a world from rest', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  const seen: string[] = []
+  app.controllerFor(ConfigMap, { warmup: true, when: isOurs }).reconcile(({ metadata }) => {
+    seen.push(metadata.name)
+    return Promise.resolve()
+  })
+  const w = await world(app, { replicas: 2, objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
+  assert.deepEqual(await w.settle(), [])
+  assert.deepEqual(seen, ['a'])
+  w.kill()
+  await w.advance('30s')
+  assert.deepEqual(seen, ['a', 'a'])
+  await w.stop()
+})
+
+test('replicas of an operator that states its identity do not share it: one leads', async () => {
+  const leaders = new Set<string>()
+  const app = operator({
+    name: 'x',
+    leaderElection: { identity: 'me', namespace: 'default', onNewLeader: (identity) => void leaders.add(identity) },
+  })
+  const seen: string[] = []
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(({ metadata }) => {
+    seen.push(metadata.name)
+    return Promise.resolve()
+  })
+  const w = await world(app, { replicas: 2 })
+  await w.client.create(ConfigMap, map('a'))
+  assert.deepEqual(await w.settle(), [])
+  assert.deepEqual(seen, ['a'])
+  w.kill()
+  await w.advance('30s')
+  assert.deepEqual([...leaders].toSorted(), ['me', 'me-1'])
+  await w.stop()
+})
+
+test('the time of a world is in whole milliseconds, after a back-off with jitter, too', async () => {
+  const times: number[] = []
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile((_, { clock }) => {
+    times.push(clock.now())
+    return Promise.resolve({ requeueAfter: 1000 / 3 })
+  })
+  const w = await world(app, { replicas: 2 })
+  await w.client.create(ConfigMap, map('a'))
+  await w.advance('2s')
+  w.kill()
+  await w.advance('30s')
+  assert.ok(times.length > 5)
+  assert.deepEqual(times.filter((ms) => !Number.isInteger(ms)), [])
+  await w.stop()
+})
