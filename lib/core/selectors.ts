@@ -3,16 +3,11 @@
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
  */
+import { INTEGER, type LabelRequirement, satisfies } from './label_requirement.ts'
 import { isDomainName, isLabelText } from './names.ts'
 
 /** @internal Labels by name. */
 type Labels = Readonly<Record<string, string>>
-
-interface Requirement {
-  readonly key: string
-  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt'
-  readonly values: readonly string[]
-}
 
 /**
  * A selector in an object, such as a Deployment's `spec.selector`: meta/v1 LabelSelector. An empty one selects
@@ -103,8 +98,8 @@ class LabelParser {
     this.#tokens = tokens.map((token) => ({ kind: /^[=!(),<>]/.test(token) ? 'symbol' : 'word', text: token }))
   }
 
-  parse(): readonly Requirement[] {
-    const requirements: Requirement[] = []
+  parse(): readonly LabelRequirement[] {
+    const requirements: LabelRequirement[] = []
     if (this.#peek().kind === 'end') return requirements
     do requirements.push(this.#requirement())
     while (this.#take(','))
@@ -112,7 +107,7 @@ class LabelParser {
     return requirements
   }
 
-  #requirement(): Requirement {
+  #requirement(): LabelRequirement {
     const absent = this.#take('!')
     const key = this.#word('a label')
     const problem = keyProblem(key)
@@ -191,26 +186,6 @@ class LabelParser {
   }
 }
 
-function satisfies({ key, operator, values }: Requirement, labels: Labels | undefined): boolean {
-  const value = labels && Object.hasOwn(labels, key) ? labels[key] : undefined
-  switch (operator) {
-    case 'exists':
-      return value !== undefined
-    case 'absent':
-      return value === undefined
-    case 'in':
-      return value !== undefined && values.includes(value)
-    // A missing label satisfies != and notin.
-    case 'notin':
-      return value === undefined || !values.includes(value)
-    case 'gt':
-      return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
-    case 'lt':
-      return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
-  }
-}
-
-const INTEGER = /^-?\d+$/
 const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
 
 function keyProblem(key: string): string | undefined {

@@ -213,7 +213,7 @@ test('a given identity needs no name of the host', { skip }, async () => {
 
 test('a source that is refused ends the operator', { skip }, () =>
   endsWith([
-    'Controller "configmap" ends: the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
+    'Controller "configmap" stops: the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
     'Cannot go on with controller "configmap": the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
   ], {
     env: { SOURCE: 'http://127.0.0.1:18090' },

@@ -52,7 +52,7 @@ function listed(heading: string): { readonly steps: string[]; readonly all: stri
 
 const key = { namespace: 'default', name: 'a' }
 
-test('an event passes the files that the docs list', { skip }, async () => {
+test('an event passes the files that the docs list', { skip: skip }, async () => {
   const server = new ApiServer({ clock: restingClock() })
   const patch = (value: string): Promise<unknown> =>
     server.handle({
@@ -82,7 +82,7 @@ test('an event passes the files that the docs list', { skip }, async () => {
   assert.ok(steps.length <= MAX_STEPS, `${steps.length} steps`)
 })
 
-test('a write passes the files that the docs list', { skip }, async () => {
+test('a write passes the files that the docs list', { skip: skip }, async () => {
   let takeFiles: TakeFiles | undefined
   let passed: string[] | undefined
   const server = new ApiServer()

@@ -1,14 +1,9 @@
 /** Label selectors: the full grammar of apimachinery's parser, with its errors. */
+import { type LabelRequirement, satisfies } from '../../core/label_requirement.ts'
 import { labelValueProblems, qualifiedNameProblems } from '../storage/names.ts'
 import { badRequest } from '../http/status.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
-
-interface Requirement {
-  readonly key: string
-  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt'
-  readonly values: readonly string[]
-}
 
 interface Token {
   readonly type: 'word' | '=' | '==' | '!=' | '!' | '(' | ')' | ',' | '<' | '>' | 'end'
@@ -31,8 +26,8 @@ class Parser {
     this.#tokens = tokenize(text)
   }
 
-  parse(): readonly Requirement[] {
-    const requirements: Requirement[] = []
+  parse(): readonly LabelRequirement[] {
+    const requirements: LabelRequirement[] = []
     const first = this.#peek()
     if (first.type === 'end') return requirements
     if (first.type !== 'word' && first.type !== '!') {
@@ -50,7 +45,7 @@ class Parser {
     }
   }
 
-  #requirement(): Requirement {
+  #requirement(): LabelRequirement {
     const negated = this.#peek().type === '!'
     if (negated) this.#at++
     const { type, text: key } = this.#next()
@@ -67,7 +62,7 @@ class Parser {
     return this.#comparison(key)
   }
 
-  #comparison(key: string): Requirement {
+  #comparison(key: string): LabelRequirement {
     const { type, text } = this.#next()
     if (type === 'word' && (text === 'in' || text === 'notin')) {
       return checked({ key, operator: text, values: this.#values() })
@@ -139,7 +134,7 @@ function tokenize(text: string): Token[] {
   return tokens
 }
 
-function checked(requirement: Requirement): Requirement {
+function checked(requirement: LabelRequirement): LabelRequirement {
   const { key, operator, values } = requirement
   for (const [index, value] of values.entries()) {
     if ((operator === 'gt' || operator === 'lt') && !/^-?\d+$/.test(value)) {
@@ -159,22 +154,4 @@ function checked(requirement: Requirement): Requirement {
 
 function refuse(problem: string): Error {
   return badRequest(`unable to parse requirement: ${problem}`)
-}
-
-function satisfies({ key, operator, values }: Requirement, labels: Labels): boolean {
-  const value = labels && Object.hasOwn(labels, key) ? labels[key]! : undefined
-  switch (operator) {
-    case 'exists':
-      return value !== undefined
-    case 'absent':
-      return value === undefined
-    case 'in':
-      return value !== undefined && values.includes(value)
-    case 'notin':
-      return value === undefined || !values.includes(value)
-    case 'gt':
-      return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) > BigInt(values[0]!)
-    case 'lt':
-      return value !== undefined && /^-?\d+$/.test(value) && BigInt(value) < BigInt(values[0]!)
-  }
 }

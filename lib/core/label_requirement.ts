@@ -1,0 +1,38 @@
+/** Evaluates requirements of label selectors; the parsers of the client and the embedded API differ only in errors. */
+
+/** One parsed requirement of a label selector. */
+export interface LabelRequirement {
+  readonly key: string
+  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt'
+  readonly values: readonly string[]
+}
+
+/** The values that `gt` and `lt` compare. */
+export const INTEGER: RegExp = /^-?\d+$/
+
+/**
+ * Tests labels against a requirement as apimachinery does.
+ *
+ * @see https://pkg.go.dev/k8s.io/apimachinery/pkg/labels#Requirement.Matches
+ */
+export function satisfies(
+  { key, operator, values }: LabelRequirement,
+  labels: Readonly<Record<string, string>> | undefined,
+): boolean {
+  const value = labels && Object.hasOwn(labels, key) ? labels[key] : undefined
+  switch (operator) {
+    case 'exists':
+      return value !== undefined
+    case 'absent':
+      return value === undefined
+    case 'in':
+      return value !== undefined && values.includes(value)
+    // A missing label satisfies != and notin.
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    case 'gt':
+      return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
+    case 'lt':
+      return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
+  }
+}
