@@ -5,7 +5,7 @@
 import type { ClusterConfig, Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Clock, systemClock } from '../async/clock.ts'
-import { encodeBase64 } from './pem.ts'
+import { encodeBase64 } from '../core/base64.ts'
 
 /** The part of client-node's KubeConfig that is used. */
 export interface KubeConfigLike {

@@ -3,10 +3,11 @@
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
  */
+import { encodeBase64 } from '../core/base64.ts'
 import type { Credentials } from '../core/cluster_config.ts'
 import { ConfigError } from '../core/errors.ts'
 import { Fields } from './fields.ts'
-import { checkCertificate, checkKey, encodeBase64 } from './pem.ts'
+import { checkCertificate, checkKey } from './pem.ts'
 
 export const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'] as const
 

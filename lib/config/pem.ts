@@ -21,8 +21,3 @@ export function decodeBase64(data: string, wrong: (what: string) => Error): stri
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact) || compact.length % 4 !== 0) throw wrong('is not base64')
   return new TextDecoder().decode(Uint8Array.from(atob(compact), (character) => character.charCodeAt(0)))
 }
-
-/** Returns the base64 of a text's UTF-8. */
-export function encodeBase64(text: string): string {
-  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
-}

@@ -204,6 +204,11 @@ export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
   ) yield at
 }
 
+/** Returns at most `max` texts for a message; one more counts the rest. */
+export function firstOf(texts: readonly string[], max: number): readonly string[] {
+  return texts.length > max ? [...texts.slice(0, max), `and ${texts.length - max} more`] : texts
+}
+
 /** The name of Deno's error, and the code of the NetworkError made from it. */
 export const NOT_CAPABLE = 'NotCapable'
 

@@ -89,6 +89,15 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
+/** The resource of CustomResourceDefinitions. */
+export const CRD: AnyResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+}
+
 /** The type of a kind. The parameter shows in the compiler's messages how to write one. */
 // deno-lint-ignore no-explicit-any -- as above
 export interface KindType<_Written> extends Resource<any, any> {}

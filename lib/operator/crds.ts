@@ -1,14 +1,14 @@
 /** Installs or verifies the CustomResourceDefinitions of an operator's kinds at its start. */
 import { jsonEqual } from '../core/equal.ts'
-import { isReason, messageOf } from '../core/errors.ts'
+import { firstOf, isReason, messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import {
   type AnyResource,
+  CRD,
   type CustomResourceDefinition,
   type CustomResourceVersion,
   groupResourceOf,
   type JsonSchema,
-  type Resource,
 } from '../core/resource.ts'
 import { type Clock, nextTurn, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
@@ -25,14 +25,6 @@ interface Crd extends KubeObject {
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]
     readonly storedVersions?: readonly string[]
   }
-}
-
-const CRD: Resource<Crd> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
 }
 
 interface Dependencies {
@@ -281,8 +273,7 @@ export async function verifyCrds(
     refuseDifferentVersions(crd, found.spec.conversion?.strategy)
     const differences = crdDifferences(crd, found)
     if (differences.length === 0) continue
-    const more = differences.length > MAX_NAMED ? [`and ${differences.length - MAX_NAMED} more`] : []
-    const what = [...differences.slice(0, MAX_NAMED), ...more].join('; ')
+    const what = firstOf(differences, MAX_NAMED).join('; ')
     throw new Error(
       `Cannot start: ${titleOf(crd)} in this cluster does not fit this operator: ${what}; ${remedy}`,
     )

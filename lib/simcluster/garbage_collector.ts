@@ -19,7 +19,7 @@ import { formatMs } from '../core/duration.ts'
 import { discoverKinds } from '../client/rest_mapper.ts'
 import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
-import { groupResourceOf } from '../core/resource.ts'
+import { CRD, groupResourceOf } from '../core/resource.ts'
 import { ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
@@ -28,14 +28,6 @@ export interface GarbageCollectorOptions {
   readonly log: Log
   /** Source of back-off jitter: returns numbers in [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined
-}
-
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
 }
 
 /** Kinds that are not watched: Events own nothing, expire by age, and are numerous. */

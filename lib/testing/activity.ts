@@ -1,5 +1,6 @@
 /** Tracks the work in a world, and waits until there is none. */
 import type { Transport } from 'kubeloop'
+import { firstOf } from '../core/errors.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { nextTurn } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
@@ -153,9 +154,6 @@ export class Activity {
     const often = [...this.#sent].filter(([, count]) => count > MAX_QUIET_REQUESTS).sort(([, a], [, b]) => b - a)
       .map(([what, count]) => `${what} was sent ${count} times`)
     const all = [...new Set([...parts, ...open, ...keys, ...often])]
-    if (all.length === 0) return ''
-    return `: ${all.slice(0, MAX_NAMED).join(', ')}${
-      all.length > MAX_NAMED ? `, and ${all.length - MAX_NAMED} more` : ''
-    }`
+    return all.length === 0 ? '' : `: ${firstOf(all, MAX_NAMED).join(', ')}`
   }
 }

@@ -21,7 +21,8 @@ export class Replica {
   readonly userClock: Clock
   readonly log: Log
   #isKilled = false
-  #timers = 0
+  /** The pending timers of {@link userClock}. */
+  readonly #timers = new Set<object>()
   /** Open responses, such as those of watches. */
   readonly #open = new Set<HttpBody>()
 
@@ -37,18 +38,14 @@ export class Replica {
     this.userClock = {
       ...this.clock,
       after: (ms, fire) => {
-        let isCounted = true
-        const uncount = (): void => {
-          if (isCounted) this.#timers--
-          isCounted = false
-        }
-        this.#timers++
+        const timer = {}
+        this.#timers.add(timer)
         const cancel = this.clock.after(ms, () => {
-          uncount()
+          this.#timers.delete(timer)
           fire()
         })
         return () => {
-          uncount()
+          this.#timers.delete(timer)
           cancel()
         }
       },
@@ -61,7 +58,7 @@ export class Replica {
 
   /** Whether a reconcile may be waiting for a timer of its clock. */
   get hasTimers(): boolean {
-    return this.#timers > 0 && !this.#isKilled
+    return this.#timers.size > 0 && !this.#isKilled
   }
 
   get isKilled(): boolean {

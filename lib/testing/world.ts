@@ -7,6 +7,7 @@ import {
   type Log,
   type Operator,
   type OtherCluster,
+  type Parts,
   type Transport,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
@@ -250,12 +251,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         },
         onAssembled: (parts) => {
           replica.parts = parts
-          for (const controller of parts.controllers.values()) {
-            // The keys of a warm-up wait for the lease.
-            const isStandby = (): boolean => controller.everyReplica !== true && !parts.manager.isElected
-            const watched = watchedOf(controller)
-            watch({ ...watched, idle: () => watched.idle() || isStandby(), waits: () => replica.hasTimers })
-          }
+          for (const controller of parts.controllers.values()) watch(watchedOf(controller, parts, replica))
         },
       }).finally(() => running.delete(replica))
     )
@@ -431,9 +427,11 @@ function identityOf(election: OperatorOptions['leaderElection'], number: number)
   return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
 }
 
-function watchedOf(controller: Controller): Watched {
+function watchedOf(controller: Controller, { manager }: Parts, replica: Replica): Watched {
   return {
-    idle: () => controller.idle,
+    // The keys of a warm-up wait for the lease.
+    idle: () => controller.idle || (controller.everyReplica !== true && !manager.isElected),
+    waits: () => replica.hasTimers,
     busyWith: () =>
       controller.running.length > 0
         ? controller.running.map((key) => `the controller "${controller.name}" reconciles "${key}"`)

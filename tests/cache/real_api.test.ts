@@ -10,7 +10,7 @@ import type { Informer } from '../../lib/cache/informer.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { Api } from '../../lib/client/api.ts'
 import { formatKey, keyOf, type KubeObject } from '../../lib/core/objects.ts'
-import { type AnyResource, metadataOf } from '../../lib/core/resource.ts'
+import { type AnyResource, CRD, metadataOf } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
@@ -37,13 +37,6 @@ const CONFIG_MAP: AnyResource = {
   scope: 'Namespaced',
 }
 const FOO: AnyResource = { group: 'histories.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const FOO_CRD = {
   metadata: { name: 'foos.histories.dev' },
   spec: {

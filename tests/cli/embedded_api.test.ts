@@ -13,15 +13,9 @@ import type { DevEvent } from '../../lib/cli/dev/events.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { CRD } from '../../lib/core/resource.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
-const CRD = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-} as const
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
 
 interface Running {

@@ -16,14 +16,8 @@ import type { StartOptions } from '../../lib/operator/start.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
+import { CRD } from '../../lib/core/resource.ts'
 
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const TARGET = { resource: CRD, name: 'sites.example.com' }
 const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const SITES = '/apis/example.com/v1/sites'

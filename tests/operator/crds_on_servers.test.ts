@@ -8,7 +8,7 @@ import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
-import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
+import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
@@ -21,13 +21,6 @@ import { anyNode, withDefaults } from '../schema/random_schemas.ts'
 import { isWhole, unionNode } from '../schema/random_unions.ts'
 import { shapes } from '../schema/shapes.ts'
 
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const never = new AbortController().signal
 
 interface Setup {

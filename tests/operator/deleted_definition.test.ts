@@ -1,7 +1,7 @@
 /** The CRD of an operator's kind is deleted while the operator runs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyResource, defineResource, type Operator, operator } from 'kubeloop'
+import { defineResource, type Operator, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -12,14 +12,8 @@ import { installCrds } from '../../lib/operator/crds.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { restingClock, starting } from './starting.ts'
+import { CRD } from '../../lib/core/resource.ts'
 
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const DEFINITION = { resource: CRD, name: 'sites.gone.example.com' }
 const never = new AbortController().signal
 const Site = defineResource({

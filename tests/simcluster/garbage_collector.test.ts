@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import {
-  type AnyResource,
-  type Client,
-  Cluster,
-  defineResource,
-  type KubeObject,
-  operator,
-  type Transport,
-} from 'kubeloop'
+import { type Client, Cluster, defineResource, type KubeObject, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { FakeClock, type World, world } from 'kubeloop/testing'
@@ -18,14 +10,7 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
 import { refusal } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
-
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
+import { CRD } from '../../lib/core/resource.ts'
 
 /** An operator that does nothing: the collector under test runs beside it. */
 const idle = operator({ name: 'idle' }).add(

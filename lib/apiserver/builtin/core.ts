@@ -1,4 +1,5 @@
 /** The rules of the core group. */
+import { encodeBase64 } from '../../core/base64.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Rules } from '../kinds.ts'
@@ -135,14 +136,9 @@ function mergeStringData(secret: ApiObject): void {
   const texts = secret['stringData']
   if (!isObject(texts)) return
   const data: JsonObject = isObject(secret['data']) ? { ...secret['data'] } : {}
-  for (const [key, value] of Object.entries(texts)) data[key] = base64Of(String(value))
+  for (const [key, value] of Object.entries(texts)) data[key] = encodeBase64(String(value))
   secret['data'] = data
   delete secret['stringData']
-}
-
-/** Returns the base64 of a text's UTF-8. */
-function base64Of(text: string): string {
-  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
 }
 
 function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {

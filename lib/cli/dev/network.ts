@@ -3,7 +3,7 @@ import type { HttpRequest, Transport } from '../../core/transport.ts'
 import { Cluster } from 'kubeloop'
 import { isReason } from '../../core/errors.ts'
 import type { KubeObject } from '../../core/objects.ts'
-import type { AnyResource } from '../../core/resource.ts'
+import { CRD } from '../../core/resource.ts'
 import type { DevEvent } from './events.ts'
 
 export interface NetworkListener {
@@ -13,13 +13,6 @@ export interface NetworkListener {
   onDefinition(event: DevEvent & { readonly kind: 'definition' }): void
 }
 
-const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:\/([^/?]+))?(?:\?|$)/
 
 interface Definition extends KubeObject {

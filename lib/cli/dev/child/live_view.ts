@@ -3,7 +3,7 @@
  *
  * Equal failures are folded. A run that the operator's own status write caused, and that wrote nothing, has no line.
  */
-import { messageOf } from '../../../core/errors.ts'
+import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
 import { clockTime } from '../../../observe/format_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
@@ -125,9 +125,8 @@ export class LiveView {
 /** Returns the first causes, without the namespace of the key. */
 function describeCauses({ causes, key }: ReconcileReport): string {
   const [namespace] = splitKey(key)
-  const named = causes.slice(0, MAX_CAUSES).map((cause) => namespace ? cause.replace(` ${namespace}/`, ' ') : cause)
-  if (causes.length > MAX_CAUSES) named.push(`and ${causes.length - MAX_CAUSES} more`)
-  return named.join(', ') || 'queued'
+  const named = causes.map((cause) => namespace ? cause.replace(` ${namespace}/`, ' ') : cause)
+  return firstOf(named, MAX_CAUSES).join(', ') || 'queued'
 }
 
 /** Returns the kind and key, and the cluster unless it is the operator's own. */
