@@ -130,12 +130,13 @@ class Probe {
     this.ended = (async () => {
       while (!over && !signal.aborted) {
         const began = performance.now()
-        const failure = await fetch(url, { signal: AbortSignal.timeout(3000) }).then(
-          async (
-            response,
-          ) => (response.ok ? (await response.text(), undefined) : `${response.status}: ${await response.text()}`),
-          (error: unknown) => `${String(error)} (${String((error as { cause?: unknown }).cause)})`,
-        )
+        // The end of the process may cut off an answer, too.
+        const failure = await fetch(url, { signal: AbortSignal.timeout(3000) })
+          .then(async (response) => [response, await response.text()] as const)
+          .then(
+            ([{ ok, status }, text]) => ok ? undefined : `${status}: ${text}`,
+            (error: unknown) => `${String(error)} (${String((error as { cause?: unknown }).cause)})`,
+          )
         if (over) return
         const answered = failure === undefined
         if (answered) this.served.open()
