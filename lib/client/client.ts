@@ -151,6 +151,7 @@ export interface Subresource<Body, Answer> {
 export interface Reader {
   /** Resolves with `undefined` if the object does not exist. Throws if the server does not serve the kind. */
   get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined>
+  /** Resolves with the selected objects; with none if no object matches. */
   list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]>
   /**
    * Resolves with the objects that an index has under a key. If the kind is not cached, each lookup lists all objects,
@@ -179,6 +180,7 @@ export interface Client extends Reader {
    * reliably, use the operator's own watches. An abort throws the signal's reason.
    */
   watch<T extends KubeObject>(resource: ResourceOf<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
+  /** Creates an object. Throws `AlreadyExists` if there is one of that name. */
   create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
@@ -220,6 +222,7 @@ export interface Client extends Reader {
     change: (draft: Editable<NoInfer<D>>) => void,
     options?: WriteOptions,
   ): Promise<Ensured<T>>
+  /** Patches an object, with the patch type that `patch` names. Throws `NotFound` if the object does not exist. */
   patch<T extends KubeObject>(
     resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,

@@ -1,6 +1,6 @@
 /**
- * `kubeloop/client-node`: @kubernetes/client-node beside kubeloop, its KubeConfig as a cluster and its generated APIs
- * over our transport. An auth-provider of a kubeconfig is what loads it otherwise.
+ * `kubeloop/client-node`: uses a KubeConfig of @kubernetes/client-node as a cluster, and runs its generated APIs over
+ * kubeloop's transport. kubeloop itself loads this only for a kubeconfig with an `auth-provider`.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Describes changes of objects for the live view. */
+/** Describes a change of an object in a few words: why a key runs, in `kubeloop dev` and in warnings. */
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'

@@ -109,7 +109,6 @@ export function disposition(outcome: Outcome): Disposition {
 function fail(error: unknown): Disposition {
   if (error instanceof TerminalError || isNotCapable(error)) return { kind: 'drop', error, label: 'error' }
   // An invalid priority must not prevent the retry.
-
   const priority = error instanceof RetryError && isPriority(error.priority) ? error.priority : undefined
   return { kind: 'retry', error, priority, label: 'error' }
 }

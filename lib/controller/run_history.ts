@@ -1,4 +1,4 @@
-/** Stores why keys are queued and how often they ran, in bounded memory, for the live view. */
+/** Stores why keys are queued and how often they ran, in bounded memory, for `kubeloop dev`. */
 import { BoundedMap } from '../async/bounded_map.ts'
 
 /** Causes stored per key: a key that waits for a long time collects many. */

@@ -1,4 +1,4 @@
-/** Indexes are values without a connection: replicas and tests share them. */
+/** Defines indexes: values without a connection, which replicas and tests share. */
 import type { KubeObject } from './objects.ts'
 import type { ResourceOf } from './resource.ts'
 

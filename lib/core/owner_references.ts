@@ -1,5 +1,6 @@
 /**
- * Owner references on drafts: for `edit`, `createOrUpdate` and objects to be created. `apply` has its `owner` option.
+ * `owners`: changes the owner references of drafts, for `edit`, `createOrUpdate` and objects to be created. `apply` has
+ * its `owner` option.
  */
 import { formatKey, type KubeObject, type OwnerReference } from './objects.ts'
 import { type HasOwners, type Owned, withController, withoutOwner, withOwner } from './owners.ts'
@@ -22,7 +23,7 @@ export interface Ownable {
  * Replaces an earlier reference to the same owner, of any apiVersion.
  *
  * @throws AlreadyOwned if it has another controller.
- * @throws TypeError when the owner is in another namespace, or has one and the draft has none, or was not read from a
+ * @throws TypeError if the owner is in another namespace, or has one and the draft has none, or was not read from a
  * server.
  */
 export function setController(

@@ -1,5 +1,6 @@
 /**
- * Owner references: which objects an object is deleted with.
+ * Computes lists of owner references, by which objects are deleted with their owners. The functions of the public
+ * `owners`, which change drafts, are in `owner_references.ts`.
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
  */

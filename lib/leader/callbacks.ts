@@ -7,6 +7,7 @@ import type { ElectionMeter, ElectionMetrics } from './metrics.ts'
 
 /** Callbacks of an election. They run one after the other and do not block it; an error is logged and stops nothing. */
 export interface ElectionCallbacks {
+  /** Called when this process has acquired the lease. */
   readonly onStartedLeading?: (() => void | Promise<void>) | undefined
   /** Called after each term of this process. */
   readonly onStoppedLeading?: (() => void | Promise<void>) | undefined

@@ -24,7 +24,7 @@ import { type ClusterFlags, describeFlags } from './flags.ts'
 import { lateConnection } from './optional.ts'
 
 export interface ClusterSetup {
-  /** The operator's own cluster. Default, without a transport: found as kubectl does. */
+  /** The operator's own cluster. Default, without a transport: found by `loadConfig`. */
   readonly config?: ClusterConfig | undefined
   /** Override the configurations of the other clusters, by their names. */
   readonly configs?: Readonly<Record<string, ClusterConfig>> | undefined
@@ -145,7 +145,7 @@ async function configOf({ name, config }: ClusterDescription): Promise<ClusterCo
   }
 }
 
-/** Finds the operator's own cluster by the flags, else as kubectl does. Errors name the flags. */
+/** Finds the operator's own cluster by the flags, else by `loadConfig`. Errors name the flags. */
 export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<ClusterConfig> {
   const flagNames = describeFlags(flags)
   const found = await loadConfig({ log, ...flags }).catch((error: unknown) => {

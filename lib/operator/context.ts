@@ -41,6 +41,7 @@ export interface WorkContext {
    * `lastTransitionTime`.
    */
   readonly clock: Clock
+  /** Aborted when the work must end; pass it to other requests. */
   readonly signal: AbortSignal
 }
 

@@ -1,4 +1,4 @@
-/** Serves what monitors an operator: probes, metrics and profiles. */
+/** Adds the servers for monitoring an operator: probes, metrics and profiles. */
 import { fileMissing, messageOf } from '../core/errors.ts'
 import { aborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'

@@ -1,6 +1,4 @@
-/**
- * Implements `operator()`, a description without side effects: the same file can be run, tested, listed and embedded.
- */
+/** Implements `operator()`: describes an operator without side effects, so that its file can also be imported. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'

@@ -30,7 +30,7 @@ import { optionalCluster, untilDone } from './optional.ts'
 
 /** Options of a start. Only `cluster` is for everyday use; the rest is for tests and tools. */
 export interface StartOptions {
-  /** Default: found as kubectl does. */
+  /** Default: found by `loadConfig`, in the order of controller-runtime. */
   cluster?: ClusterConfig
   /** Override the configurations of the operator's other clusters, by their names. */
   clusters?: Readonly<Record<string, ClusterConfig>>

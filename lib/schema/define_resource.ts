@@ -20,11 +20,15 @@ export interface ZodSchema<Output = unknown, Input = unknown> {
 export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSchema, Cluster extends boolean> {
   /** A domain, such as `example.com`. */
   group: string
+  /** Such as `v1` or `v1alpha1`. */
   version: string
+  /** In CamelCase, such as `Foo`. */
   kind: string
   /** Default: the kind in lower case with an English plural ending. */
   plural?: string
+  /** Further names for kubectl. Default: none. */
   shortNames?: string[]
+  /** Groups of kinds that kubectl lists together, such as `all`. Default: none. */
   categories?: string[]
   /**
    * Columns of `kubectl get`, as headings with JSON paths: `{ Ready: '.status.ready' }`. Types follow from the schema.
@@ -32,8 +36,9 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
   columns?: Record<string, string>
   /** Whether the kind is cluster-scoped. Default: false. */
   cluster?: Cluster
+  /** The schema of `spec`: its output is the type that is read, its input the type that is written. */
   spec: Spec
-  /** Default: no status subresource. */
+  /** The schema of `status`. Default: no status subresource. */
   status?: Status
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import * as kubeloop from 'kubeloop'
 import { Cluster, dynamicResource, type KubeObject, type Log, type Operator, operator, type Resource } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Event, Secret } from 'kubeloop/kinds'
@@ -12,6 +13,7 @@ import { Foo } from '../../examples/1_sample_controller.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { besideExamples, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
+import { ROWS } from '../structure/layer_rules.ts'
 import { ROOT } from '../tools/tree.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
@@ -72,7 +74,7 @@ async function within(app: Operator, work: (w: World) => Promise<void>, log?: Lo
 test('every block is an operator that runs, has tests, or is used by a test below', async () => {
   assert.ok(blocks.length >= 15)
   for (const [index, { default: app }] of modules.entries()) {
-    if (app) await within(app, async (w) => void await w.settle())
+    if (app) await within(app, async (w) => assert.deepEqual(await w.settle(), []))
     else {assert.match(
         blocks[index]!.text,
         /^test\('|^export async function watch\(|^export const Range = /m,
@@ -110,6 +112,39 @@ test('files and folders of lib that the docs name exist', () => {
   assert.ok(found >= 10, `only ${found} names were found`)
 })
 
+test('the rooms of the architecture are the folders of lib, in their layers', () => {
+  const rows = [...pageText('docs/architecture.md').matchAll(/^\| (\d) \| ([^|]+) \|/gm)].map(([, row, folders]) => [
+    Number(row),
+    [...folders!.matchAll(/`(\w+)`/g)].map(([, folder]) => folder!).toSorted(),
+  ])
+  assert.deepEqual(rows, ROWS.map((folders, row) => [row, folders.toSorted()]).toReversed())
+  const folders = readdirSync(join(ROOT, 'lib'), { withFileTypes: true }).filter((each) => each.isDirectory())
+  assert.deepEqual(folders.map(({ name }) => name).toSorted(), ROWS.flat().toSorted())
+})
+
+test('functions that the docs name exist', async () => {
+  const app = operator({ name: 'named' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await within(app, async (w) => {
+    const { conditions, finalizers, limiters, owners, predicates, selectors } = kubeloop
+    const holders: Readonly<Record<string, object>> = {
+      ...{ app, client: w.client, w, clients: kubeloop.clients, handlers: kubeloop.handlers },
+      ...{ conditions, finalizers, limiters, owners, predicates, selectors },
+    }
+    const names = new RegExp(`\\b(?<![.\\w/-])(${Object.keys(holders).join('|')})\\.(\\w+)(?=[(\`])`, 'g')
+    let found = 0
+    for (const page of PAGES) {
+      // In the comparison, the column of controller-runtime has names of Go.
+      const text = pageText(page).replaceAll(/\b(?:client|record|cache)\.[A-Z]\w+/g, '')
+      for (const [name, holder, member] of text.matchAll(names)) {
+        found++
+        assert.ok(member! in holders[holder!]!, `${page} names ${name}`)
+      }
+    }
+    assert.ok(found >= 60, `only ${found} names were found`)
+  })
+})
+
 test('the README has at most 900 words', () => {
   const words = pageText('README.md').split(/\s+/).filter((word) => word !== '').length
   assert.ok(words <= 900, `${words} words`)
@@ -118,7 +153,7 @@ test('the README has at most 900 words', () => {
 test('the first operator creates Deployments for Foos', () =>
   within(appOf(`operator({ name: 'sample-controller'`), async (w) => {
     await w.client.create(Foo, { metadata: ref('a'), spec: { deploymentName: 'b', replicas: 2 } })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     assert.equal((await w.client.get(Deployment, ref('b')))?.spec?.replicas, 2)
   }))
 
@@ -126,7 +161,7 @@ test('the operator with its own metrics counts in the registry that is served', 
   const app = appOf('greeter_greeted_total')
   return within(app, async (w) => {
     await w.client.create(ConfigMap, { metadata: ref('a') })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const { metrics } = app.description.options
     const { registry } = metrics as { registry: { metrics(): Promise<string> } }
     assert.match(await registry.metrics(), /^greeter_greeted_total [1-9]/m)
@@ -139,10 +174,10 @@ test('the operator with a finalizer deletes its mirror with the object', () =>
       metadata: { ...ref('a'), labels: { mirror: 'yes' } },
       data: { text: 'x' },
     })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['example.dev/mirror'])
     await w.client.delete(ConfigMap, metadata)
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     assert.equal(await w.client.get(ConfigMap, ref('a')), undefined)
   }))
 
@@ -154,7 +189,7 @@ test('the operator with conditions sets one', () =>
   within(appOf('conditions.setCondition('), async (w) => {
     const Site = kindOf('example.dev', 'Site')
     await w.client.create(Site, { metadata: ref('a'), spec: { host: 'example.dev' } } as never)
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const { status } = (await w.client.get(Site, ref('a')))! as { status?: { conditions: { status: string }[] } }
     assert.deepEqual(status?.conditions.map((each) => each.status), ['True'])
   }))
@@ -163,7 +198,7 @@ test('the operator with an index ranks the objects of a pool', () =>
   within(appOf('claimsByPool'), async (w) => {
     const Claim = kindOf('ip.example.dev', 'Claim')
     for (const name of ['a', 'b']) await w.client.create(Claim, { metadata: ref(name), spec: { pool: 'p' } } as never)
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const ranks = (await w.client.list(Claim)).map((each) => (each as { status?: { rank: number } }).status?.rank)
     assert.deepEqual(ranks.toSorted(), [0, 1])
   }))
@@ -172,7 +207,7 @@ test('the operator with a schedule writes its last run', () =>
   within(appOf("plural: 'backups'"), async (w) => {
     const Backup = kindOf('example.dev', 'Backup')
     await w.client.create(Backup, { metadata: ref('a'), spec: { schedule: 'daily' } } as never)
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const { spec, status } = (await w.client.get(Backup, ref('a')))! as unknown as {
       spec: { keep: number }
       status: { last?: string }
@@ -187,14 +222,14 @@ test('the operator that applies a dependent writes the keys of its owner into it
       metadata: { ...ref('a'), labels: { public: 'yes' } },
       stringData: { y: '1', x: '2' },
     })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const map = await w.client.get(ConfigMap, ref('a'))
     assert.deepEqual([map?.data, map?.metadata.ownerReferences?.[0]?.kind], [{ keys: 'x,y' }, 'Secret'])
   }))
 
 test('the operator with a task of the leader runs it', () =>
   within(appOf("operator({ name: 'reporter'"), async (w) => {
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     assert.deepEqual((await w.client.get(ConfigMap, ref('report')))?.data, { leader: 'here' })
   }))
 
@@ -202,7 +237,7 @@ test('the operator with Events records a warning for a broken object', async () 
   const { lines, log } = recordingLog()
   await within(appOf("operator({ name: 'checker' })"), async (w) => {
     await w.client.create(ConfigMap, { metadata: ref('a'), data: { mode: 'broken' } })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     await w.advance('10s')
     assert.deepEqual((await w.client.list(Event, { namespace: 'default' })).map(({ reason, type }) => [reason, type]), [
       ['Broken', 'Warning'],
@@ -247,7 +282,7 @@ test('the operator with all kinds of sources reconciles what its predicates acce
     await w.client.create(ConfigMap, { metadata: { ...ref('web'), labels: { app: 'web' } } })
     await w.client.create(ConfigMap, { metadata: { ...ref('other'), labels: { app: 'db' } } })
     await w.client.create(ConfigMap, { metadata: { namespace: 'kube-system', name: 'system', labels: { app: 'web' } } })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const seen = (): string[] =>
       lines.splice(0).flatMap((
         line,
@@ -288,14 +323,14 @@ test('the operator with two clusters copies from one to the other, and restores 
   await within(app, async (w) => {
     await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'west' } }, data: { n: '1' } })
     await w.client.create(ConfigMap, { metadata: ref('b'), data: { n: '1' } })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     const there = w.clientOf(west!)
     assert.deepEqual([(await there.get(ConfigMap, ref('a')))?.data, await there.get(ConfigMap, ref('b'))], [
       { n: '1' },
       undefined,
     ])
     await there.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
-    await w.settle()
+    assert.deepEqual(await w.settle(), [])
     assert.deepEqual((await there.get(ConfigMap, ref('a')))?.data, { n: '1' })
   })
 })

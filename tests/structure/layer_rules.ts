@@ -1,8 +1,8 @@
-/** Checks the rules of layers and imports (DESIGN.md), as a pure function of the files. */
+/** Checks the rules of layers and imports (docs/architecture.md), as a pure function of the files. */
 import { type ImportFact, readFacts, type SourceFacts } from './source_facts.ts'
 
 /** From the lowest row up. A file imports from its own folder and from lower rows. */
-const ROWS: readonly (readonly string[])[] = [
+export const ROWS: readonly (readonly string[])[] = [
   ['core'],
   ['async', 'observe', 'kinds'],
   ['queue', 'client', 'runtime'],

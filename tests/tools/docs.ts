@@ -1,4 +1,4 @@
-/** Reads the TypeScript of README, docs and doc comments. */
+/** Reads the code and the command lines of README and docs, and the TypeScript of doc comments. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readTree, ROOT } from './tree.ts'
@@ -21,13 +21,38 @@ export function pageText(page: string): string {
 
 /** Returns the TypeScript blocks of every page. */
 export function typescriptBlocks(): readonly DocsBlock[] {
+  return codeBlocks('ts')
+}
+
+/** Returns the code blocks of every page, or those in one language. */
+export function codeBlocks(
+  only?: string,
+): readonly (DocsBlock & { readonly page: string; readonly language: string })[] {
   return PAGES.flatMap((page) => {
     const whole = pageText(page)
-    return [...whole.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ 1: text, index }) => ({
+    return [...whole.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(({ 1: language, 2: text, index }) => ({
       name: `${page}:${whole.slice(0, index).split('\n').length}`,
+      page,
+      language: language!,
       text: text!,
     }))
-  })
+  }).filter(({ language }) => only === undefined || language === only)
+}
+
+/** Returns the command lines of the shell blocks of every page, without comments. */
+export function shellCommands(): readonly DocsCommand[] {
+  return codeBlocks('sh').flatMap(({ page, text }) =>
+    text.replaceAll(/\\\n\s*/g, '').split('\n').map((line) => line.replace(/(?:^|\s+)#.*$/, '')).filter((line) =>
+      line !== ''
+    )
+      .map((line) => ({ page, line }))
+  )
+}
+
+/** A command line of a page. */
+export interface DocsCommand {
+  readonly page: string
+  readonly line: string
 }
 
 /** Replaces the import of the operator's file for a file in the folder of the examples. */

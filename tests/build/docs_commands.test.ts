@@ -1,0 +1,245 @@
+/** Runs the command lines of README and docs in a user's project, with the built package. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { Cluster } from 'kubeloop'
+import { ApiServer, serve } from 'kubeloop/apiserver'
+import { CustomResourceDefinition } from 'kubeloop/kinds'
+import { Foo } from '../../examples/1_sample_controller.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import { parseCommand } from '../../lib/cli/arguments.ts'
+import { kubeconfigText } from '../../lib/cli/dev/embedded_api.ts'
+import { ensureDist } from '../tools/dist.ts'
+import { codeBlocks, type DocsCommand, PAGES, pageText, shellCommands } from '../tools/docs.ts'
+import { ROOT } from '../tools/tree.ts'
+import { makeUserProject, noTerminal, type UserProject } from '../tools/user_project.ts'
+
+before(ensureDist)
+
+const RUNTIME = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
+
+/** Command lines that no test runs, by their beginnings. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'npm install kubeloop zod':
+    'kubeloop is not published, and a test has no registry; dist.test.ts installs the tarball',
+  'bun add kubeloop zod': 'the same',
+  'deno add npm:kubeloop npm:zod': 'the same',
+}
+
+const lines = shellCommands()
+const assigned = new Set<DocsCommand>()
+
+/** Returns the only line of a page that begins so, as it is typed on this runtime, and notes that a test runs it. */
+function lineOf(page: string, beginning: string): string {
+  const found = lines.filter((each) => each.page === page && each.line.startsWith(beginning))
+  assert.equal(found.length, 1, `lines of ${page} that begin with ${beginning}`)
+  assigned.add(found[0]!)
+  return onThisRuntime(found[0]!.line)
+}
+
+/** The docs show npx, and say once how Bun and Deno call the command. */
+function onThisRuntime(line: string): string {
+  const calls = { node: 'npx kubeloop', bun: 'bunx kubeloop', deno: 'deno run -A npm:kubeloop' }
+  return line.replace(/^npx kubeloop\b/, calls[RUNTIME])
+}
+
+const noKubectl = spawnSync('sh', ['-c', 'command -v kubectl']).status === 0 ? false : 'kubectl is not in PATH'
+
+async function inProject(work: (project: UserProject) => Promise<void>): Promise<void> {
+  const project = makeUserProject()
+  try {
+    await work(project)
+  } finally {
+    await project.remove()
+  }
+}
+
+/** Returns the text of the only block of a page in a language. */
+function blockOf(page: string, language: string): string {
+  const found = codeBlocks(language).filter((each) => each.page === page)
+  assert.equal(found.length, 1, `${language} blocks of ${page}`)
+  return found[0]!.text
+}
+
+const DEMO = lineOf('README.md', 'npx kubeloop demo')
+
+test('README: the demo reconciles, prints a command for kubectl, and writes to .kubeloop/demo only', () =>
+  inProject(async (project) => {
+    const files = readdirSync(project.path)
+    const demo = project.start(DEMO)
+    const command = /"(kubectl [^"]+) -w"/.exec(await demo.until(/"kubectl [^"]+"/))![1]!
+    await demo.until(/"message":"reconcile".*"default\/example-foo","result":"created"/)
+    if (!noKubectl) assert.match(await project.run(command), /^NAME.*REPLICAS[^]*\nexample +1\b/)
+    await demo.stop()
+    assert.deepEqual(readdirSync(project.path).toSorted(), [...files, '.kubeloop'].toSorted())
+    assert.deepEqual(readdirSync(join(project.path, '.kubeloop')), ['demo'])
+  }))
+
+const START = 'docs/getting-started.md'
+const NEW = lineOf(START, 'npx kubeloop new')
+const DEV = lineOf(START, 'npx kubeloop dev')
+
+test('Getting started: the written operator runs without a cluster, and its test passes', () =>
+  inProject(async (project) => {
+    assert.match(await project.run(NEW), /^wrote operator\.ts,.*\nwrote operator\.test\.ts,/)
+    project.write('foo.yaml', blockOf(START, 'yaml'))
+    const dev = project.start(DEV)
+    await dev.until(/"message":"definition".*foos\.samplecontroller\.k8s\.io/)
+    await dev.until(/"message":"applied".*Foo default\/example/)
+    await dev.until(/"message":"reconcile".*"default\/example-foo","result":"created"/)
+    await dev.stop()
+    project.write('operator.test.ts', blockOf(START, 'ts'))
+    const [, commands] = /((?:`[^`]+`(?:, | and )?)+) run it\./.exec(pageText(START)) ?? []
+    const ofRuntime = [...commands!.matchAll(/`([^`]+)`/g)].map(([, each]) => each!)
+    await project.run(ofRuntime.find((each) => each.startsWith(RUNTIME))!)
+  }))
+
+const RUN = { node: 'node operator.ts', bun: 'bun run operator.ts', deno: 'deno run --allow-net=HOST:PORT ' }
+const runLines = Object.fromEntries(Object.entries(RUN).map(([name, line]) => [name, lineOf(START, line)]))
+
+test('Getting started: the operator finds its cluster in ~/.kube/config, and ends in order', () =>
+  inProject(async (project) => {
+    const api = new ApiServer()
+    const applied = new Latch<void>()
+    const served = await serve({
+      async handle(request) {
+        const response = await api.handle(request)
+        if (request.method === 'PATCH' && request.path.includes('/deployments/b')) applied.open()
+        return response
+      },
+    })
+    try {
+      const { client } = new Cluster({ name: 'admin', transport: api.handle })
+      await client.create(CustomResourceDefinition, Foo.definition.crd as never)
+      await client.create(Foo, { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentName: 'b' } })
+      writeFileSync(join(project.home, '.kube/config'), kubeconfigText(served))
+      await project.run(NEW)
+      const operator = project.start(runLines[RUNTIME]!.replace('HOST:PORT', `127.0.0.1:${served.port}`))
+      await Promise.race([applied.opened, operator.until(/(?!)/)])
+      assert.equal(await operator.stop(), 0, operator.output())
+    } finally {
+      await served.close()
+    }
+  }))
+
+const LOOP = 'docs/dev-loop.md'
+const LOOP_DEV = lineOf(LOOP, 'npx kubeloop dev')
+const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO] = ['get', 'patch', 'delete deployment', 'delete foo']
+  .map((verb) => lineOf(LOOP, `kubectl --kubeconfig .kubeloop/kubeconfig ${verb}`))
+
+test(
+  'The dev loop: the shown output comes from the shown commands',
+  { skip: noTerminal || noKubectl },
+  () =>
+    inProject(async (project) => {
+      await project.run(NEW)
+      project.write('foo.yaml', blockOf(START, 'yaml'))
+      const working = project.read('operator.ts')
+      const shown = blockOf(LOOP, 'text')
+      const thrown = /throw new Error.*/.exec(shown)![0]
+      const failing = working.replace(/^(.*reconcile\(.*\n)/m, `$1  if (foo.spec.replicas === 3) ${thrown}\n`)
+
+      const dev = project.start(LOOP_DEV, { terminal: true })
+      await dev.until(/reconcile #2 .*/)
+      assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +0\/1 /)
+      await project.run(DELETE_DEPLOYMENT!)
+      await dev.until(/reconcile #4 .*/)
+      project.write('operator.ts', failing)
+      await dev.until(/↻ .*/)
+      await project.run(PATCH!)
+      await dev.until(/retry 3 .*/)
+      project.write('operator.ts', working)
+      await dev.until(/↻ [^]* reconcile #1 .*/)
+      assert.deepEqual(normal(dev.output()).filter((line) => normal(shown).includes(line)), normal(shown), dev.output())
+
+      await project.run(DELETE_FOO!)
+      await dev.until(/Foo default\/example +deleted/)
+      await project.run(
+        'kubectl --kubeconfig .kubeloop/kubeconfig wait --for=delete deployment/example-foo --timeout=20s',
+      )
+      await dev.stop()
+    }),
+)
+
+/** Returns the lines of output without what differs between runs and runtimes: times, versions, columns, spaces. */
+function normal(output: string): string[] {
+  return output.trimEnd().split('\n').map((line) =>
+    line.replace(/^\d\d:\d\d:\d\d /, 'TIME ').replace(/(?<!retry \d+ in )\b\d+(?:\.\d+)? m?s\b/g, 'N ms')
+      .replace(/\b(?:node|bun|deno) \d+\.\d+\.\d+/, 'RUNTIME').replace(/(?<=operator\.ts:\d+):\d+/, '').replace(
+        / {2,}/g,
+        '  ',
+      ).trimEnd()
+  )
+}
+
+const inlineCode = PAGES.flatMap((page) =>
+  [...pageText(page).replaceAll(/^```[^]*?^```$/gm, '').matchAll(/(?<!`)`([^`\n]+)`(?!`)/g)].map(([, code]) => ({
+    page,
+    code: code!.replaceAll('\\|', '|'),
+  }))
+)
+
+test(
+  'Commands in the text: the definitions are printed and read back as types',
+  { skip: noKubectl },
+  () =>
+    inProject(async (project) => {
+      const inline = (pattern: RegExp): string => {
+        const found = new Set(inlineCode.map(({ code }) => code).filter((code) => pattern.test(code)))
+        assert.equal(found.size, 1, `${pattern}: ${[...found].join('; ')}`)
+        return onThisRuntime(`npx ${[...found][0]}`)
+      }
+      await project.run(NEW)
+      const dev = project.start(DEV.split(' --apply')[0]!)
+      await dev.until(/"message":"definition"/)
+      const crd = inline(/^kubeloop crd .* \| kubectl/)
+      assert.match(
+        await project.run(crd.replace('kubectl', 'kubectl --kubeconfig .kubeloop/kubeconfig')),
+        /^customresourcedefinition\.apiextensions\.k8s\.io\/foos\.samplecontroller\.k8s\.io (?:created|configured|unchanged)/,
+      )
+      await dev.stop()
+      await project.run(`${crd.split(' |')[0]} > crd.yaml`)
+      await project.run(inline(/^kubeloop types .* > /))
+      assert.match(project.read('widget.ts'), /^export const Foo\b/m)
+    }),
+)
+
+test('Commands in the text exist', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  let found = 0
+  for (const { page, code } of inlineCode) {
+    for (const line of code.split(' && ')) {
+      const [program, ...words] = line.replace(/^npx /, '').replace(/ (?:\||>|#) .*$/, '').split(' ')
+      const [first = ''] = words
+      if (program === 'npm' && ['run', 'start', 'test'].includes(first)) {
+        assert.ok((first === 'run' ? words[1]! : first) in scripts, `${page}: ${code}`)
+      } else if (program === 'kubeloop' && words.length > 0) {
+        const given = words.map((word) => word === 'FILE' ? 'a.ts' : word)
+        assert.doesNotThrow(() => parseCommand(given.length > 1 ? given : [first, '--help']), `${page}: ${code}`)
+      } else if ((program === 'node' || program === 'bash') && first.includes('/')) {
+        assert.ok(existsSync(join(ROOT, first)), `${page}: ${code}`)
+      } else continue
+      found++
+    }
+  }
+  assert.ok(found >= 20, `only ${found} commands were found`)
+})
+
+test('every block has a language, and every command line is run above or has a reason not to be', () => {
+  // A block without a language would escape the other tests.
+  const languages = ['json', 'mermaid', 'sh', 'text', 'ts', 'yaml']
+  assert.deepEqual(codeBlocks().filter(({ language }) => !languages.includes(language)).map(({ name }) => name), [])
+  const excepted = (line: string): string | undefined => Object.keys(NOT_RUN).find((each) => line.startsWith(each))
+  const left = lines.filter((each) => !assigned.has(each))
+  assert.deepEqual(
+    left.filter(({ line }) => excepted(line) === undefined),
+    [],
+    'run these in a test of this file, or add them to NOT_RUN with a reason',
+  )
+  const used = new Set(left.map(({ line }) => excepted(line)))
+  assert.deepEqual(Object.keys(NOT_RUN).filter((each) => !used.has(each)), [], 'remove these from NOT_RUN')
+})

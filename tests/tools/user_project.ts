@@ -1,0 +1,139 @@
+/** A user's project, in which the built package is installed, and its shell. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { DIST } from './dist.ts'
+import { mustRun } from './run_command.ts'
+import { ROOT } from './tree.ts'
+
+export interface UserProject {
+  readonly path: string
+  /** The user's home folder. */
+  readonly home: string
+  write(name: string, text: string): void
+  read(name: string): string
+  /** Runs a command line to its end, and returns its output. Rejects if it fails. */
+  run(line: string): Promise<string>
+  /** Starts a command line. */
+  start(line: string, options?: { readonly terminal?: boolean }): RunningLine
+  /** Ends the commands that still run, and deletes the project. */
+  remove(): Promise<void>
+}
+
+interface RunningLine {
+  /**
+   * Resolves with the next match in its output, after those of earlier calls. Rejects if the command ends before.
+   */
+  until(pattern: RegExp): Promise<string>
+  /** Returns all output so far. */
+  output(): string
+  /**
+   * Ends it: by Ctrl-C on a terminal, else by SIGTERM. Resolves with the exit code when all processes that share its
+   * output have ended.
+   */
+  stop(): Promise<number | null>
+}
+
+/** Why no command can be given a terminal here; false if it can. */
+export const noTerminal: string | false = spawnSync('script', ['--version']).error
+  ? 'the command script, which gives a program a terminal, is not installed'
+  : false
+
+/** Creates a project for Node or Bun, or for Deno with a package.json, so that nothing is downloaded. */
+export function makeUserProject(): UserProject {
+  const top = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-user-')))
+  const [path, home] = [join(top, 'project'), join(top, 'home')]
+  mkdirSync(join(home, '.kube'), { recursive: true })
+  mkdirSync(join(path, 'node_modules/.bin'), { recursive: true })
+  mkdirSync(join(path, 'node_modules/@types'))
+  cpSync(DIST, join(path, 'node_modules/kubeloop'), { recursive: true })
+  symlinkSync('../kubeloop/cli.js', join(path, 'node_modules/.bin/kubeloop'))
+  for (const name of ['zod', '@types/node', 'undici-types']) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(path, 'node_modules', name))
+  }
+  const { version } = JSON.parse(readFileSync(join(DIST, 'package.json'), 'utf8')) as { version: string }
+  const dependencies = { kubeloop: version, zod: '*' }
+  writeFileSync(join(path, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
+  const env = userEnvironment(home)
+  const running = new Set<RunningLine>()
+  return {
+    path,
+    home,
+    write: (name, text) => writeFileSync(join(path, name), text),
+    read: (name) => readFileSync(join(path, name), 'utf8'),
+    run: (line) => mustRun('env', ['-i', ...settings(env), 'sh', '-c', line], { cwd: path }),
+    start(line, { terminal = false } = {}) {
+      const [program, ...args] = terminal ? ['script', '-qec', line, '/dev/null'] : ['sh', '-c', `exec ${line}`]
+      const child = spawn(program!, args, { cwd: path, env, stdio: 'pipe' })
+      const started = runningLine(child, terminal)
+      running.add(started)
+      child.once('close', () => running.delete(started))
+      return started
+    },
+    async remove() {
+      await Promise.all([...running].map((each) => each.stop()))
+      rmSync(top, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** The environment of a new terminal: without the variables of the package manager and of the test runner. */
+function userEnvironment(home: string): Record<string, string> {
+  const { PATH = '', KUBEBUILDER_ASSETS: assets, TMPDIR = tmpdir() } = process.env
+  const folders = [join(ROOT, 'node_modules/.bin'), ...(assets ? [assets] : []), PATH]
+  return {
+    PATH: folders.join(':'),
+    HOME: home,
+    TMPDIR,
+    TERM: 'dumb',
+    NO_COLOR: '1',
+    DENO_NO_UPDATE_CHECK: '1',
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+  }
+}
+
+function settings(env: Readonly<Record<string, string>>): string[] {
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`)
+}
+
+function runningLine(child: ChildProcess, terminal: boolean): RunningLine {
+  let [text, at, over] = ['', 0, false]
+  let waiting: (() => void)[] = []
+  const wake = (): void => waiting.splice(0).forEach((each) => each())
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      text += part.replaceAll('\r\n', '\n')
+      wake()
+    })
+  }
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      over = true
+      wake()
+      resolve(code)
+    })
+  })
+  return {
+    output: () => text,
+    async until(pattern) {
+      for (;;) {
+        const match = pattern.exec(text.slice(at))
+        if (match) {
+          at += match.index + match[0].length
+          return match[0]
+        }
+        if (over) throw new Error(`the command ended without ${pattern}\n${text}`)
+        await new Promise<void>((resolve) => (waiting = [...waiting, resolve]))
+      }
+    },
+    stop() {
+      if (terminal && !over) child.stdin!.write('\x03')
+      // Deno's child.kill() makes it forget the exit code.
+      else if (!over) process.kill(child.pid!, 'SIGTERM')
+      return ended
+    },
+  }
+}
