@@ -3,7 +3,7 @@ import type { ApiObject } from './json.ts'
 import type { NameRule } from './storage/names.ts'
 import type { Schema } from './schema/schema.ts'
 import type { Cause } from './http/status.ts'
-import type { Column } from './table/columns.ts'
+import type { Column } from './table.ts'
 
 /** A kind at one version. */
 export interface Kind {

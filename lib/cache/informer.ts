@@ -1,9 +1,7 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
-import { deepFreeze } from '../core/clone.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import { markPartial } from '../core/partial.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -11,11 +9,11 @@ import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
-import { readAs } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
+import { prepareObject } from './prepare_object.ts'
 import { reflect } from './reflector.ts'
 import { WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
@@ -103,7 +101,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#ownWrites = new OwnWrites({
       ...this.#options,
       store: this.#store,
-      prepare: (object) => this.#prepare(object),
+      prepare: (object) => prepareObject(object, this.#options),
     })
     this.#health = new WatchHealth(resource, log, { cluster: options.api.cluster, optional })
     this.#handlers = new HandlerSet({
@@ -251,7 +249,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           ...this.#options,
           random: this.#random,
           target: { resource, namespace },
-          prepare: (object) => this.#prepare(object),
+          prepare: (object) => prepareObject(object, this.#options),
           replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           onOpen: () => this.#health.recovered(),
@@ -327,55 +325,4 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       }
     }
   }
-
-  #prepare(object: KubeObject): void {
-    const { resource, strip, freeze } = this.#options
-    readAs(resource, object)
-    dropManagedFields(object)
-    try {
-      if (strip) stripped(object, strip)
-    } catch (cause) {
-      throw new Error(
-        `Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`,
-        { cause },
-      )
-    }
-    if (freeze) deepFreeze(object)
-  }
-}
-
-/** Metadata that a strip function cannot remove: the cache, owners, finalizers, predicates and selectors read it. */
-const KEPT = [
-  'name',
-  'namespace',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'ownerReferences',
-  'finalizers',
-] as const
-
-/** Strips an object and marks it as partial, so that it is not written back as if it were complete. */
-function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
-  const { metadata } = object
-  const kept = Object.fromEntries(
-    KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
-  )
-  strip(object)
-  Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
-}
-
-/**
- * Removes managedFields. They do not become [], because an update with [] erases those of the server. The metadata is
- * copied, because V8 turns an object with a deleted property into a hash table, which is six times slower and 330 bytes
- * larger.
- */
-function dropManagedFields(object: { metadata: KubeObject['metadata'] & { readonly managedFields?: unknown } }): void {
-  if (object.metadata.managedFields === undefined) return
-  const { managedFields: _, ...metadata } = object.metadata
-  object.metadata = metadata
 }

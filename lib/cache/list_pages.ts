@@ -2,7 +2,7 @@
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
-import { silenceDeadline } from '../async/deadline.ts'
+import { silenceDeadline } from '../client/silence.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'

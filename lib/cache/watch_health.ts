@@ -16,7 +16,8 @@ export class WatchHealth {
   readonly #title: string
   readonly #log: Log
   readonly #optional: boolean
-  #failure: { readonly error: unknown; readonly synced: boolean } | undefined
+  #failure: { readonly error: unknown } | undefined
+  /** Whether the server has served the kind: a list is in the store, or a watch or an event has come. */
   #wasServed = false
   /** The kind of the failure that was logged as a warning. */
   #warned: string | undefined
@@ -43,7 +44,7 @@ export class WatchHealth {
     const isFirst = this.#failure === undefined
     if (synced) this.#wasServed = true
     const next = `next try in ${formatMs(waitMs)}`
-    this.#failure = { error, synced }
+    this.#failure = { error }
     const kind = kindOfFailure(error)
     const isQuiet = isExpired(error) || (synced && isFirst && isTemporary(error))
     if (isQuiet || kind === this.#warned) return this.#log.debug(`${messageOf(error)}; ${next}`)
@@ -56,7 +57,7 @@ export class WatchHealth {
 
   /** Called for each list, accepted watch and event. */
   recovered(): void {
-    const again = this.#failure?.synced ? ' again' : ''
+    const again = this.#wasServed ? ' again' : ''
     this.#failure = undefined
     this.#wasServed = true
     if (this.#warned === undefined) return

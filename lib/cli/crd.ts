@@ -6,8 +6,7 @@ import { writeLine } from '../runtime/os/terminal.ts'
 import { type RuntimeName, writeErrorLine } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import type { LoadResult } from './crd_loader.ts'
-import { findRuntime } from './find_runtime.ts'
-import { loadArguments } from './runtimes.ts'
+import { findRuntime, loadArguments } from './runtimes.ts'
 
 export interface CrdOptions {
   readonly file: string

@@ -3,8 +3,7 @@ import { messageOf } from '../core/errors.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { parentPid, programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
-import { type Command, parseCommand, UsageError } from './arguments.ts'
-import { helpText } from './help.ts'
+import { type Command, helpText, parseCommand, UsageError } from './arguments.ts'
 import { packageVersion } from './package_files.ts'
 
 const parent = parentPid()
@@ -29,7 +28,7 @@ async function run(command: Command): Promise<void> {
     case 'version':
       return writeLine(await packageVersion())
     case 'new': {
-      const [{ newOperator }, { callingRuntime }] = await Promise.all([import('./new.ts'), import('./find_runtime.ts')])
+      const [{ newOperator }, { callingRuntime }] = await Promise.all([import('./new.ts'), import('./runtimes.ts')])
       return await newOperator(command.file, { runtime: callingRuntime(), version: await packageVersion() })
     }
     case 'crd': {

@@ -1,4 +1,7 @@
-/** Turns a context of a kubeconfig into a cluster: server, trust and credentials. */
+/**
+ * Turns a context of kubeconfigs into a cluster: server, trust and credentials. Loaded at first use, because a pod has
+ * no kubeconfig.
+ */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
@@ -9,7 +12,7 @@ import type { Environment } from './environment.ts'
 import { execCredentials } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
-import type { Kubeconfig } from './kubeconfig.ts'
+import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
 import { checkCertificate, checkKey, decodeBase64 } from './pem.ts'
 import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
@@ -32,7 +35,7 @@ export interface ContextCluster {
  *
  * @throws ConfigError naming file and field.
  */
-export async function clusterOfContext(
+async function clusterOfContext(
   config: Kubeconfig,
   name: string | undefined,
   around: Surroundings,
@@ -251,7 +254,7 @@ async function legacyProvider(provider: Fields, server: string): Promise<Source<
   const name = provider.text('name')
   if (name === undefined) throw provider.wrong('name', 'is missing')
   const at = `${provider.path} in ${provider.file}`
-  const { fromAuthProvider } = await import('./client_node_entry.ts')
+  const { fromAuthProvider } = await import('./client_node.ts')
     .catch(
       fileMissing(`Cannot sign in by auth-provider "${name}" (${at})`, 'client-node.js', ', or use an exec plugin'),
     )
@@ -274,4 +277,24 @@ function impersonation(user: Fields): Impersonation | undefined {
   }
   const extras = extra && Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)]))
   return { user: name, uid, groups, extra: extras }
+}
+
+/** The text of a kubeconfig, and the file that it was read from. */
+export interface KubeconfigText {
+  readonly file: string
+  readonly text: string
+}
+
+/**
+ * Returns the cluster of a context of these files, merged as client-go does. Default: the current context.
+ *
+ * @throws ConfigError that names file and field, and never quotes values, which may be secrets.
+ */
+export async function fromKubeconfig(
+  texts: readonly KubeconfigText[],
+  context: string | undefined,
+  around: Surroundings,
+): Promise<ContextCluster> {
+  const configs = await Promise.all(texts.map(({ text, file }) => parseKubeconfig(text, file)))
+  return clusterOfContext(mergeKubeconfigs(configs), context, around)
 }

@@ -11,9 +11,8 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing } from '../core/errors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { resolvePath, splitPaths } from '../runtime/os/files.ts'
-import type { Surroundings } from './context.ts'
+import type { KubeconfigText, Surroundings } from './context.ts'
 import { type Environment, isNotFound, systemEnvironment, variable } from './environment.ts'
-import type { KubeconfigText } from './from_kubeconfig.ts'
 import { inCluster } from './in_cluster.ts'
 import { readFailure } from './rotating_file.ts'
 
@@ -106,7 +105,7 @@ async function clusterOf(
   around: Surroundings,
 ): Promise<LoadedCluster> {
   const files = configs.map(({ file }) => file)
-  const { fromKubeconfig } = await import('./from_kubeconfig.ts')
+  const { fromKubeconfig } = await import('./context.ts')
     .catch(fileMissing(`Cannot read kubeconfig ${files.join(', ')}`, 'kubeconfig.js'))
   const { cluster, context } = await fromKubeconfig(configs, name, around)
   return { cluster, source: { kind: 'kubeconfig', files, context } }

@@ -3,8 +3,7 @@
  * comments, one document. Refuses anything else (anchors, tags, tabs, duplicate keys …) instead of guessing. The result
  * always equals js-yaml's, which is stricter only about the indentation of flow collections.
  */
-import { readFlow } from './yaml_flow.ts'
-import { isComment, type Lines, readKey, readScalar, refuse, REFUSED } from './yaml_scalars.ts'
+import { isComment, type Lines, readKey, readScalar, refuse, REFUSED, resolve, unquote } from './yaml_scalars.ts'
 
 /** Returns the document, undefined for an empty one; or the number of the line that needs a full parser. */
 export function readSimpleYaml(text: string): { readonly document: unknown } | { readonly refusedLine: number } {
@@ -95,4 +94,69 @@ function readNode(lines: Lines, indent: number, content: string, listIndent: num
 
 function readInline(lines: Lines, indent: number, content: string): unknown {
   return /^[{[]/.test(content) ? readFlow(lines, content) : readScalar(lines, indent, content)
+}
+
+/** Deeper than any kubeconfig, and less deep than js-yaml's limit. */
+const LARGEST_DEPTH = 40
+
+const SPACE = /(?:[ \n]|(?<=[ \n])#.*)*/y
+const QUOTED = /"(?:[^"\\]|\\[^])*"|'(?:[^']|'')*'/y
+const PLAIN = /(?:[^ \n,[\]{}#&*!|>'"%@`:?-]|-(?![ \n,[\]{}]))(?: *(?:[^ \n,[\]{}:#]|:(?![ \n,[\]{}])|(?<! )#))*/y
+
+/**
+ * Reads a flow collection that begins with `first`, on the current line: `{ token: x }` or `[a, b]`, on one or several
+ * lines of any indentation.
+ */
+function readFlow(lines: Lines, first: string): unknown {
+  const source = [first, ...lines.all.slice(lines.at + 1), ''].join('\n')
+  const firstLine = lines.at
+  let at = 0
+  const take = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at
+    const found = pattern.exec(source)?.[0]
+    if (found === undefined) return undefined
+    at += found.length
+    lines.at += found.split('\n').length - 1
+    return found
+  }
+  const fail = (): never => {
+    // A collection that is never closed is reported where it begins.
+    if (at === source.length) lines.at = firstLine
+    return refuse()
+  }
+  const readScalar = (): unknown => {
+    const quoted = take(QUOTED)
+    return quoted === undefined ? resolve(take(PLAIN) ?? fail()) : unquote(quoted)
+  }
+  /** Reads the items between commas, up to the end of a collection. */
+  const readItems = (closing: RegExp, depth: number, readItem: () => void): void => {
+    if (depth > LARGEST_DEPTH) refuse()
+    for (take(SPACE); !take(closing); take(SPACE)) {
+      readItem()
+      take(SPACE)
+      if (!take(/,/y)) return void (take(closing) ?? fail())
+    }
+  }
+  const readNode = (depth: number): unknown => {
+    if (take(/\[/y)) {
+      const items: unknown[] = []
+      readItems(/\]/y, depth, () => items.push(readNode(depth + 1)))
+      return items
+    }
+    if (!take(/\{/y)) return readScalar()
+    const entries = new Map<string, unknown>()
+    readItems(/\}/y, depth, () => {
+      const line = lines.at
+      const key = String(readScalar())
+      if (entries.has(key) || key === '<<' || lines.at > line) refuse()
+      const hasValue = take(/ *:/y)
+      take(SPACE)
+      entries.set(key, !hasValue || /[,}]/.test(source.charAt(at)) ? null : readNode(depth + 1))
+    })
+    return Object.fromEntries(entries)
+  }
+  const value = readNode(1)
+  // A document never ends inside a collection.
+  if (!take(/(?: +#.*| *)\n/y) || /\n(?:---|\.\.\.)/.test(source.slice(0, at))) refuse()
+  return value
 }

@@ -1,4 +1,4 @@
-/** Parses and formats durations. Internally every duration is a number of milliseconds. */
+/** Parses and formats durations, and formats instants. Internally all of them are numbers of milliseconds. */
 
 /** Milliseconds, or digits and a unit: `'500ms'`, `'30s'`, `'5m'`, `'1.5h'`. */
 export type Duration = [DurationLike<'30s' | '5m' | '1.5h'>][0]
@@ -36,4 +36,9 @@ export function formatMs(ms: number): string {
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`
   if (ms < 3_600_000) return `${Number((ms / 60_000).toFixed(1))} m`
   return `${Number((ms / 3_600_000).toFixed(1))} h`
+}
+
+/** Formats the MicroTime of Leases and Events: exactly six decimals, or the server refuses it. */
+export function microTime(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace('Z', '000Z')
 }

@@ -4,9 +4,30 @@
  * The limits are those of the API server (pkg/apis/core/validation/events.go). Of an object only its reference gets
  * into an Event; the note comes from the caller.
  */
-import { microTime } from '../core/micro_time.ts'
+import { microTime } from '../core/duration.ts'
 import { isDomainName, isLabelText } from '../core/names.ts'
-import type { EventOptions, EventType, Regarding } from './recorder.ts'
+
+export type EventType = 'Normal' | 'Warning'
+
+/** The object of an Event: a whole object, or only the fields that identify it. */
+export interface Regarding {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string | undefined
+    readonly uid?: string | undefined
+    readonly resourceVersion?: string | undefined
+  }
+}
+
+/** What an Event says besides its type, reason and message. */
+export interface EventOptions {
+  /** What was done or tried, at most 128 bytes. Default: the reason, because the API requires an action. */
+  readonly action?: string | undefined
+  /** A second object, such as a created one. */
+  readonly related?: Regarding | undefined
+}
 
 /** A recorded event, after the checks. */
 export interface Occurrence {

@@ -6,13 +6,39 @@ import { backoffMs } from '../async/backoff.ts'
 import { type Clock, systemClock, within } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import { cutInstance, type EventBody, eventOf, isControllerName, occurrence } from './event.ts'
+import {
+  cutInstance,
+  type EventBody,
+  eventOf,
+  type EventOptions,
+  type EventType,
+  isControllerName,
+  occurrence,
+  type Regarding,
+} from './event.ts'
+import { DroppedEvents, writeOutcome } from './dropped_events.ts'
 import { DEFAULT_LIMITS, type EventLimits, EventState, type Job } from './event_state.ts'
-import { DroppedEvents } from './dropped_events.ts'
 import type { EventMeter } from './metrics.ts'
-import type { EventOptions, EventType, Recorder, Regarding } from './recorder.ts'
 import type { Moment } from './series.ts'
-import { writeOutcome } from './write_outcome.ts'
+
+/**
+ * Records Events about objects, in the background: calls return at once, and throw only for invalid arguments.
+ *
+ * Equal calls (type, reason, action, note, object) within six minutes of each other become one Event with a count;
+ * another note makes another Event. For one object and reason, 25 different Events are allowed at once, and one more
+ * every 5 minutes.
+ */
+export interface Recorder {
+  /**
+   * Records a normal event. `reason` is a word for programs, such as `ScaledUp`; `note` is a sentence for people, cut
+   * at 1024 bytes. Both are visible to all users with the right to read events.
+   *
+   * @throws TypeError if the API server would refuse the reason, the action or the object every time.
+   */
+  normal(about: Regarding, reason: string, note: string, options?: EventOptions): void
+  /** Records a warning; see {@link normal}. */
+  warning(about: Regarding, reason: string, note: string, options?: EventOptions): void
+}
 
 /** Options of {@link EventRecorder}. */
 export interface EventRecorderOptions {

@@ -14,7 +14,7 @@
  * | missing | create | refused | forgotten |
  * | any | any | unsent, unknown | the same with one more try; after the last try as refused |
  */
-import { microTime } from '../core/micro_time.ts'
+import { microTime } from '../core/duration.ts'
 import { type EventBody, type EventSeries, nextName } from './event.ts'
 
 export interface Series {

@@ -10,7 +10,7 @@
  * `durationMs / renewDeadlineMs`. For writes that are in flight, see lease_fence.ts.
  */
 import { jsonEqual } from '../core/equal.ts'
-import { microTime } from '../core/micro_time.ts'
+import { microTime } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 
 /** The spec of a coordination.k8s.io/v1 Lease. */

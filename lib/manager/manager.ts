@@ -1,5 +1,5 @@
 /** Starts and stops runnables in order, around a leader election. */
-import { LeadershipLost, messageOf } from '../core/errors.ts'
+import { firstOf, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
@@ -238,9 +238,8 @@ export class Manager implements Runnable {
   #logStop(leftMs: number): void {
     const names = [...this.#groups.values()].flatMap((group) => group.unfinished())
     if (names.length === 0) return
-    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
     const time = leftMs === Infinity ? 'without a limit' : `up to ${formatMs(leftMs)} more`
-    this.#options.log.info(`Waiting ${time} for ${names.slice(0, MAX_NAMES).join(', ')}${more}`)
+    this.#options.log.info(`Waiting ${time} for ${firstOf(names, MAX_NAMES).join(', ')}`)
   }
 
   /** Never rejects. */

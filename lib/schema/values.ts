@@ -1,6 +1,6 @@
 /** Translates enums, literals, nullable schemas and Kubernetes' int-or-string. */
 import { refuse } from './refusal.ts'
-import { conjunction } from './strings.ts'
+import { conjunction } from './scalars.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 

@@ -4,7 +4,7 @@ import { firstOf } from '../core/errors.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { nextTurn } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
-import type { ReplicaRuns } from './replica_runs.ts'
+import type { ReplicaRuns } from './replica.ts'
 
 /** More turns of the event loop than this without rest are an endless loop. */
 export const MAX_TURNS = 20_000

@@ -4,7 +4,7 @@
  * @module
  */
 export { type World, world, type WorldOptions } from './world.ts'
-export type { FailingKey } from './replica_runs.ts'
+export type { FailingKey } from './replica.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'
 export type { Fault } from './faults.ts'
 export { type Envtest, type EnvtestOptions, startEnvtest } from './envtest.ts'

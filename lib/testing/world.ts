@@ -3,7 +3,6 @@ import {
   type Client,
   Cluster,
   type Controller,
-  type CustomResourceDefinition,
   type Log,
   type Operator,
   type OtherCluster,
@@ -14,8 +13,7 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/storage/objects.ts'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import type { KubeObject } from '../core/objects.ts'
-import { apiVersionOf, groupResourceOf } from '../core/resource.ts'
+import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
 import { type OperatorOptions, watchedResources } from '../operator/description.ts'
 import { nextTurn } from '../async/clock.ts'
@@ -25,8 +23,8 @@ import { Activity, MAX_TURNS, type Watched } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
-import { fetchFrom, Replica } from './replica.ts'
-import { type FailingKey, ReplicaRuns } from './replica_runs.ts'
+import { createObjects } from './initial_objects.ts'
+import { type FailingKey, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
@@ -210,8 +208,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
   const main = open(null)
   const { client } = main.admin
-  const own = (): readonly CustomResourceDefinition[] => crdOf(watchedResources(description))
-  for (const [index, object] of objects.entries()) await create(main.admin, checked(object, index), own)
+  await createObjects(main.admin, objects, () => crdOf(watchedResources(description)))
   const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
 
   for (const { handle } of [main, ...others.values()]) {
@@ -370,8 +367,6 @@ interface Opened {
   readonly admin: Cluster
 }
 
-type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string; readonly generateName?: string } }
-
 function millisOf(now: unknown): number {
   if (!(now instanceof Date)) {
     throw new TypeError(`Cannot create a world: now is ${JSON.stringify(now)}, and must be a Date`)
@@ -381,52 +376,13 @@ function millisOf(now: unknown): number {
   return ms
 }
 
-/** Returns the object. Throws if it has no apiVersion, kind or name. */
-function checked(object: unknown, index: number): AnyObject {
-  const { apiVersion, kind, metadata } = (object ?? {}) as Partial<AnyObject>
-  const missing = Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name ?? metadata?.generateName })
-    .flatMap(([field, value]) => (typeof value === 'string' && value !== '' ? [] : [field]))
-  if (missing.length === 0) return object as AnyObject
-  throw new TypeError(
-    `Cannot create objects[${index}] of the world: it has no ${
-      missing.join(' and no ')
-    }; give whole objects: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }`,
-  )
-}
-
-/** Creates an object, and its definition before, if the operator defines the kind and the server does not serve it. */
-async function create(
-  { client, kinds }: Pick<Cluster, 'client' | 'kinds'>,
-  object: AnyObject,
-  own: () => readonly CustomResourceDefinition[],
-): Promise<void> {
-  const { apiVersion, kind, metadata } = object
-  let resource = await kinds.find(object)
-  if (!resource) {
-    const definition = own().find(({ spec }) =>
-      spec.names.kind === kind &&
-      spec.versions.some(({ name }) => apiVersionOf({ ...spec, version: name }) === apiVersion)
-    )
-    if (definition) {
-      await create({ client, kinds }, definition as CustomResourceDefinition & AnyObject, () => [])
-      resource = await kinds.find(object)
-    }
-  }
-  if (!resource) {
-    throw new TypeError(
-      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; add its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
-    )
-  }
-  await client.create(resource, object)
-}
-
-/** Returns what a world watches of a controller. */
 /** Returns an identity of its own for each replica but the first: the file states one, and two must not share it. */
 function identityOf(election: OperatorOptions['leaderElection'], number: number): string | undefined {
   const { identity } = typeof election === 'object' ? election : {}
   return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
 }
 
+/** Returns what a world watches of a controller. */
 function watchedOf(controller: Controller, { manager }: Parts, replica: Replica): Watched {
   return {
     // The keys of a warm-up wait for the lease.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { WatchBody } from '../../lib/apiserver/http/watch_body.ts'
+import { WatchBody } from '../../lib/apiserver/verbs/watch.ts'
 
 test('the initial state may have any number of lines; a reader with a backlog of 100,000 later lines is disconnected', async () => {
   let ended = 0

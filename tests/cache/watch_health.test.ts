@@ -197,3 +197,13 @@ test('the warning about a kind of another cluster names the cluster', () => {
     'warn Cannot watch pods in cluster "west": the server does not serve v1 of it (is its API enabled there?); next try in 800 ms',
   ])
 })
+
+test('a recovery says "again" if the kind was served before, also if the first list was not complete', () => {
+  const { health: h, recorded } = health()
+  h.failed(api(403, 'Forbidden'), 800, false)
+  h.recovered()
+  assert.equal(recorded().at(-1), 'info Watching pods')
+  h.failed(api(403, 'Forbidden'), 800, false)
+  h.recovered()
+  assert.equal(recorded().at(-1), 'info Watching pods again')
+})

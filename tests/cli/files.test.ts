@@ -25,7 +25,7 @@ import {
   sampleTest,
   sampleWithModules,
 } from '../../lib/cli/package_files.ts'
-import { readState, StateFile } from '../../lib/cli/dev/state_file.ts'
+import { readState, StateFile } from '../../lib/cli/dev/folder.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
 

@@ -18,8 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { savedFilesOf } from '../../lib/cli/dev/operator_files.ts'
-import { type Saved, SavedFiles } from '../../lib/cli/dev/saved_files.ts'
+import { type Saved, SavedFiles, savedFilesOf } from '../../lib/cli/dev/saved_files.ts'
 import { WAYS } from './saving.ts'
 
 /** Returns files in memory, and a clock that the test advances. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { retryOnConflict } from '../../lib/client/retry_on_conflict.ts'
+import { retryOnConflict } from '../../lib/client/edit.ts'
 import { ApiError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer, serve } from '../../lib/apiserver/mod.ts'
-import { makeApiClient } from '../../lib/config/api_client.ts'
+import { makeApiClient } from '../../lib/config/client_node.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { systemClock } from '../../lib/async/clock.ts'

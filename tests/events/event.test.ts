@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cutInstance, cutNote, eventOf, isControllerName, nextName, occurrence } from '../../lib/events/event.ts'
-import { microTime } from '../../lib/core/micro_time.ts'
+import { microTime } from '../../lib/core/duration.ts'
 import { foo } from './fixture.ts'
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { SpamFilter } from '../../lib/events/spam_filter.ts'
 import { type EventBody, eventOf, type EventSeries, type Occurrence, occurrence } from '../../lib/events/event.ts'
-import { DEFAULT_LIMITS, type DropCause, type EventLimits, EventState, type Job } from '../../lib/events/event_state.ts'
+import {
+  DEFAULT_LIMITS,
+  type DropCause,
+  type EventLimits,
+  EventState,
+  type Job,
+  SpamFilter,
+} from '../../lib/events/event_state.ts'
 import type { Answer } from '../../lib/events/series.ts'
 import { foo } from './fixture.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
-import { writeOutcome } from '../../lib/events/write_outcome.ts'
+import { writeOutcome } from '../../lib/events/dropped_events.ts'
 
 const refusal = (code: number, reason = '', details: object = {}): ApiError =>
   new ApiError('Cannot create x: no', { reason, code, details }, { code })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { microTime } from '../../lib/core/micro_time.ts'
+import { microTime } from '../../lib/core/duration.ts'
 import {
   checkTimings,
   claim,

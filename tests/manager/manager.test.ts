@@ -267,7 +267,7 @@ test('a stop that takes longer than a second logs once what it waits for and how
     stuck[1]!.end()
     await clock.advance(1)
     assert.deepEqual(lines, [
-      `info Waiting ${time} for "stuck", ${keys.slice(0, 4).join(', ')} and 4 more`,
+      `info Waiting ${time} for "stuck", ${keys.slice(0, 4).join(', ')}, and 4 more`,
     ])
     for (const each of [...stuck, busy]) each.end()
     await clock.advance(3999)

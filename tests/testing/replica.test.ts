@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import type { HttpBody, HttpResponse, Log, Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { Replica } from '../../lib/testing/replica.ts'
-import { ReplicaRuns } from '../../lib/testing/replica_runs.ts'
+import { Replica, ReplicaRuns } from '../../lib/testing/replica.ts'
 
 const GET = { method: 'GET', path: '/api/v1/pods' } as const
 

@@ -21,7 +21,7 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 /** The entries that users import, by their file in dist. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   mod: 'mod.ts',
-  'client-node': 'lib/config/client_node_entry.ts',
+  'client-node': 'lib/config/client_node.ts',
   kinds: 'lib/kinds/mod.ts',
   metrics: 'lib/manager/metrics.ts',
   schema: 'lib/schema/mod.ts',
@@ -36,9 +36,9 @@ export const ENTRIES: Readonly<Record<string, string>> = {
  */
 export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For the `auth-provider` of a kubeconfig.
-  'client-node': 'lib/config/client_node_entry.ts',
+  'client-node': 'lib/config/client_node.ts',
   // For kubeconfigs: a pod has none.
-  kubeconfig: 'lib/config/from_kubeconfig.ts',
+  kubeconfig: 'lib/config/context.ts',
   // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
   // For requested profiles.

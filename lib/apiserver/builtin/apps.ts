@@ -5,7 +5,7 @@ import type { Rules } from '../kinds.ts'
 import { immutable } from '../storage/objects.ts'
 import { labelFaults } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
-import { selectorFaults, selectorMatches } from './label_selectors.ts'
+import { selectorFaults, selectorMatches } from '../selectors.ts'
 import { podSpecDefaults, podSpecFaults } from './pod_spec.ts'
 
 export const APPS_RULES: Readonly<Record<string, Partial<Rules>>> = {

@@ -2,11 +2,10 @@
 import { CRD_RULES } from '../crd/rules.ts'
 import { apiVersionOf, type Kind, type Rules, type ScalePaths } from '../kinds.ts'
 import { definition, fieldSchema } from '../schema/schema.ts'
-import { BUILTIN_COLUMNS } from '../table/columns.ts'
+import { BUILTIN_COLUMNS } from './columns.ts'
 import { APPS_RULES } from './apps.ts'
 import { BATCH_RULES } from './batch.ts'
 import { CORE_RULES } from './core.ts'
-import { EVENT_RULES } from './events.ts'
 import { OTHER_RULES } from './others.ts'
 
 interface Row {
@@ -87,7 +86,6 @@ const RULES: Readonly<Record<string, Partial<Rules>>> = {
   ...CORE_RULES,
   ...APPS_RULES,
   ...BATCH_RULES,
-  ...EVENT_RULES,
   ...OTHER_RULES,
   ...CRD_RULES,
 }

@@ -1,9 +1,8 @@
 /** Handles GET of a collection: selectors, pages and resource versions. */
 import { type Backend, fromStored } from '../backend.ts'
-import { fieldSelector } from '../selectors/field_selector.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { labelSelector } from '../selectors/label_selector.ts'
+import { fieldSelector, labelSelector } from '../selectors.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
 import { badRequest, fault, gone, invalid, StatusError } from '../http/status.ts'
 import { keyOf } from '../storage/store.ts'

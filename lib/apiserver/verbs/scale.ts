@@ -1,7 +1,7 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind. */
 import { type Backend, readObject } from '../backend.ts'
 import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
-import { selectorText } from '../builtin/label_selectors.ts'
+import { selectorText } from '../selectors.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'

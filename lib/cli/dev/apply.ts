@@ -1,12 +1,14 @@
-/** Applies manifests to the embedded API, and waits until their kinds are served. */
+/** Applies manifests to the embedded API, waits until their kinds are served, and reads them again when saved. */
 import type { Api } from '../../client/api.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey } from '../../core/objects.ts'
 import type { AnyResource } from '../../core/resource.ts'
 import { type Clock, sleep } from '../../async/clock.ts'
 import { inCluster } from '../../controller/change_summary.ts'
+import { absolutePath, textOf } from '../../runtime/os/user_files.ts'
 import type { DevEvent } from './events.ts'
-import type { Manifest, ManifestObject } from '../manifests.ts'
+import { type Manifest, manifestFile, type ManifestObject, readManifests } from '../manifests.ts'
+import { SavedFiles, type Scan, stampsOf } from './saved_files.ts'
 
 export interface ApplyOptions {
   /** Returns the API of a cluster; undefined if the operator has no cluster of that name. No name: its own cluster. */
@@ -173,4 +175,45 @@ async function find(api: Api, apiVersion: string, kind: string, signal: AbortSig
   if (!found) return undefined
   const [version, group] = apiVersion.split('/').reverse() as [string, string | undefined]
   return { group: group ?? '', version, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' }
+}
+
+interface ManifestFilesOptions {
+  /** Manifests as `--apply` takes them. */
+  readonly apply: readonly string[]
+  readonly clock: Clock
+  /** Called with the manifests of each save, if they can be read. */
+  readonly onSaved: (manifests: readonly Manifest[]) => void
+  readonly onProblem: (message: string) => void
+}
+
+/** Watches the files until the signal is aborted. Leaves out standard input, which can be read only once. */
+export async function watchManifests(options: ManifestFilesOptions, signal: AbortSignal): Promise<void> {
+  const { apply, clock, onSaved, onProblem } = options
+  const byFile = Map.groupBy(
+    apply.filter((given) => manifestFile(given)),
+    (given) => absolutePath(manifestFile(given)!),
+  )
+  if (byFile.size === 0) return
+  const poll = (): Promise<Map<string, string | undefined>> => stampsOf(byFile.keys())
+  const scan = async (): Promise<Scan> => {
+    const stamps = await poll()
+    return { stamps, texts: new Map([...stamps.keys()].map((file) => [file, undefined])) }
+  }
+  const files = new SavedFiles({ clock, scan, poll, read: textOf, isLoading: () => false })
+  await files.begin()
+  while (!signal.aborted) {
+    try {
+      const saved = await files.next(signal)
+      await files.begin()
+      for (const given of saved.files.flatMap((file) => byFile.get(file) ?? [])) {
+        try {
+          onSaved(await readManifests([given]))
+        } catch (error) {
+          onProblem(`${messageOf(error)}; fix it and save it again`)
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
 }

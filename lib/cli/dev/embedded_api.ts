@@ -1,20 +1,24 @@
-/** Serves the Kubernetes API of `kubeloop dev` on loopback, saves its state and writes its kubeconfig. */
-import type { Transport } from 'kubeloop'
+/**
+ * Serves the Kubernetes API of `kubeloop dev` on loopback, saves its state and writes its kubeconfig. Reports new
+ * definitions of kinds.
+ */
+import { Cluster, type Transport } from 'kubeloop'
 import { ApiServer, type SavedState, serve } from 'kubeloop/apiserver'
+import type { KubeObject } from '../../core/objects.ts'
+import { CRD } from '../../core/resource.ts'
+import type { HttpRequest } from '../../core/transport.ts'
 import { answerJson } from '../../apiserver/http/respond.ts'
-import { messageOf } from '../../core/errors.ts'
+import { isReason, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { writePrivate } from '../../runtime/os/files.ts'
 import { remove } from '../../runtime/os/user_files.ts'
-import { kubeconfigIn, stateIn } from './folder.ts'
-import { listenTo } from './network.ts'
+import { kubeconfigIn, readState, StateFile, stateIn } from './folder.ts'
 import type { DevEvent } from './events.ts'
 import { pathOfCluster } from './session.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import type { SessionHost } from './session_host.ts'
-import { readState, StateFile } from './state_file.ts'
 
 export interface EmbeddedApi {
   /** `host:port` */
@@ -182,4 +186,68 @@ export function kubeconfigText({ url, token, ca }: ServedAt, others: readonly st
 /** Returns the context of another cluster: its name, unless the operator's own cluster has that context. */
 export function contextOf(name: string): string {
   return name === OWN ? `${OWN}.other` : name
+}
+
+interface NetworkListener {
+  /** Called after each successful write. */
+  onWrite(): void
+  /** Called when a CustomResourceDefinition is created, or its spec changes. */
+  onDefinition(event: DevEvent & { readonly kind: 'definition' }): void
+}
+
+const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:\/([^/?]+))?(?:\?|$)/
+
+interface Definition extends KubeObject {
+  readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
+}
+
+/** Wraps a transport to notify the listener. `cluster`: the name of the cluster, unless it is the operator's own. */
+async function listenTo(inner: Transport, listener: NetworkListener, cluster?: string): Promise<Transport> {
+  const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
+  const generations = new Map<string, number | undefined>()
+  // Definitions of the last run are not reported.
+  for (const { metadata } of (await api.list({ resource: CRD })).items) {
+    generations.set(metadata.name, metadata.generation)
+  }
+
+  const checkDefinition = async (name: string): Promise<void> => {
+    let definition: Definition
+    try {
+      definition = (await api.get({ resource: CRD, name })) as Definition
+    } catch (error) {
+      if (!isReason(error, 'NotFound')) throw error
+      generations.delete(name)
+      return
+    }
+    const { generation } = definition.metadata
+    const known = generations.has(name)
+    if (known && generations.get(name) === generation) return
+    generations.set(name, generation)
+    const versions = definition.spec.versions.filter(({ served }) => served).map((version) => version.name)
+    listener.onDefinition({
+      kind: 'definition',
+      name,
+      ...(cluster && { cluster }),
+      versions,
+      result: known ? 'updated' : 'installed',
+    })
+  }
+  return async (request) => {
+    const response = await inner(request)
+    if (request.method === 'GET' || response.status >= 400) return response
+    listener.onWrite()
+    const name = definitionOf(request)
+    if (name !== undefined) await checkDefinition(name)
+    return response
+  }
+}
+
+/** Returns the name of the CustomResourceDefinition that a request writes. */
+function definitionOf({ method, path, body }: HttpRequest): string | undefined {
+  const match = CRD_PATH.exec(path)
+  if (!match) return undefined
+  if (match[1] !== undefined || method !== 'POST') return match[1]
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  // The server has accepted the body, so a search is enough. Definitions in other formats than JSON are not reported.
+  return /"metadata"\s*:\s*\{[^}]*?"name"\s*:\s*"([^"]+)"/.exec(text)?.[1]
 }

@@ -6,10 +6,8 @@ import { type ChildProcess, spawnInherited } from '../../runtime/os/child_proces
 import { shortPath } from '../../runtime/os/terminal.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from './events.ts'
-import type { FoundRuntime } from '../find_runtime.ts'
-import { savedFilesOf } from './operator_files.ts'
-import { launchArguments } from '../runtimes.ts'
-import type { Saved, SavedFiles } from './saved_files.ts'
+import { type FoundRuntime, launchArguments } from '../runtimes.ts'
+import { type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
 
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime

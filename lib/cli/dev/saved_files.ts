@@ -6,6 +6,8 @@
  * watcher misses some of these ways.
  */
 import { type Clock, sleep } from '../../async/clock.ts'
+import { realFolder, stampOf, textOf, writtenBelow } from '../../runtime/os/user_files.ts'
+import { importedFiles } from './import_graph.ts'
 
 /** A stamp of each file, by its path, which changes with the file; undefined for a missing or empty file. */
 export type Stamps = ReadonlyMap<string, string | undefined>
@@ -100,4 +102,33 @@ export class SavedFiles {
 /** Returns the files whose stamps differ. */
 function changed(before: Stamps, after: Stamps): string[] {
   return [...after].filter(([file, stamp]) => before.get(file) !== stamp).map(([file]) => file)
+}
+
+/** `isLoading`: whether the operator's process may still be reading its files. */
+export function savedFilesOf(entry: string, clock: Clock, isLoading: () => boolean): SavedFiles {
+  return new SavedFiles({ clock, scan: () => scan(entry), poll: stampsOf, read: textOf, isLoading })
+}
+
+async function scan(entry: string): Promise<Scan> {
+  const stamps = new Map<string, string | undefined>()
+  const texts = await importedFiles(entry, {
+    async read(file) {
+      // Before the text, so that a save in between is noticed.
+      stamps.set(file, await stampOf(file))
+      return await textOf(file)
+    },
+    modulesBelow: async (folder) => [...(await writtenBelow(folder, mayBeModule)).keys()],
+    realFolder,
+  })
+  return { stamps, texts }
+}
+
+/** Returns the stamps of files, by their paths. */
+export async function stampsOf(files: Iterable<string>): Promise<Map<string, string | undefined>> {
+  return new Map(await Promise.all([...files].map(async (file) => [file, await stampOf(file)] as const)))
+}
+
+/** Returns whether a file may be a module of a package, or a folder may contain one. */
+function mayBeModule(name: string, isFolder: boolean): boolean {
+  return !/^\.|^node_modules$|~$/.test(name) && (isFolder || /\.([cm]?[jt]sx?|json|wasm)$/.test(name))
 }

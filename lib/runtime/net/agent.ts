@@ -1,5 +1,5 @@
 /**
- * Keeps the connections to one server.
+ * Keeps the connections to one server, direct or by CONNECT through an HTTP proxy.
  *
  * A connection keeps its TLS material for its whole life, so new material needs a new agent. Idle connections of the
  * old one are closed at once, connections in use when their requests end.
@@ -10,9 +10,8 @@ import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../../core/errors.ts'
 import { builtins, isPair } from '../os/builtins.ts'
-import type { Proxy } from './address.ts'
-import { openTunnel } from './proxy.ts'
-import type { ServerAddress } from './address.ts'
+import type { Proxy, ServerAddress } from './address.ts'
+import { networkError } from './network_error.ts'
 
 /** CA, certificate and key for a TLS handshake, in PEM. */
 export interface TlsMaterial {
@@ -140,4 +139,62 @@ function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }
     ;(options as TunnelRequest).onTunnel?.(cancel)
     return undefined
   }
+}
+
+/** A tunnel to open. Exactly one of the callbacks is called, once. */
+interface TunnelOptions {
+  readonly proxy: Proxy
+  readonly target: ServerAddress
+  /** The cluster's CAs. A proxy's certificate may be signed by them or by a CA that the system trusts. */
+  readonly ca: string | undefined
+  readonly onSocket: (socket: Duplex) => void
+  readonly onError: (error: NetworkError) => void
+}
+
+/** Opens a tunnel. Returns a function that cancels it; once it is open, the socket's owner closes it. */
+function openTunnel(options: TunnelOptions): () => void {
+  const { proxy, target, ca, onSocket, onError } = options
+  const name = `${target.authority} through proxy ${proxy.address.authority}`
+  const request = (proxy.address.tls ? https : builtins.http()).request({
+    host: proxy.address.host,
+    port: proxy.address.port,
+    method: 'CONNECT',
+    path: target.authority,
+    agent: false,
+    headers: { host: target.authority, ...(proxy.authorization && { 'proxy-authorization': proxy.authorization }) },
+    ...(proxy.address.tls && ca && { ca: [...builtins.tls().rootCertificates, ca] }),
+  })
+  let isOver = false
+  const fail = (error: NetworkError): void => {
+    if (isOver) return
+    isOver = true
+    // By a reset where possible: a proxy that hangs does not read the end of the stream, and would keep its side open.
+    if (!proxy.address.tls) request.socket?.resetAndDestroy()
+    request.destroy()
+    onError(error)
+  }
+  request.once('connect', (answer, socket) => {
+    if (!isOver && answer.statusCode === 200) {
+      isOver = true
+      return onSocket(socket)
+    }
+    // The proxy may keep it open to ask for credentials, but a new connection is used for that.
+    socket.destroy()
+    fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined))
+  })
+  // A proxy that does not support CONNECT responds as to any other request.
+  request.once('response', (answer) => fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined)))
+  // Not `once`: a destroyed request may report another error.
+  request.on('error', (error) => fail(networkError(error, 'connect', name)))
+  request.end()
+  return () => fail(new NetworkError(`Cannot connect to ${name}: the request was cancelled`, { phase: 'connect' }))
+}
+
+function refusal(name: string, status: number, hasUser: boolean): NetworkError {
+  const hint = status === 407
+    ? hasUser ? 'check user and password in the proxy URL' : 'put user and password into the proxy URL'
+    : 'check that the proxy may reach this server'
+  return new NetworkError(`Cannot connect to ${name}: the proxy answered CONNECT with ${status}; ${hint}`, {
+    phase: 'connect',
+  })
 }

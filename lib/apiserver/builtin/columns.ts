@@ -1,42 +1,6 @@
 /** The columns of `kubectl get` for built-in kinds. */
-import { humanDuration } from './human_duration.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
-
-export interface Column {
-  readonly name: string
-  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
-  readonly format?: string
-  readonly description?: string
-  /** 0 is always shown; higher values only with `-o wide`. */
-  readonly priority?: number
-  readonly value: (object: ApiObject, nowMs: number) => Json
-}
-
-export const NAME_COLUMN: Column = {
-  name: 'Name',
-  type: 'string',
-  format: 'name',
-  description:
-    'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client ' +
-    'to request the generation of an appropriate name automatically. ' +
-    'Name is primarily intended for creation idempotence and configuration ' +
-    'definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
-  value: (object) => object.metadata.name!,
-}
-
-/** Returns the Age column of custom kinds, of type `date`; in built-in kinds it is of type `string`. */
-export function ageColumn(): Column {
-  return {
-    name: 'Age',
-    type: 'date',
-    description: 'CreationTimestamp is a timestamp representing the server time when this object was created.',
-    value: (object, nowMs) => age(object.metadata.creationTimestamp ?? undefined, nowMs),
-  }
-}
-
-function age(instant: string | undefined, nowMs: number): string {
-  return instant ? humanDuration(nowMs - Date.parse(instant)) : '<unknown>'
-}
+import { age, type Column, humanDuration, NAME_COLUMN } from '../table.ts'
 
 const AGE: Column = {
   name: 'Age',
@@ -307,9 +271,3 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     IMAGES,
   ],
 }
-
-/** The columns of kinds without an entry in {@link BUILTIN_COLUMNS}. */
-export const PLAIN_COLUMNS: readonly Column[] = [
-  NAME_COLUMN,
-  { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
-]

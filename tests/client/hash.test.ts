@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashOf } from '../../lib/core/hash.ts'
+import { hashOf } from '../../lib/client/apply_cache.ts'
 
 test('a hash has eight code units, and several texts have one hash each', () => {
   for (const text of ['', 'a', 'ab', 'abc', 'abcd', 'äöü', '\u{1f600}', '\ud800', 'x'.repeat(10_001)]) {

@@ -1,0 +1,65 @@
+/** Prepares an object of the server for a store: metadata only, stripped, without managedFields, frozen. */
+import { deepFreeze } from '../core/clone.ts'
+import { messageOf } from '../core/errors.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { markPartial } from '../core/partial.ts'
+import type { AnyResource } from '../core/resource.ts'
+import { readAs } from '../client/codec.ts'
+
+/** How objects are stored; the fields are those of `InformerOptions`. */
+export interface StoredForm {
+  readonly resource: AnyResource
+  readonly strip?: ((object: KubeObject) => void) | undefined
+  readonly freeze?: boolean | undefined
+}
+
+/** Prepares an object in place. @throws Error if the strip function throws. */
+export function prepareObject(object: KubeObject, { resource, strip, freeze }: StoredForm): void {
+  readAs(resource, object)
+  dropManagedFields(object)
+  try {
+    if (strip) stripped(object, strip)
+  } catch (cause) {
+    throw new Error(
+      `Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+  if (freeze) deepFreeze(object)
+}
+
+/** Metadata that a strip function cannot remove: the cache, owners, finalizers, predicates and selectors read it. */
+const KEPT = [
+  'name',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'ownerReferences',
+  'finalizers',
+] as const
+
+/** Strips an object and marks it as partial, so that it is not written back as if it were complete. */
+function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
+  const { metadata } = object
+  const kept = Object.fromEntries(
+    KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
+  )
+  strip(object)
+  Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
+}
+
+/**
+ * Removes managedFields. They do not become [], because an update with [] erases those of the server. The metadata is
+ * copied, because V8 turns an object with a deleted property into a hash table, which is six times slower and 330 bytes
+ * larger.
+ */
+function dropManagedFields(object: { metadata: KubeObject['metadata'] & { readonly managedFields?: unknown } }): void {
+  if (object.metadata.managedFields === undefined) return
+  const { managedFields: _, ...metadata } = object.metadata
+  object.metadata = metadata
+}

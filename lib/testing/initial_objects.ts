@@ -1,0 +1,59 @@
+/** Creates the objects that a world begins with, and the definitions of their kinds. */
+import type { Cluster, CustomResourceDefinition } from 'kubeloop'
+import type { KubeObject } from '../core/objects.ts'
+import { apiVersionOf } from '../core/resource.ts'
+
+type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string; readonly generateName?: string } }
+
+/**
+ * Creates the objects in this order. `own` returns the definitions of the operator's kinds, which are created when an
+ * object needs them.
+ *
+ * @throws TypeError if one is not a whole object, or nothing defines its kind.
+ */
+export async function createObjects(
+  cluster: Pick<Cluster, 'client' | 'kinds'>,
+  objects: readonly object[],
+  own: () => readonly CustomResourceDefinition[],
+): Promise<void> {
+  for (const [index, object] of objects.entries()) await create(cluster, checked(object, index), own)
+}
+
+/** Returns the object. Throws if it has no apiVersion, kind or name. */
+function checked(object: unknown, index: number): AnyObject {
+  const { apiVersion, kind, metadata } = (object ?? {}) as Partial<AnyObject>
+  const missing = Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name ?? metadata?.generateName })
+    .flatMap(([field, value]) => (typeof value === 'string' && value !== '' ? [] : [field]))
+  if (missing.length === 0) return object as AnyObject
+  throw new TypeError(
+    `Cannot create objects[${index}] of the world: it has no ${
+      missing.join(' and no ')
+    }; give whole objects: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }`,
+  )
+}
+
+/** Creates an object, and its definition before, if the operator defines the kind and the server does not serve it. */
+async function create(
+  { client, kinds }: Pick<Cluster, 'client' | 'kinds'>,
+  object: AnyObject,
+  own: () => readonly CustomResourceDefinition[],
+): Promise<void> {
+  const { apiVersion, kind, metadata } = object
+  let resource = await kinds.find(object)
+  if (!resource) {
+    const definition = own().find(({ spec }) =>
+      spec.names.kind === kind &&
+      spec.versions.some(({ name }) => apiVersionOf({ ...spec, version: name }) === apiVersion)
+    )
+    if (definition) {
+      await create({ client, kinds }, definition as CustomResourceDefinition & AnyObject, () => [])
+      resource = await kinds.find(object)
+    }
+  }
+  if (!resource) {
+    throw new TypeError(
+      `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; add its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
+    )
+  }
+  await client.create(resource, object)
+}
