@@ -97,6 +97,16 @@ export { EventChannel } from './lib/async/event_channel.ts'
 // Types that those above mention
 export type { ConfigOrigin, Credentials, Impersonation } from './lib/core/cluster_config.ts'
 export type { Duration, DurationLike } from './lib/core/duration.ts'
+export type {
+  Admission,
+  AdmissionAnswer,
+  AdmissionContext,
+  AdmissionKind,
+  AdmissionProblem,
+  AdmissionRequest,
+  AdmissionResource,
+  AdmissionUser,
+} from './lib/webhook/admission.ts'
 export type { Problem, Reason, Status } from './lib/core/errors.ts'
 export type { Fence, WriteEnd } from './lib/core/fence.ts'
 export type { DesiredMeta, KeyIn, Keys, Named, OwnerReference, StatusOf } from './lib/core/objects.ts'
@@ -110,6 +120,7 @@ export type {
   KindType,
   MetadataOf,
   ResourceOf,
+  ValidateOptions,
   Writable,
 } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'

@@ -1,4 +1,10 @@
 /** Returns the base64 of a text's UTF-8. */
 export function encodeBase64(text: string): string {
-  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''))
+  const bytes = new TextEncoder().encode(text)
+  let binary = ''
+  // In parts: a call has a limited number of arguments.
+  for (let at = 0; at < bytes.length; at += PART) binary += String.fromCharCode(...bytes.subarray(at, at + PART))
+  return btoa(binary)
 }
+
+const PART = 8192

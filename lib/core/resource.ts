@@ -46,8 +46,41 @@ export type AnyResource = Resource<any, any>
 export interface Definition {
   /** The CustomResourceDefinition to install. */
   readonly crd: CustomResourceDefinition
-  /** Validates an object by the schema. Returns one problem for each invalid field; empty if the object is valid. */
-  validate(object: unknown): readonly Problem[]
+  /**
+   * Whether the schema has refinements that the CustomResourceDefinition cannot express, so that only the operator's
+   * admission checks them. They are accepted with `refinements: 'admission'`.
+   */
+  readonly hasRefinements: boolean
+  /**
+   * Validates an object by the schema. Returns one problem for each invalid field; empty if the object is valid. It
+   * needs no `this`, and takes the context of a validating function, so that it is one itself.
+   *
+   * @example
+   * ```ts
+   * import { defineResource } from 'kubeloop'
+   * import * as z from 'zod'
+   * const Foo = defineResource({
+   *   group: 'example.com', version: 'v1', kind: 'Foo', refinements: 'admission',
+   *   spec: z.object({ min: z.int(), max: z.int() }).refine(({ min, max }) => min <= max, 'max is below min'),
+   * })
+   * const [problem] = Foo.definition.validate({ spec: { min: 2, max: 1 } })
+   * if (problem?.message !== 'max is below min') throw new Error('unexpected')
+   * ```
+   */
+  validate(object: unknown, options?: ValidateOptions): readonly Problem[]
+}
+
+/** Options of {@link Definition.validate}. */
+export interface ValidateOptions {
+  /**
+   * The object before an update, which an earlier schema may have accepted: a spec or a status that is equal in it is
+   * not checked, and an equal field not for its limits (sizes, patterns, formats). Default: everything is checked.
+   *
+   * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
+   */
+  readonly old?: unknown
+  /** Whether the schema's refinements are checked. Default: true. */
+  readonly refinements?: boolean
 }
 
 /** The part of apiextensions.k8s.io/v1 CustomResourceDefinition that kubeloop writes. */

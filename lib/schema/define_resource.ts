@@ -4,7 +4,7 @@
 import { refuse } from './refusal.ts'
 import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
 import { printerColumns } from './columns.ts'
-import { isRequired, structuralSchema } from './structural.ts'
+import { isRequired, type Refinements, structuralSchema } from './structural.ts'
 import { problemsOf } from './validate.ts'
 import { userFrames } from '../observe/stack.ts'
 import type { $ZodType } from 'zod/v4/core'
@@ -40,6 +40,13 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
   spec: Spec
   /** The schema of `status`. Default: no status subresource. */
   status?: Status
+  /**
+   * What happens to refinements (`refine`, `superRefine`, `check`) without a CEL rule, which a CustomResourceDefinition
+   * cannot express. Default: they are refused with a TypeError. With `'admission'` they are left out of the
+   * CustomResourceDefinition, so that the API server stores objects that break them, unless the operator's admission
+   * checks them: `app.admission(Foo, { validate: Foo.definition.validate })`.
+   */
+  refinements?: 'admission'
 }
 
 /**
@@ -98,29 +105,55 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   })
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
   const scope = definition.cluster ? 'Cluster' : 'Namespaced'
-  const crd = customResourceDefinition({ ...definition, plural, scope, root: rootSchema(kind, spec, status) })
-  const described: Definition = { crd, validate: (object) => problemsOf(object, spec, status) }
+  const refinements = refinementsOf(definition)
+  const root = rootSchema(kind, spec, status, refinements)
+  const crd = customResourceDefinition({ ...definition, plural, scope, root })
+  const described: Definition = {
+    crd,
+    hasRefinements: refinements?.found === true,
+    validate: (object, options) => problemsOf(object, spec, status, options),
+  }
   return { group, version, kind, plural, scope, definition: described }
 }
 
+/** Returns undefined if refinements are refused. */
+function refinementsOf({ kind, refinements }: { kind: string; refinements?: unknown }): Refinements | undefined {
+  if (refinements === undefined) return undefined
+  if (refinements === 'admission') return { found: false }
+  const given = JSON.stringify(refinements)
+  throw new TypeError(
+    `Cannot define resource "${kind}": its refinements are ${given}; write 'admission', or leave it out`,
+  )
+}
+
 /** Returns the schema of an object, from its root. */
-function rootSchema(kind: string, spec: $ZodType, status: $ZodType | undefined): JsonSchema {
+function rootSchema(
+  kind: string,
+  spec: $ZodType,
+  status: $ZodType | undefined,
+  refinements: Refinements | undefined,
+): JsonSchema {
   return {
     type: 'object',
     properties: {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: partSchema(kind, 'spec', spec),
-      ...(status && { status: partSchema(kind, 'status', status) }),
+      spec: partSchema(kind, 'spec', spec, refinements),
+      ...(status && { status: partSchema(kind, 'status', status, refinements) }),
     },
     ...(isRequired(spec) && { required: ['spec'] }),
   }
 }
 
-function partSchema(kind: string, path: 'spec' | 'status', schema: $ZodType): JsonSchema {
+function partSchema(
+  kind: string,
+  path: 'spec' | 'status',
+  schema: $ZodType,
+  refinements: Refinements | undefined,
+): JsonSchema {
   const place = { kind, path }
-  const part = structuralSchema(schema, place)
+  const part = structuralSchema(schema, place, refinements)
   if (part['type'] !== 'object') refuse(place, 'not an object', 'begin with z.object()')
   return part
 }

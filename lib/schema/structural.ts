@@ -17,9 +17,19 @@ import type { JsonSchema } from '../core/resource.ts'
 import type { Check, Definition } from './zod_tree.ts'
 import type { Place } from './refusal.ts'
 
-/** Returns the structural schema of a zod schema. Throws a TypeError with the path of what a CRD cannot express. */
-export function structuralSchema(schema: $ZodType, place: Place): JsonSchema {
-  return translate(schema, { place, open: [], ruled: false, count: 1, budget: { left: MAX_RULES_COST } })
+/** Refinements that are left out. */
+export interface Refinements {
+  /** Set if there is one. */
+  found: boolean
+}
+
+/**
+ * Returns the structural schema of a zod schema. Throws a TypeError with the path of what a CRD cannot express. Without
+ * `refinements`, a refinement without CEL is refused too.
+ */
+export function structuralSchema(schema: $ZodType, place: Place, refinements?: Refinements): JsonSchema {
+  const budget = { left: MAX_RULES_COST }
+  return translate(schema, { place, open: [], ruled: false, count: 1, budget, refinements })
 }
 
 interface Step extends RuleScope {
@@ -28,6 +38,8 @@ interface Step extends RuleScope {
   readonly open: readonly $ZodType[]
   /** Whether a wrapper around this schema has CEL rules, which replace its refinements too. */
   readonly ruled: boolean
+  /** Undefined if refinements are refused. */
+  readonly refinements: Refinements | undefined
 }
 
 /** The budget of a spec or a status. A server allows 100 million for a definition; the rest is left to users' rules. */
@@ -50,7 +62,7 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
   const ruled = step.ruled || Array.isArray(meta[RULES])
   const def = definitionOf(schema)
   // z.custom() is its own check, and is refused below as a type.
-  refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, place)
+  refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, step)
   return annotate(translateType(schema, def, { ...step, open: [...open, schema], ruled }, meta), meta, place)
 }
 
@@ -132,11 +144,15 @@ function outside(step: Step): Step {
   return { ...step, ruled: false }
 }
 
-/** Throws for checks by a function, unless CEL rules replace them. */
-function refuseChecks(checks: readonly Check[], ruled: boolean, place: Place): void {
+/** Throws for checks by a function, unless CEL rules replace them, or admission checks them. */
+function refuseChecks(checks: readonly Check[], ruled: boolean, { place, refinements }: Step): void {
   for (const { check } of checks) {
     if (check === 'custom' && !ruled) {
-      refuse(place, 'a refinement', `add a CEL rule for it: .meta({ '${RULES}': [{ rule, message }] })`)
+      if (!refinements) {
+        const rule = `add a CEL rule for it: .meta({ '${RULES}': [{ rule, message }] })`
+        refuse(place, 'a refinement', `${rule}, or define the kind with refinements: 'admission' and check it there`)
+      }
+      refinements.found = true
     }
     if (check === 'overwrite') {
       refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { admit, type AdmitOptions, type Admitted } from './admit.ts'
 export { type World, world, type WorldOptions } from './world.ts'
 export type { FailingKey } from './replica.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'

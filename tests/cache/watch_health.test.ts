@@ -31,13 +31,21 @@ test('the warning about a kind that is not served has the remedy', () => {
     known.recorded()[0] ?? '',
     /^warn Cannot watch pods: the server does not serve v1 of it \(is its API enabled there\?\)/,
   )
-  const own = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } })
+  const own = health({
+    ...POD,
+    group: 'example.dev',
+    definition: { crd: {} as never, hasRefinements: false, validate: () => [] },
+  })
   own.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(
     own.recorded()[0] ?? '',
     /^warn Cannot watch pods.example.dev: .*install its CustomResourceDefinition, or set crds: 'install'/,
   )
-  const foreign = health({ ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }, true)
+  const foreign = health({
+    ...POD,
+    group: 'example.dev',
+    definition: { crd: {} as never, hasRefinements: false, validate: () => [] },
+  }, true)
   foreign.health.failed(api(404, 'NotFound'), 800, false)
   assert.match(
     foreign.recorded()[0] ?? '',
@@ -47,7 +55,11 @@ test('the warning about a kind that is not served has the remedy', () => {
 })
 
 test('a kind of ours that is no longer served says that its definition is gone, and how to get it back', () => {
-  const resource = { ...POD, group: 'example.dev', definition: { crd: {} as never, validate: () => [] } }
+  const resource = {
+    ...POD,
+    group: 'example.dev',
+    definition: { crd: {} as never, hasRefinements: false, validate: () => [] },
+  }
   const gone = 'warn Cannot watch pods.example.dev: the server no longer serves v1 of it, so its ' +
     'CustomResourceDefinition was deleted, with its objects, or changed; install it again'
   const restart = ", or restart the operator with crds: 'install'"

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { type AnyResource, metadataOf } from '../../lib/core/resource.ts'
+import { collector, UNCOLLECTED } from '../tools/collector.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const KEY = { namespace: 'ns', name: 'a' }
@@ -122,7 +121,7 @@ test('the cache is bounded for any number of field managers', () => {
 })
 
 const collect = collector()
-const uncollected = collect ? false : 'Deno collects garbage on request with --v8-flags=--expose-gc only'
+const uncollected = collect ? false : UNCOLLECTED
 
 test('an entry is small, whatever the size of its object', { skip: uncollected }, () => {
   const all = new ApplyCache()
@@ -144,11 +143,3 @@ test('an entry is small, whatever the size of its object', { skip: uncollected }
   assert.equal(all.size, count)
   assert.ok(each < 335, `${each} bytes for each`)
 })
-
-function collector(): (() => void) | undefined {
-  const { Bun, Deno } = globalThis as { Bun?: { gc(full: boolean): void }; Deno?: object }
-  if (Bun) return () => Bun.gc(true)
-  if (Deno) return undefined
-  setFlagsFromString('--expose-gc')
-  return runInNewContext('gc') as () => void
-}

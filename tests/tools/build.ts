@@ -56,6 +56,9 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   RotatingFile: 'the same',
   Heap: 'an internal data structure, without instanceof checks',
   Latch: 'the same',
+  LazyAbort: 'the same',
+  RateLimitedLog: 'the same',
+  TokenBucket: 'the same',
 }
 
 export async function build(folder: string = join(ROOT, 'dist')): Promise<void> {

@@ -1,10 +1,10 @@
 /** Builds the kinds of a CustomResourceDefinition, one per served version. */
+import { applyDefaults } from '../../core/schema_defaults.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import type { Schema } from '../schema/schema.ts'
 import { ageColumn, type Column, humanDuration, NAME_COLUMN } from '../table.ts'
-import { applyDefaults } from './defaults.ts'
 import { prune } from './prune.ts'
 
 export function kindsOfDefinition(crd: ApiObject): readonly Kind[] {

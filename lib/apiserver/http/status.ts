@@ -1,4 +1,5 @@
 /** API errors with the messages of kube-apiserver. */
+import { invalidStatus } from '../../core/invalid_status.ts'
 import type { JsonObject } from '../json.ts'
 
 /** One invalid field. */
@@ -113,16 +114,8 @@ export function forbidden(
 
 /** Returns the 422 error of an invalid object, with one cause per violated rule. */
 export function invalid(of: Pick<Named, 'group' | 'kind'>, name: string, causes: readonly Cause[]): StatusError {
-  const lines = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
-  const type = of.group ? `${of.kind}.${of.group}` : of.kind
-  const message = `${type} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`
-  const details: JsonObject = {
-    ...(name && { name }),
-    ...(of.group && { group: of.group }),
-    ...(of.kind && { kind: of.kind }),
-    causes: causes.map(causeJson),
-  }
-  return new StatusError(422, 'Invalid', message, details)
+  const { message, details } = invalidStatus(of, name, causes)
+  return new StatusError(422, 'Invalid', message, details as JsonObject)
 }
 
 function causeJson({ reason, message, field }: Cause): JsonObject {

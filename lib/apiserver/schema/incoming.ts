@@ -1,11 +1,11 @@
 /** Decodes request JSON to objects: type checks, unknown fields, pruning and defaults. */
+import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Backend, FieldValidation } from '../backend.ts'
 import { DecodeError, decodeTyped } from './decode.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import type { Call } from '../http/routes.ts'
 import { badRequest, fault, invalid, type StatusError } from '../http/status.ts'
-import { applyDefaults } from '../crd/defaults.ts'
 import { prune } from '../crd/prune.ts'
 import type { Schema } from './schema.ts'
 

@@ -1,0 +1,565 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { nextTurn } from '../../lib/async/clock.ts'
+import type { Client } from '../../lib/client/client.ts'
+import { ApiError } from '../../lib/core/errors.ts'
+import { isExact } from '../../lib/core/exact_json.ts'
+import type { ObjectOf } from '../../lib/core/resource.ts'
+import { defineResource } from '../../lib/schema/define_resource.ts'
+import type { Admission, AdmissionContext } from '../../lib/webhook/admission.ts'
+import { type Answer, handlersFor, patched, review, send, Site, site } from './admitting.ts'
+
+type Site = ObjectOf<typeof Site>
+
+const DEFAULTED = { hosts: ['a.example'], tls: { mode: 'off' } }
+
+const causesOf = ({ status }: Answer) => status.details?.causes
+
+test('scenario 100: default patches the object of the request, and keeps fields that the schema does not know', async () => {
+  const { mutate } = handlersFor(Site, [{
+    default(draft) {
+      draft.spec.hosts = draft.spec.hosts.map((host) => host.toLowerCase())
+      draft.spec.issuer ??= 'letsencrypt'
+    },
+  }])
+  const object = site(
+    { hosts: ['A.example'], unknown: { 'a/b': [1] }, tls: { mode: 'on', other: 1 } },
+    { annotations: { kept: 'x' }, managedFields: [{ manager: 'kubectl' }] },
+    { extra: true },
+  )
+  const answer = await send(mutate, review({ object }))
+  assert.deepEqual([answer.allowed, answer.patchType, answer.status], [true, 'JSONPatch', { metadata: {}, code: 200 }])
+  assert.deepEqual(JSON.parse(answer.patch!), [
+    { op: 'replace', path: '/spec/hosts/0', value: 'a.example' },
+    { op: 'add', path: '/spec/issuer', value: 'letsencrypt' },
+  ])
+})
+
+test('scenario 100: default can remove fields, known or not; nothing to change is no patch; DELETE is skipped', async () => {
+  const calls: string[] = []
+  const { mutate } = handlersFor(Site, [{
+    default(draft, { operation }) {
+      calls.push(operation)
+      delete draft.spec.issuer
+      delete (draft.spec as { unknown?: unknown }).unknown
+    },
+  }])
+  const removing = await send(mutate, review({ object: site({ ...DEFAULTED, issuer: 'x', unknown: 1 }) }))
+  assert.deepEqual(JSON.parse(removing.patch!).map(({ op, path }: { op: string; path: string }) => [op, path]), [
+    ['remove', '/spec/issuer'],
+    ['remove', '/spec/unknown'],
+  ])
+  const same = await send(mutate, review({ object: site(DEFAULTED) }))
+  assert.deepEqual([same.allowed, same.patch, same.patchType], [true, undefined, undefined])
+  const deleting = await send(mutate, review({ operation: 'DELETE', oldObject: site() }))
+  assert.deepEqual([deleting.allowed, deleting.patch], [true, undefined])
+  assert.deepEqual(calls, ['CREATE', 'CREATE'])
+})
+
+test('scenario 100: validate allows, denies with 422, passes an ApiError on; its warnings are sent with each', async () => {
+  let answer: () => ReturnType<NonNullable<Admission<Site>['validate']>> = () => undefined
+  const { validate, errors } = handlersFor(Site, [{
+    validate(_, { warn }) {
+      warn('old field')
+      return answer()
+    },
+  }])
+  const request = review({ object: site() })
+  for (const nothing of [() => undefined, () => [], () => Promise.resolve([]), () => Promise.resolve()]) {
+    answer = nothing
+    const { allowed, status, warnings, patchType } = await send(validate, request)
+    assert.deepEqual([allowed, status, warnings, patchType], [
+      true,
+      { metadata: {}, code: 200 },
+      ['old field'],
+      undefined,
+    ])
+  }
+  answer = () => [{ field: 'spec.hosts[0]', message: '"a_b" has an underscore' }]
+  const denied = await send(validate, request)
+  assert.deepEqual([denied.allowed, denied.warnings, denied.failed], [false, ['old field'], false])
+  assert.deepEqual(denied.status, {
+    metadata: {},
+    kind: 'Status',
+    status: 'Failure',
+    message: 'Site.web.example.dev "a" is invalid: spec.hosts[0]: "a_b" has an underscore',
+    reason: 'Invalid',
+    details: {
+      name: 'a',
+      group: 'web.example.dev',
+      kind: 'Site',
+      causes: [{ reason: 'FieldValueInvalid', field: 'spec.hosts[0]', message: '"a_b" has an underscore' }],
+    },
+    code: 422,
+  })
+  answer = async () => [
+    { field: 'spec.a', message: 'missing', reason: 'FieldValueRequired' },
+    { field: 'spec.b', message: 'no' },
+  ]
+  const two = await send(validate, request)
+  assert.equal(two.status.message, 'Site.web.example.dev "a" is invalid: [spec.a: missing, spec.b: no]')
+  assert.deepEqual(causesOf(two)!.map(({ reason }) => reason), ['FieldValueRequired', 'FieldValueInvalid'])
+
+  const forbidden = new ApiError('only admins', { reason: 'Forbidden' }, { code: 403 })
+  for (const thrown of [forbidden, new Error('wrapped', { cause: forbidden })]) {
+    answer = () => Promise.reject(thrown)
+    const { allowed, failed, warnings, status } = await send(validate, request)
+    assert.deepEqual([allowed, failed, warnings, status.code, status.reason, status.message], [
+      false,
+      false,
+      ['old field'],
+      403,
+      'Forbidden',
+      'only admins',
+    ])
+  }
+  const details = { name: 'p', kind: 'pools', retryAfterSeconds: 3 }
+  answer = () => {
+    throw new ApiError('Cannot get Pool "p": gone', { reason: 'NotFound', message: 'pools "p" not found', details }, {
+      code: 404,
+    })
+  }
+  const { status } = await send(validate, request)
+  assert.deepEqual([status.code, status.message, status.details], [404, 'pools "p" not found', details])
+  assert.deepEqual(errors, [])
+})
+
+test('scenario 100: of several, each default sees the earlier, the first denial ends them and keeps the warnings', async () => {
+  const calls: string[] = []
+  const step = (name: string, more: Admission<Site> = {}): Admission<Site> => ({
+    default(draft, { warn }) {
+      draft.spec.hosts.push(`${name}${draft.spec.hosts.length}`)
+      warn(name)
+    },
+    validate(_, { warn }) {
+      calls.push(name)
+      warn(name)
+      return name === 'b' ? [{ field: 'spec', message: 'b says no' }] : []
+    },
+    ...more,
+  })
+  const { mutate, validate } = handlersFor(Site, [step('a'), {}, step('b'), step('c')])
+  const object = site(DEFAULTED)
+  const mutated = await send(mutate, review({ object }))
+  assert.deepEqual(mutated.warnings, ['a', 'b', 'c'])
+  assert.deepEqual((patched(object, mutated) as Site).spec.hosts, ['a.example', 'a1', 'b2', 'c3'])
+  const denied = await send(validate, review({ object }))
+  assert.deepEqual([denied.allowed, denied.warnings, calls], [false, ['a', 'b'], ['a', 'b']])
+
+  const deny: Admission<Site> = {
+    default() {
+      throw new ApiError('no', {}, { code: 403 })
+    },
+  }
+  const early = await send(handlersFor(Site, [step('a'), deny, step('c')]).mutate, review({ object }))
+  assert.deepEqual([early.allowed, early.patch, early.warnings], [false, undefined, ['a']])
+})
+
+test("the schema's defaults are there before the functions are called, and become part of the patch", async () => {
+  const seen: unknown[] = []
+  const { mutate, validate } = handlersFor(Site, [{
+    default: (draft, { old }) => void seen.push(draft.spec.tls.mode, old?.spec.tls.mode),
+    validate: (object, { old }) => void seen.push(object.spec.tls.mode, old?.spec.tls.mode),
+  }])
+  const update = review({ operation: 'UPDATE', object: site(), oldObject: site({ hosts: ['b'], tls: null }) })
+  const answer = await send(mutate, update)
+  assert.deepEqual(JSON.parse(answer.patch!), [{ op: 'add', path: '/spec/tls', value: { mode: 'off' } }])
+  assert.equal((await send(validate, update)).allowed, true)
+  assert.deepEqual(seen, ['off', 'off', 'off', 'off'])
+})
+
+test("an object that does not fit the schema is denied with the schema's causes, before a function is called", async () => {
+  const calls: unknown[] = []
+  const { mutate, validate } = handlersFor(Site, [{
+    default: () => void calls.push(1),
+    validate: () => void calls.push(2),
+  }])
+  for (const handler of [mutate, validate]) {
+    const answer = await send(handler, review({ object: site({ hosts: [''], size: 'big' }) }))
+    assert.deepEqual([answer.allowed, answer.failed, answer.status.code, answer.status.reason], [
+      false,
+      false,
+      422,
+      'Invalid',
+    ])
+    assert.deepEqual(causesOf(answer)!.map(({ field, reason }) => [field, reason]), [
+      ['spec.hosts[0]', 'FieldValueInvalid'],
+      ['spec.size', 'FieldValueInvalid'],
+    ])
+    assert.match(
+      answer.status.message!,
+      /^Site\.web\.example\.dev "a" is invalid: \[spec\.hosts\[0\]: Too small.*, spec\.size: Invalid/,
+    )
+    assert.equal((await send(handler, review({ object: { ...site(), spec: undefined } }))).status.code, 422)
+    const changed = review({ operation: 'UPDATE', object: site({ hosts: [] }), oldObject: site({ hosts: ['a'] }) })
+    assert.equal((await send(handler, changed)).status.code, 422)
+  }
+  assert.deepEqual(calls, [])
+})
+
+test('a hundred problems are sent, more are counted', async () => {
+  const { validate } = handlersFor(Site, [{}])
+  const answer = await send(validate, review({ object: site({ hosts: Array.from({ length: 5000 }, () => '') }) }))
+  assert.equal(causesOf(answer)!.length, 100)
+  assert.match(answer.status.message!, /\] \(and 4900 more\)$/)
+})
+
+test('an invalid stored object can lose its finalizers and get a status: what an update leaves as it was is not checked', async () => {
+  const calls: unknown[] = []
+  const { mutate, validate } = handlersFor(Site, [{
+    default: () => void calls.push(1),
+    validate: () => void calls.push(2),
+  }])
+  const invalid = (metadata: object, more: object = {}) => site({ hosts: [], size: 'big' }, metadata, more)
+  const before = invalid({ finalizers: ['x'] })
+  for (const handler of [mutate, validate]) {
+    const unfinalized = await send(handler, review({ operation: 'UPDATE', object: invalid({}), oldObject: before }))
+    assert.deepEqual([unfinalized.allowed, unfinalized.patch], [true, undefined])
+  }
+  assert.deepEqual(calls, [])
+  const tooShort = (more: object) => site({ hosts: [], tls: { mode: 'off' }, ...more })
+  const limit = { operation: 'UPDATE', oldObject: tooShort({}) }
+  for (const handler of [mutate, validate]) {
+    assert.equal((await send(handler, review({ ...limit, object: tooShort({ issuer: 'x' }) }))).allowed, true)
+    const wrong = await send(handler, review({ ...limit, object: tooShort({ size: 'big' }) }))
+    assert.deepEqual(causesOf(wrong)!.map(({ field }) => field), ['spec.size'])
+    const typed = { operation: 'UPDATE', oldObject: before, object: site({ hosts: ['a'], size: 'big' }) }
+    assert.deepEqual(causesOf(await send(handler, review(typed)))!.map(({ field }) => field), ['spec.size'])
+  }
+  assert.deepEqual(calls, [1, 2])
+  // Only the part that is written is checked: the status of the stored object may be invalid too, and the reverse.
+  for (const handler of [mutate, validate]) {
+    const stale = { status: { ready: 'maybe' } }
+    const spec = review({
+      operation: 'UPDATE',
+      object: site(DEFAULTED, {}, stale),
+      oldObject: site({ hosts: ['b'] }, {}, stale),
+    })
+    assert.equal((await send(handler, spec)).allowed, true)
+    const status = { operation: 'UPDATE', subResource: 'status', oldObject: before }
+    assert.equal(
+      (await send(handler, review({ ...status, object: invalid({}, { status: { ready: true } }) }))).allowed,
+      true,
+    )
+    const wrong = await send(handler, review({ ...status, object: invalid({}, stale) }))
+    assert.deepEqual(causesOf(wrong)!.map(({ field }) => field), ['status.ready'])
+  }
+})
+
+test('an object in deletion whose spec stays is let go, whatever the functions say', async () => {
+  const { validate, mutate, errors } = handlersFor(Site, [{
+    default() {
+      throw new Error('never')
+    },
+    validate: () => [{ field: 'metadata', message: 'never' }],
+  }])
+  const [deletionTimestamp, finalizers] = ['2026-01-01T00:00:00Z', ['x']]
+  const oldObject = site(DEFAULTED, { deletionTimestamp, finalizers })
+  for (const handler of [mutate, validate]) {
+    const freed = site(DEFAULTED, { deletionTimestamp, finalizers: [] }, { status: { ready: true } })
+    assert.equal((await send(handler, review({ operation: 'UPDATE', object: freed, oldObject }))).allowed, true)
+    const edited = site({ ...DEFAULTED, issuer: 'x' }, { deletionTimestamp, finalizers: [] })
+    assert.equal((await send(handler, review({ operation: 'UPDATE', object: edited, oldObject }))).allowed, false)
+    const alive = site(DEFAULTED, { finalizers: [] })
+    assert.equal(
+      (await send(handler, review({ operation: 'UPDATE', object: alive, oldObject: site(DEFAULTED) }))).allowed,
+      false,
+    )
+    const status = { operation: 'UPDATE', subResource: 'status', oldObject }
+    assert.equal((await send(handler, review({ ...status, object: freed }))).allowed, false)
+  }
+  assert.equal(errors.length, 3)
+})
+
+test('validate gets the stored object of a DELETE, also one that no longer fits the schema', async () => {
+  const seen: unknown[] = []
+  const { validate } = handlersFor(Site, [{
+    validate(object, { operation, old }) {
+      seen.push(operation, old, object.spec.size, object.spec.tls.mode)
+      return [{ field: 'metadata', message: 'is in use' }]
+    },
+  }])
+  const answer = await send(validate, review({ operation: 'DELETE', object: null, oldObject: site({ size: 'big' }) }))
+  assert.deepEqual(seen, ['DELETE', undefined, 'big', 'off'])
+  assert.equal(answer.status.message, 'Site.web.example.dev "a" is invalid: metadata: is in use')
+})
+
+const Range = defineResource({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Range',
+  refinements: 'admission',
+  spec: z.object({ min: z.int(), max: z.int().optional() })
+    .refine(({ min, max }) => max !== undefined && min <= max, { message: 'max is below min', path: ['max'] }),
+})
+
+test('refinements are checked after default, by one line, but not for a spec that stays as it was', async () => {
+  const { mutate, validate } = handlersFor(Range, [{
+    default: (draft) => void (draft.spec.max ??= draft.spec.min),
+    validate: Range.definition.validate,
+  }])
+  const range = (spec: object, finalizers: string[] = []) => ({
+    apiVersion: 'example.dev/v1',
+    kind: 'Range',
+    metadata: { name: 'a', finalizers },
+    spec,
+  })
+  const created = review({ object: range({ min: 1 }) })
+  assert.deepEqual(JSON.parse((await send(mutate, created)).patch!), [{ op: 'add', path: '/spec/max', value: 1 }])
+  const denied = await send(validate, created)
+  assert.deepEqual(causesOf(denied), [{ reason: 'FieldValueInvalid', field: 'spec.max', message: 'max is below min' }])
+  const [invalid, unfinalized] = [range({ min: 2, max: 1 }, ['x']), range({ min: 2, max: 1 })]
+  const update = { operation: 'UPDATE', oldObject: invalid }
+  assert.equal((await send(validate, review({ ...update, object: unfinalized }))).allowed, true)
+  assert.equal((await send(validate, review({ ...update, object: range({ min: 3, max: 1 }) }))).allowed, false)
+})
+
+test('what a function throws is a 500 that is logged with its stack and counted, not a denial', async () => {
+  let thrown: unknown
+  const fail = (): never => {
+    throw thrown
+  }
+  const { mutate, validate, lines, errors } = handlersFor(Site, [{ default: fail, validate: fail }])
+  const request = review({ object: site() })
+  thrown = new TypeError('cannot read x')
+  const answer = await send(mutate, request)
+  assert.deepEqual([answer.http, answer.failed, answer.allowed, answer.patch], [200, true, false, undefined])
+  assert.deepEqual([answer.status.code, answer.status.reason], [500, 'InternalError'])
+  assert.equal(answer.status.message, 'Cannot default Site "default/a": cannot read x')
+  assert.match(lines[0]!, /^Cannot default Site "default\/a": cannot read x .*admission\.test\.ts/)
+  assert.doesNotMatch(answer.status.message!, / at /)
+  for (thrown of [undefined, null, 'text', Object.create(null), new Error('x'.repeat(5000))]) {
+    const { status, failed } = await send(validate, request)
+    assert.deepEqual([status.code, failed], [500, true])
+    assert.ok(status.message!.length < 1100)
+  }
+  assert.equal(errors.length, 6)
+  assert.equal(lines.length, 6)
+  for (let run = 0; run < 20; run++) await send(validate, request)
+  assert.equal(lines.length, 6, 'lines are rate-limited')
+  for (thrown of [{}, { code: 403 }, { code: '403', status: {} }, { status: 403 }]) {
+    thrown = Object.assign(new Error('of another library'), { name: 'ApiError' }, thrown)
+    const { status, failed } = await send(validate, request)
+    assert.deepEqual([status.code, failed], [500, true])
+  }
+  thrown = new SyntaxError('Unexpected token in "s3cret"')
+  const quoted = await send(validate, request)
+  assert.equal(quoted.status.message, `Cannot validate Site "default/a": its function failed; see the operator's log`)
+  const secrets = handlersFor(Secret, [{ validate: () => fail() }])
+  thrown = new Error('s3cret')
+  const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, data: {} }
+  assert.doesNotMatch((await send(secrets.validate, review({ object }))).status.message!, /s3cret/)
+})
+
+test('a value that a function must not return is a fault that says what to return', async () => {
+  const cases: readonly (readonly ['mutate' | 'validate', unknown, RegExp])[] = [
+    ['mutate', { ...site() }, /default returned another object, which is not used; change the draft/],
+    ['validate', false, /validate returned a value of type boolean; return a list of \{ field, message \}, or nothing/],
+    ['validate', 'wrong', /validate returned a value of type string/],
+    ['validate', [{ message: 'wrong' }], /validate returned a list with an item that is no problem/],
+    ['validate', [null], /validate returned a list with an item that is no problem/],
+  ]
+  for (const [phase, value, text] of cases) {
+    const wrong = { default: () => value, validate: () => Promise.resolve(value) } as unknown as Admission<Site>
+    const { status, failed } = await send(handlersFor(Site, [wrong])[phase], review({ object: site() }))
+    assert.deepEqual([status.code, failed], [500, true])
+    assert.match(status.message!, text)
+  }
+  const arrows: Admission<Site> = { default: (draft) => void Object.assign(draft.spec, { issuer: 'x' }) }
+  assert.equal((await send(handlersFor(Site, [arrows]).mutate, review({ object: site() }))).allowed, true)
+  const returned = { default: (draft: unknown) => draft } as Admission<Site>
+  assert.equal((await send(handlersFor(Site, [returned]).mutate, review({ object: site() }))).allowed, true)
+})
+
+test('a draft with a value that JSON lacks is a fault that names the field', async () => {
+  const { mutate } = handlersFor(Site, [{ default: (draft) => void (draft.spec.size = NaN) }])
+  const { status, failed } = await send(mutate, review({ object: site({ ...DEFAULTED, size: 1 }) }))
+  assert.deepEqual([status.code, failed], [500, true])
+  assert.match(status.message!, /Cannot write \/spec\/size as JSON: JSON has no value for NaN/)
+})
+
+test('built-in kinds have no schema check, and their fields are patched as they are', async () => {
+  const { mutate, validate } = handlersFor(Deployment, [{
+    default: (draft) => void (draft.metadata.labels = { ...draft.metadata.labels, team: 'a' }),
+    validate: (object) => object.spec?.replicas === 0 ? [{ field: 'spec.replicas', message: 'must not be 0' }] : [],
+  }])
+  const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec: { replicas: 0, x: [{}] } }
+  const answer = await send(mutate, review({ object }))
+  assert.deepEqual(JSON.parse(answer.patch!), [{ op: 'add', path: '/metadata/labels', value: { team: 'a' } }])
+  const denied = await send(validate, review({ object }))
+  assert.equal(denied.status.message, 'Deployment.apps "a" is invalid: spec.replicas: must not be 0')
+  const core = handlersFor(ConfigMap, [{ validate: () => [{ field: 'data', message: 'no' }] }])
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'a-' } }
+  const { status } = await send(core.validate, review({ object: map, name: '' }))
+  assert.deepEqual(status.message, 'ConfigMap "" is invalid: data: no')
+  assert.deepEqual([status.details!.name, status.details!.group, status.details!.kind], [
+    undefined,
+    undefined,
+    'ConfigMap',
+  ])
+})
+
+test('integers beyond 2^53 survive: unchanged ones are not written, moved ones are written as they were read', async () => {
+  const { mutate } = handlersFor(ConfigMap, [{
+    default(draft) {
+      const { list } = draft as unknown as { list: unknown[] }
+      list.reverse()
+      ;(draft as unknown as { copy: unknown }).copy = list[0]
+    },
+  }])
+  const text = JSON.stringify(review({
+    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, list: ['A', 'B'], kept: 'C' },
+  }))
+  const answer = await send(
+    mutate,
+    text.replace('"A"', '-9223372036854775807').replace('"B"', '9007199254740993').replace(
+      '"C"',
+      '9223372036854775806',
+    ),
+  )
+  assert.deepEqual(
+    answer.patch,
+    '[{"op":"replace","path":"/list/0","value":9007199254740993},' +
+      '{"op":"replace","path":"/list/1","value":-9223372036854775807},' +
+      '{"op":"add","path":"/copy","value":9007199254740993}]',
+  )
+  const rounded = await send(mutate, text.replace('"A"', '9007199254740992').replace('"B"', '9007199254740993'))
+  assert.deepEqual([rounded.allowed, rounded.status.code], [false, 500])
+  assert.match(rounded.status.message!, /is an integer beyond 2\^53/)
+})
+
+test('what the functions get can be written with its integers', async () => {
+  const exact: boolean[] = []
+  const note = (object: object, { old }: AdmissionContext): void => void exact.push(isExact(object), isExact(old!))
+  const { mutate, validate } = handlersFor(Site, [{ default: note, validate: note }])
+  const text = JSON.stringify(
+    review({ operation: 'UPDATE', object: site({ ...DEFAULTED, n: 'N' }), oldObject: site({ n: 'N' }) }),
+  )
+  for (const handler of [mutate, validate]) await send(handler, text.replaceAll('"N"', '9007199254740993'))
+  assert.deepEqual(exact, [true, true, true, true])
+})
+
+test('the context has the request, the user, and a client and a signal that end with the call', async () => {
+  let context: AdmissionContext<Site> | undefined
+  let bound: AbortSignal | undefined
+  const client = {} as Client
+  const { validate, lines } = handlersFor(Site, [{
+    validate(_, given) {
+      context = given
+      assert.equal(given.client, client)
+      assert.equal(given.client, client)
+      assert.equal(given.signal.aborted, false)
+      given.log.info('checked')
+    },
+  }], { client: (call) => (bound = call.signal, client) })
+  const options = { kind: 'UpdateOptions', fieldManager: 'kubectl' }
+  const update = {
+    operation: 'UPDATE',
+    object: site(DEFAULTED),
+    oldObject: site({ hosts: ['b'] }),
+    dryRun: true,
+    options,
+  }
+  await send(validate, review({ ...update, subResource: 'status' }))
+  const { operation, old, name, namespace, subresource, dryRun, user, request, signal, clock } = context!
+  assert.deepEqual([operation, old!.spec.hosts, name, namespace, subresource, dryRun], [
+    'UPDATE',
+    ['b'],
+    'a',
+    'default',
+    'status',
+    true,
+  ])
+  assert.deepEqual(user, { username: 'jane', uid: '7', groups: ['devs'], extra: { scopes: ['a', 'b'] } })
+  assert.deepEqual([request.options, typeof clock.now()], [options, 'number'])
+  assert.deepEqual([signal.aborted, bound!.aborted], [true, true])
+  assert.match(
+    lines[0]!,
+    /^checked \{"kind":"Site","object":"default\/a","operation":"UPDATE","user":"jane","request":"705/,
+  )
+  await send(validate, review({ object: site(), name: '', namespace: undefined, userInfo: { groups: 'x' } }))
+  assert.deepEqual([context!.old, context!.name, context!.namespace, context!.subresource], [
+    undefined,
+    'a',
+    undefined,
+    '',
+  ])
+  assert.deepEqual(context!.user, { username: '', uid: '', groups: [], extra: {} })
+})
+
+test('when the API server stops waiting, the answer is a 504 that is not counted as a fault', async () => {
+  const entered = Promise.withResolvers<AbortSignal>()
+  const wait = (_: unknown, { signal }: AdmissionContext): Promise<never> => {
+    entered.resolve(signal)
+    return new Promise(() => {})
+  }
+  const stop = new AbortController()
+  const { mutate, lines, errors } = handlersFor(Site, [{ default: wait }])
+  const answer = send(mutate, review({ object: site() }), { signal: stop.signal })
+  const signal = await entered.promise
+  stop.abort(new Error('timeout'))
+  const { status, failed } = await answer
+  assert.deepEqual([status.code, status.reason, failed, lines, errors, signal.aborted], [
+    504,
+    'Timeout',
+    false,
+    [],
+    [],
+    true,
+  ])
+  assert.match(status.message!, /^Cannot default Site "default\/a": the API server stopped waiting/)
+})
+
+test('a call leaves no listener behind on the signal of the request', async () => {
+  const { validate } = handlersFor(Site, [{ validate: async (_, { signal }) => void await Promise.resolve(signal) }])
+  let listeners = 0
+  const { signal } = new AbortController()
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)]
+  signal.addEventListener = ((...args: Parameters<typeof add>) => (listeners++, add(...args))) as typeof add
+  signal.removeEventListener = ((...args: Parameters<typeof remove>) => (listeners--, remove(...args))) as typeof remove
+  for (let run = 0; run < 10; run++) await send(validate, review({ object: site() }), { signal })
+  assert.ok(listeners <= 0, `${listeners} listeners`)
+})
+
+test('warnings are sent once each, and no more than the API server may show', async () => {
+  let texts: readonly unknown[] = []
+  const { validate } = handlersFor(Site, [{
+    validate: (_, { warn }) => void texts.forEach((text) => warn(text as string)),
+  }])
+  const warningsOf = async (given: readonly unknown[]) => {
+    texts = given
+    return (await send(validate, review({ object: site() }))).warnings
+  }
+  assert.deepEqual(await warningsOf(['a', '', 'b', 'a', 7]), ['a', 'b', '7'])
+  assert.equal(await warningsOf(['']), undefined)
+  const many = await warningsOf(Array.from({ length: 100_000 }, (_, at) => `${at} ${'x'.repeat(300)}`))
+  assert.equal(many!.length, 16)
+  assert.equal((await warningsOf(['x'.repeat(1_000_000)]))![0]!.length, 4096)
+})
+
+test('a large review lets other work run between its steps', async () => {
+  const { mutate } = handlersFor(Site, [{ default: (draft) => void (draft.spec.issuer = 'x') }])
+  for (const [length, expected] of [[1000, ['answered', 'turn']], [300_000, ['turn', 'answered']]] as const) {
+    const order: string[] = []
+    const answered = send(mutate, review({ object: site({ hosts: ['x'.repeat(length)] }) })).then(() =>
+      order.push('answered')
+    )
+    await Promise.all([nextTurn().then(() => order.push('turn')), answered])
+    assert.deepEqual(order, expected)
+  }
+})
+
+test('a failing log does not fail the call', async () => {
+  const fail = (): never => {
+    throw new Error('disk full')
+  }
+  const { validate } = handlersFor(Site, [{
+    validate(_, { log }) {
+      log.info('x')
+      throw new Error('boom')
+    },
+  }], { log: { debug: fail, info: fail, warn: fail, error: fail } })
+  assert.match((await send(validate, review({ object: site() }))).status.message!, /boom/)
+})
