@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { createServer, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { createAuthority, openAuthority } from '../../lib/runtime/net/certificates.ts'
+import { createAuthority, openAuthority, readCertificate } from '../../lib/runtime/net/certificates.ts'
 import { readAll } from '../../lib/runtime/net/der.ts'
 import { NOT_AN_AUTHORITY, RSA_AUTHORITY } from './openssl_certificates.ts'
 
@@ -126,6 +126,34 @@ test('openAuthority refuses a leaf, another key and invalid PEM, without the key
   await refused(NOT_AN_AUTHORITY.cert, NOT_AN_AUTHORITY.key, /the certificate is not a CA certificate; use/)
   await refused('nonsense', a.key, /its certificate is not a certificate in PEM$/)
   await refused(a.ca, 'nonsense', /its key is not a private key in PEM$/)
+})
+
+test('the facts of a certificate: its validity, its issuer and its names', async () => {
+  const [ours, other] = [
+    await createAuthority({ now: NOON, validForMs: 2 * DAY_MS }),
+    await createAuthority({ now: NOON }),
+  ]
+  const names = { dnsNames: ['localhost', 'a.b.svc'], ipAddresses: ['127.0.0.1', '::1'] }
+  const { cert } = await ours.issue({ commonName: 'x', ...names, usage: 'server', validForMs: DAY_MS })
+  const leaf = readCertificate(cert)!
+  assert.deepEqual([leaf.isAuthority, leaf.notAfterMs], [false, NOON + DAY_MS])
+  assert.ok(leaf.notBeforeMs < NOON)
+  const ca = readCertificate(ours.ca)!
+  assert.deepEqual([ca.isAuthority, ca.notAfterMs, ca.isIssuedBy(ours.ca)], [true, NOON + 2 * DAY_MS, true])
+  assert.equal(leaf.isIssuedBy(ours.ca), true)
+  assert.equal(leaf.isIssuedBy(other.ca), false, 'the same name, another key')
+  assert.equal(leaf.isIssuedBy('nonsense'), false)
+  assert.equal(leaf.hasNames(names), true)
+  assert.equal(leaf.hasNames({ dnsNames: ['a.b.svc'], ipAddresses: ['0:0:0:0:0:0:0:1'] }), true)
+  assert.equal(leaf.hasNames({}), true)
+  for (
+    const missing of [{ dnsNames: ['b.svc'] }, { dnsNames: ['localhost', 'b'] }, { ipAddresses: ['127.0.0.2'] }, {
+      dnsNames: ['127.0.0.1'],
+    }]
+  ) assert.equal(leaf.hasNames(missing), false, JSON.stringify(missing))
+  assert.equal(ca.hasNames({ dnsNames: ['x'] }), false)
+  assert.equal(readCertificate('nonsense'), undefined)
+  assert.equal(readCertificate(''), undefined)
 })
 
 test('issue refuses a server without names, invalid addresses and names outside ASCII', async () => {

@@ -17,7 +17,21 @@ import {
 } from 'node:crypto'
 import { isIP } from 'node:net'
 import { promisify } from 'node:util'
-import { bitString, boolean, der, integer, namedBits, oid, readAll, sequence, TAG, tagged, time, utf8 } from './der.ts'
+import {
+  bitString,
+  boolean,
+  der,
+  type DerValue,
+  integer,
+  namedBits,
+  oid,
+  readAll,
+  sequence,
+  TAG,
+  tagged,
+  time,
+  utf8,
+} from './der.ts'
 
 /** A certificate authority. Its private key is only available through `save`. */
 export interface Authority {
@@ -28,14 +42,17 @@ export interface Authority {
   save(): { ca: string; key: string }
 }
 
-interface CertificateRequest {
+/** The names of a server. Clients check only these, and not the common name. */
+export interface ServerNames {
+  readonly dnsNames?: readonly string[]
+  readonly ipAddresses?: readonly string[]
+}
+
+interface CertificateRequest extends ServerNames {
   /** The subject's name. Kubernetes uses it as the user name. */
   readonly commonName: string
   /** Kubernetes uses them as the user's groups. */
   readonly organizations?: readonly string[]
-  /** The server's names; clients check only `dnsNames` and `ipAddresses`. */
-  readonly dnsNames?: readonly string[]
-  readonly ipAddresses?: readonly string[]
   readonly usage: 'server' | 'client'
   /** Default: one year. Never longer than the authority's own validity. */
   readonly validForMs?: number
@@ -106,6 +123,45 @@ export function openAuthority(caPem: string, keyPem: string): Promise<Authority>
     }
     return authority(caPem, privateKey, undefined)
   })
+}
+
+/** The facts of a certificate that decide about its renewal. Times are in milliseconds since 1970. */
+export interface CertificateFacts {
+  readonly isAuthority: boolean
+  readonly notBeforeMs: number
+  readonly notAfterMs: number
+  /** Tests for a signature by an authority, given by its certificate in PEM. False if that cannot be parsed. */
+  isIssuedBy(ca: string): boolean
+  /** Tests whether the certificate has all of these names, and perhaps others. */
+  hasNames(names: ServerNames): boolean
+}
+
+/** Reads the facts of a certificate, or returns undefined if the text is not a certificate in PEM. */
+export function readCertificate(pem: string): CertificateFacts | undefined {
+  const certificate = parsed(pem)
+  if (!certificate) return undefined
+  return {
+    isAuthority: certificate.ca,
+    notBeforeMs: Date.parse(certificate.validFrom),
+    notAfterMs: Date.parse(certificate.validTo),
+    isIssuedBy(pem) {
+      const ca = parsed(pem)
+      return ca !== undefined && ca.subject === certificate.issuer && certificate.verify(ca.publicKey)
+    },
+    hasNames(names) {
+      const [list] = readAll(readExtension(readFields(certificate), OID.subjectAltName) ?? new Uint8Array())
+      const found = readAll(list?.content ?? new Uint8Array())
+      return encodeNames(names, 'Cannot compare names').every((name) => found.some(({ whole }) => equal(whole, name)))
+    },
+  }
+}
+
+function parsed(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    return undefined
+  }
 }
 
 function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefined): Authority {
@@ -211,6 +267,10 @@ function subjectAltNames(request: CertificateRequest): Uint8Array[] {
       `${doing}: it has no names; set dnsNames or ipAddresses, because clients ignore a server's common name`,
     )
   }
+  return encodeNames(request, doing)
+}
+
+function encodeNames({ dnsNames = [], ipAddresses = [] }: ServerNames, doing: string): Uint8Array[] {
   return [
     ...dnsNames.map((name) => {
       if (!/^[\x21-\x7e]+$/.test(name)) throw new TypeError(`${doing}: "${name}" is not a DNS name in ASCII`)
@@ -235,23 +295,32 @@ function addressBytes(address: string): Uint8Array {
 /** Reads what issuing needs from the authority's certificate: subject and key id, byte for byte, and its end. */
 function readAuthority(ca: string): { subject: Uint8Array; keyId: Uint8Array; notAfterMs: number } {
   const certificate = new X509Certificate(ca)
-  const [whole] = readAll(certificate.raw)
-  const [text] = readAll(whole?.content ?? new Uint8Array())
   // version [0], serial, algorithm, issuer, validity, subject, public key, …, extensions [3]
-  const fields = readAll(text?.content ?? new Uint8Array())
+  const fields = readFields(certificate)
   const subject = fields[5]?.whole
   if (!subject) throw new TypeError('Cannot read the certificate of an authority: it has no subject')
-  const [list] = readAll(fields.find((field) => field.tag === 0xa3)?.content ?? new Uint8Array())
-  const wanted = oid(OID.subjectKeyId)
-  const found = readAll(list?.content ?? new Uint8Array())
-    .map((item) => readAll(item.content))
-    .find(([type]) => type !== undefined && equal(type.whole, wanted))
-  const [stated] = readAll(found?.at(-1)?.content ?? new Uint8Array())
+  const [stated] = readAll(readExtension(fields, OID.subjectKeyId) ?? new Uint8Array())
   return {
     subject,
     keyId: stated?.content ?? keyIdOf(exportPublic(certificate.publicKey)),
     notAfterMs: Date.parse(certificate.validTo),
   }
+}
+
+function readFields(certificate: X509Certificate): DerValue[] {
+  const [whole] = readAll(certificate.raw)
+  const [text] = readAll(whole?.content ?? new Uint8Array())
+  return readAll(text?.content ?? new Uint8Array())
+}
+
+/** Returns the value of an extension: the content of its octet string. */
+function readExtension(fields: readonly DerValue[], type: string): Uint8Array | undefined {
+  const [list] = readAll(fields.find((field) => field.tag === 0xa3)?.content ?? new Uint8Array())
+  const wanted = oid(type)
+  return readAll(list?.content ?? new Uint8Array())
+    .map((item) => readAll(item.content))
+    .find(([found]) => found !== undefined && equal(found.whole, wanted))
+    ?.at(-1)?.content
 }
 
 /** Returns the first 160 bits of the SHA-256 of the key's bits (RFC 7093, method 1). */

@@ -1,0 +1,249 @@
+/** Writes the webhook configurations of an operator, and the CAs that they and its CRDs trust. For the leader. */
+import { encodeBase64 } from '../core/base64.ts'
+import { jsonEqual } from '../core/equal.ts'
+import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import type { KubeObject } from '../core/objects.ts'
+import { type AnyResource, CRD } from '../core/resource.ts'
+import type { Log } from '../observe/log.ts'
+import type { Api } from '../client/api.ts'
+import { isMissingObject, withVerbs } from '../client/codec.ts'
+import {
+  type ClientConfig,
+  configurationNames,
+  conversionOf,
+  OPERATOR_LABEL,
+  type WebhookConfiguration,
+  type WebhookConfigurations,
+  type WebhookEntry,
+  type WebhookTarget,
+} from './configurations.ts'
+
+const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
+
+const MUTATING: AnyResource = {
+  ...ADMISSION,
+  kind: 'MutatingWebhookConfiguration',
+  plural: 'mutatingwebhookconfigurations',
+}
+
+const VALIDATING: AnyResource = {
+  ...ADMISSION,
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+}
+
+/** With one of these annotations, cert-manager writes the CAs. */
+const INJECTED_BY_OTHERS: readonly string[] = [
+  'cert-manager.io/inject-ca-from',
+  'cert-manager.io/inject-ca-from-secret',
+  'cert-manager.io/inject-apiserver-ca',
+]
+
+/** The maximum number of tries to write an object after conflicts. */
+const MAX_TRIES = 5
+
+export interface InstallDependencies {
+  /** Fenced for the leader. */
+  readonly api: Api
+  readonly log: Log
+  /** The operator's name, which is also the field manager. */
+  readonly operator: string
+}
+
+/** Objects with the fields that are read here. */
+type Configuration = KubeObject & { readonly webhooks?: readonly WebhookEntry[] | null }
+type Crd = KubeObject & {
+  readonly spec: {
+    readonly conversion?: { readonly strategy?: string; readonly webhook?: { readonly clientConfig?: ClientConfig } }
+  }
+}
+
+/**
+ * Creates, updates or deletes the two configurations of an operator; an unchanged one is not sent. Labels and
+ * annotations of others stay, and so does the `caBundle` where cert-manager injects it or none is given.
+ *
+ * Call it after the server answers with a certificate of the bundle's CA, and after {@link injectCa}: requests that
+ * match a configuration fail until then.
+ *
+ * @throws Error if a configuration with this name is not labelled as the operator's.
+ */
+export async function installConfigurations(
+  { mutating, validating }: WebhookConfigurations,
+  dependencies: InstallDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = configurationNames(dependencies.operator)
+  await installOne(MUTATING, names.mutating, mutating, dependencies, signal)
+  await installOne(VALIDATING, names.validating, validating, dependencies, signal)
+}
+
+async function installOne(
+  resource: AnyResource,
+  name: string,
+  wanted: WebhookConfiguration | undefined,
+  { api, log, operator }: InstallDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const title = `${resource.kind} "${name}"`
+  const target = { resource, name }
+  const query = { fieldManager: operator }
+  await withRetries(`install ${title}`, ['get', 'create', 'update', 'delete'], signal, async () => {
+    const before = (await find(api, target, signal)) as Configuration | undefined
+    const isOurs = before?.metadata.labels?.[OPERATOR_LABEL] === operator
+    if (!wanted) {
+      if (!before || !isOurs) return
+      const { uid, resourceVersion } = before.metadata
+      await api.delete(target, { uid, resourceVersion }, signal)
+      return log.info(`Deleted ${title}: the operator has no such webhooks`)
+    }
+    if (!before) {
+      const webhooks = withStoredCas(wanted.webhooks, [], isInjectedByOthers(wanted))
+      await api.create(target, { ...wanted, webhooks }, query, signal)
+      return log.info(`Installed ${title}`)
+    }
+    if (!isOurs) {
+      throw new Error(
+        `it exists and lacks the label ${OPERATOR_LABEL}: ${operator}; delete it if it is of an earlier version of ` +
+          'this operator, or give the operator another name',
+      )
+    }
+    const next = changed(before, wanted)
+    if (jsonEqual(next, before)) return
+    const { object } = await api.update(target, next, query, signal)
+    if (object.metadata.generation !== before.metadata.generation) log.info(`Updated ${title}`)
+  })
+}
+
+function changed(before: Configuration, { metadata, webhooks }: WebhookConfiguration): Configuration {
+  const labels = { ...before.metadata.labels, ...metadata.labels }
+  const annotations = metadata.annotations && { ...before.metadata.annotations, ...metadata.annotations }
+  const next = { ...before, metadata: { ...before.metadata, labels, ...(annotations && { annotations }) } }
+  return { ...next, webhooks: withStoredCas(webhooks, before.webhooks ?? [], isInjectedByOthers(next)) }
+}
+
+/** Keeps the stored CAs if they are `injected` by others or none are given. */
+function withStoredCas(
+  webhooks: readonly WebhookEntry[],
+  before: readonly WebhookEntry[],
+  injected: boolean,
+): WebhookEntry[] {
+  return webhooks.map((entry) => {
+    const { caBundle: given, ...clientConfig } = entry.clientConfig
+    const stored = before.find(({ name }) => name === entry.name)?.clientConfig.caBundle
+    const caBundle = injected ? stored : given ?? stored
+    return { ...entry, clientConfig: { ...clientConfig, ...(caBundle !== undefined && { caBundle }) } }
+  })
+}
+
+/**
+ * Makes the operator's configurations and CRDs trust a bundle of CAs, given in PEM. Resolves with the number of objects
+ * that were changed, after all were read back. Objects that do not exist, or that cert-manager injects, are left alone.
+ * Of the CRDs (by name), those whose conversion is called at `target` count.
+ *
+ * The configurations come first: one of them may match CRDs.
+ */
+export async function injectCa(
+  bundle: string,
+  { crds, target }: { readonly crds: readonly string[]; readonly target: WebhookTarget },
+  dependencies: InstallDependencies,
+  signal: AbortSignal,
+): Promise<number> {
+  const caBundle = encodeBase64(bundle)
+  const names = configurationNames(dependencies.operator)
+  const inject = (resource: AnyResource, name: string, change: Change): Promise<boolean> =>
+    injectOne(resource, name, change, dependencies, signal)
+  const configuration: Change = (object) => withCa(object as Configuration, caBundle, dependencies.operator)
+  const crd: Change = (object) => withConversionCa(object as Crd, caBundle, target)
+  let written = 0
+  if (await inject(MUTATING, names.mutating, configuration)) written++
+  if (await inject(VALIDATING, names.validating, configuration)) written++
+  for (const name of crds) if (await inject(CRD, name, crd)) written++
+  return written
+}
+
+/** Returns the object with the CAs, or itself. */
+type Change = (before: KubeObject) => KubeObject
+
+/** Resolves with whether the object was changed, when a read shows that nothing is left to change. */
+async function injectOne(
+  resource: AnyResource,
+  name: string,
+  change: Change,
+  { api, operator }: InstallDependencies,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const target = { resource, name }
+  const action = `set the trusted CAs of ${resource.kind} "${name}"`
+  let isWritten = false
+  for (let tries = 1;; tries++) {
+    const next = await withRetries(action, ['get', 'update'], signal, async () => {
+      const before = await find(api, target, signal)
+      const wanted = before && !isInjectedByOthers(before) ? change(before) : before
+      if (!before || !wanted || jsonEqual(wanted, before)) return undefined
+      return (await api.update(target, wanted, { fieldManager: operator }, signal)).object
+    })
+    if (!next) return isWritten
+    isWritten = true
+    if (tries === MAX_TRIES) {
+      throw new Error(`Cannot ${action}: after ${tries} writes it has others; stop what changes them, or annotate it`)
+    }
+  }
+}
+
+function withCa(before: Configuration, caBundle: string, operator: string): Configuration {
+  if (before.metadata.labels?.[OPERATOR_LABEL] !== operator || !before.webhooks) return before
+  return {
+    ...before,
+    webhooks: before.webhooks.map((entry) => ({ ...entry, clientConfig: { ...entry.clientConfig, caBundle } })),
+  }
+}
+
+function withConversionCa(before: Crd, caBundle: string, target: WebhookTarget): Crd {
+  const { conversion } = before.spec
+  const clientConfig = conversion?.webhook?.clientConfig
+  const ours = conversionOf(target).webhook.clientConfig
+  if (conversion?.strategy !== 'Webhook' || !clientConfig || !isSameServer(clientConfig, ours)) return before
+  const webhook = { ...conversion.webhook, clientConfig: { ...clientConfig, caBundle } }
+  return { ...before, spec: { ...before.spec, conversion: { ...conversion, webhook } } }
+}
+
+function isSameServer(a: ClientConfig, b: ClientConfig): boolean {
+  if (a.service && b.service) return a.service.name === b.service.name && a.service.namespace === b.service.namespace
+  return a.url !== undefined && b.url !== undefined && URL.parse(a.url)?.host === URL.parse(b.url)?.host
+}
+
+function isInjectedByOthers({ metadata: { annotations } }: KubeObject | WebhookConfiguration): boolean {
+  return INJECTED_BY_OTHERS.some((name) => annotations?.[name] !== undefined)
+}
+
+async function find(
+  api: Api,
+  target: { resource: AnyResource; name: string },
+  signal: AbortSignal,
+): Promise<KubeObject | undefined> {
+  try {
+    return await api.get(target, signal)
+  } catch (error) {
+    if (isMissingObject(error)) return undefined
+    throw error
+  }
+}
+
+/** Calls `act` again after a conflict with another writer. Completes the rule in a refusal. */
+async function withRetries<T>(
+  action: string,
+  verbs: readonly string[],
+  signal: AbortSignal,
+  act: () => Promise<T>,
+): Promise<T> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await act()
+    } catch (error) {
+      const isRace = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') || isMissingObject(error)
+      if (isRace && tries < MAX_TRIES) continue
+      if (signal.aborted || error instanceof LeadershipLost) throw error
+      throw new Error(`Cannot ${action}: ${withVerbs(messageOf(error), ...verbs)}`, { cause: error })
+    }
+  }
+}

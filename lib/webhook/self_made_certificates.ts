@@ -1,0 +1,376 @@
+/** Creates the certificates of a webhook server, shares them between replicas in a Secret, and rotates them. */
+import { ConfigError, isNotCapable, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import type { KubeObject } from '../core/objects.ts'
+import type { AnyResource } from '../core/resource.ts'
+import { abortScope } from '../async/abort.ts'
+import { backoffMs } from '../async/backoff.ts'
+import { type Clock, sleep, within } from '../async/clock.ts'
+import { lineBatches } from '../async/lines.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
+import type { Api } from '../client/api.ts'
+import { isMissingObject, withVerbs } from '../client/codec.ts'
+import { parseWatchLine } from '../client/watch_events.ts'
+import type { ServerNames } from '../runtime/net/certificates.ts'
+import { bundleOf, type CertificateTexts, dataOf, factsOf, pairOf, takeStep, textsOf } from './certificate_secret.ts'
+import type { CertificatePair, CertificateSource } from './handler.ts'
+import { OPERATOR_LABEL } from './configurations.ts'
+import {
+  firstStep,
+  nextStep,
+  type RotationFacts,
+  type RotationTimings,
+  type SecretFacts,
+  type WriteStep,
+} from './rotation.ts'
+
+const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * The CA has the life that cert-controller gives it, and the leaf a tenth. A new configuration was in effect 34 ms
+ * after its write on one API server; several follow etcd with a delay. A replica reads the Secret at least every
+ * `REREAD_MS`.
+ */
+const TIMINGS: RotationTimings = {
+  caLifeMs: 3650 * DAY_MS,
+  leafLifeMs: 365 * DAY_MS,
+  inEffectMs: 10_000,
+  pickUpMs: 180_000,
+  checkMs: 600_000,
+}
+
+/** How often the Secret is read, whatever its watch reports: a watch may be dead. */
+const REREAD_MS = 60_000
+
+/** How often the Secret is read while it cannot be watched. */
+const POLL_MS = 10_000
+
+/** The time limit for a read of the Secret. */
+const READ_MS = 30_000
+
+/** The waits between retries. They are shorter than the time for a new leaf to be picked up. */
+const RETRY = { baseMs: 1000, maxMs: 10_000 } as const
+
+/** The maximum number of writers that a replica lets pass before it gives up to create the Secret. */
+const MAX_RACES = 20
+
+export interface SelfMadeOptions {
+  /**
+   * Reads and watches the Secret, and creates it. Not fenced, as each replica needs a certificate before it can lead.
+   */
+  readonly api: Api
+  readonly namespace: string
+  /** The Secret's name. */
+  readonly secret: string
+  /** The operator's name. A Secret without it in its label is refused. */
+  readonly operator: string
+  /** The names that the API server calls, see {@link namesOf}. */
+  readonly names: ServerNames
+  readonly clock: Clock
+  readonly log: Log
+  /** For tests. The defaults: CA 10 years, leaf 1 year, each renewed after two thirds of that. */
+  readonly timings?: Partial<RotationTimings> | undefined
+}
+
+/** What the leader rotates with. */
+export interface RotationLeader {
+  /** Fenced for the leader. */
+  readonly api: Api
+  /**
+   * Makes all webhook configurations and CRDs trust this bundle, given in PEM, and reads it back. Resolves with the
+   * number of objects that were changed. Called once at first, then every ten minutes and at each change.
+   */
+  inject(bundle: string, signal: AbortSignal): Promise<number>
+}
+
+/** A Secret that was read. */
+interface Found {
+  readonly object: KubeObject
+  readonly texts: CertificateTexts
+  readonly facts: SecretFacts
+}
+
+/**
+ * Certificates in a Secret that all replicas share. Each replica serves the Secret's leaf; the first one creates it.
+ * Only the leader rotates.
+ */
+export class SelfMadeCertificates implements CertificateSource {
+  readonly #options: SelfMadeOptions
+  readonly #timings: RotationTimings
+  readonly #lines: RateLimitedLog
+  readonly #title: string
+  /** Wakes the rotation when the Secret has changed. */
+  #wake = (): void => {}
+
+  constructor(options: SelfMadeOptions) {
+    this.#options = options
+    this.#timings = { ...TIMINGS, ...options.timings }
+    this.#lines = new RateLimitedLog(options.clock)
+    this.#title = `Secret "${options.namespace}/${options.secret}"`
+  }
+
+  /**
+   * Serves the Secret's leaf, and each that replaces it, until the signal is aborted. Without a Secret, creates it.
+   * While the Secret is missing or cannot be used, the last pair stays.
+   *
+   * @throws ConfigError if there is no first pair: the role lacks a rule, or the Secret is not this operator's.
+   */
+  async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
+    const { api } = this.#options
+    let served: CertificatePair | undefined
+    let version: string | undefined
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        const found = served ? await this.#read(api, signal) : await this.#ensure(signal)
+        if (found?.object.metadata.resourceVersion !== version) this.#wake()
+        version = found?.object.metadata.resourceVersion
+        const pair = found && pairOf(found.texts)
+        if (!pair) {
+          this.#warn(`${this.#title} ${found ? 'has no valid certificate' : 'is missing'}; serving the last one`)
+        } else if (pair.cert !== served?.cert) {
+          use(pair)
+          served = pair
+        }
+        failures = 0
+        await this.#untilChanged(version, signal)
+      } catch (error) {
+        if (signal.aborted) return
+        if (!served && isFinal(error)) throw this.#failure(error)
+        this.#warn(`${this.#failure(error).message}; ${served ? 'serving the last certificate' : 'trying again'}`)
+        await this.#pause(failures++, signal)
+      }
+    }
+  }
+
+  /** Returns the CAs to trust, in PEM. Creates the Secret if it is missing. Rejects as {@link run} does. */
+  async bundle(signal: AbortSignal): Promise<string> {
+    try {
+      return bundleOf((await this.#ensure(signal)).texts)
+    } catch (error) {
+      throw signal.aborted ? error : this.#failure(error)
+    }
+  }
+
+  /**
+   * Renews CA and leaf after two thirds of their lives, in an order in which no call fails ({@link nextStep}), until
+   * the signal is aborted. For the leader. All that was begun and not finished, also by another leader, is finished
+   * first.
+   *
+   * Before the first call of `inject` the leaf has the server's names, so `inject` can install the configurations. Call
+   * {@link run} of the same instance, too: it notices changes of the Secret.
+   *
+   * @throws LeadershipLost if the fence of `api` falls. Other failures are logged and retried.
+   */
+  async rotate(leader: RotationLeader, signal: AbortSignal): Promise<void> {
+    const rotation = new Rotation()
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        await this.#rotateOnce(leader, rotation, signal)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        if (error instanceof LeadershipLost) throw error
+        if (!isRace(error)) this.#warn(`Cannot rotate the certificates of the webhooks: ${messageOf(error)}`)
+        await this.#pause(failures++, signal)
+      }
+    }
+  }
+
+  async #rotateOnce({ api, inject }: RotationLeader, rotation: Rotation, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    const changed = new Promise<void>((resolve) => (this.#wake = resolve))
+    const found = await this.#read(api, signal)
+    rotation.see(found, clock.monotonic())
+    const step = nextStep(
+      { secret: found?.facts, nowMs: clock.now(), ...rotation.facts(clock.monotonic()) },
+      this.#timings,
+    )
+    switch (step.kind) {
+      case 'wait':
+        return await this.#untilWoken(step.ms, changed, signal)
+      case 'inject': {
+        const written = await inject(rotation.bundle, signal)
+        return rotation.injected(written, clock.monotonic())
+      }
+      default:
+        await this.#store(api, step, found, found?.facts.cas.length ? found.texts : rotation.last, signal)
+    }
+  }
+
+  /** Returns the Secret with a pair that can be served. Replicas that start at the same time end with the same one. */
+  async #ensure(signal: AbortSignal): Promise<Found> {
+    const { api, clock } = this.#options
+    for (let races = 0;; races++) {
+      const found = await this.#read(api, signal)
+      const step = firstStep(found?.facts, clock.now(), this.#timings)
+      if (!step) return found!
+      try {
+        return await this.#store(api, step, found, found?.texts, signal)
+      } catch (error) {
+        if (!isRace(error) || races === MAX_RACES) throw error
+      }
+    }
+  }
+
+  /** Returns undefined if there is no Secret. Throws a ConfigError if it is not this operator's. */
+  async #read(api: Api, signal: AbortSignal): Promise<Found | undefined> {
+    const { clock } = this.#options
+    const late = (): Error => new Error(`the server did not answer within ${READ_MS / 1000} s`)
+    try {
+      return this.#found(await within(clock, READ_MS, late, (limited) => api.get(this.#target, limited), signal))
+    } catch (error) {
+      if (isMissingObject(error)) return undefined
+      throw this.#withRule(error)
+    }
+  }
+
+  #found(object: KubeObject): Found {
+    const { operator, names } = this.#options
+    if (object.metadata.labels?.[OPERATOR_LABEL] !== operator) {
+      throw new ConfigError(
+        `Cannot keep certificates in ${this.#title}: it exists and lacks the label ${OPERATOR_LABEL}: ${operator}, so ` +
+          'its content is of another origin; use another name, or delete it if it is not needed',
+      )
+    }
+    const texts = textsOf(object)
+    return { object, texts, facts: factsOf(texts, names) }
+  }
+
+  /** Stores the content after a step. Rejects with Conflict or AlreadyExists if the Secret has changed meanwhile. */
+  async #store(
+    api: Api,
+    step: WriteStep,
+    found: Found | undefined,
+    base: CertificateTexts | undefined,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const { operator, names, clock, log } = this.#options
+    // New content keeps what clients trust and replicas serve: a leader knows it if the Secret was deleted or damaged.
+    const kind = base && base !== found?.texts ? 'addCa' : step.kind
+    const texts = await takeStep(kind, base, { names, nowMs: clock.now(), timings: this.#timings })
+    const { namespace, name } = this.#target
+    const metadata = { namespace, name, labels: { [OPERATOR_LABEL]: operator } }
+    const data = dataOf(texts)
+    const query = { fieldManager: operator }
+    const written = found
+      ? api.update(this.#target, { ...found.object, data: { ...otherData(found.object), ...data } }, query, signal)
+      : api.create(this.#target, { metadata, type: 'kubernetes.io/tls', data }, query, signal)
+    const { object } = await written.catch((error: unknown) => {
+      throw this.#withRule(error)
+    })
+    const why = 'why' in step ? ` (${step.why})` : ''
+    log.info(`${DONE[kind]} the certificates of the webhooks in ${this.#title}${why}`)
+    return this.#found(object)
+  }
+
+  /** Resolves when the Secret may have another version, and after {@link REREAD_MS} at the latest. */
+  async #untilChanged(version: string | undefined, signal: AbortSignal): Promise<void> {
+    const { api, clock, log, secret } = this.#options
+    const scope = abortScope(signal)
+    const stop = clock.after(REREAD_MS, () => scope.abort(new DOMException('It is time to read again', 'AbortError')))
+    try {
+      const target = { ...this.#target, name: undefined }
+      // A role can permit the watch of one name only if it selects by that.
+      const query = { resourceVersion: version ?? '', fields: `metadata.name=${secret}` }
+      const { body } = await api.watch(target, query, scope.signal)
+      for await (const lines of lineBatches(body)) {
+        for (const line of lines) if (parseWatchLine(line, this.#title).kind !== 'bookmark') return
+      }
+    } catch (error) {
+      if (scope.signal.aborted) return
+      log.debug(`Cannot watch ${this.#title}: ${messageOf(error)}; reading it every ${POLL_MS / 1000} s`)
+    } finally {
+      stop()
+      scope.abort(new DOMException('The watch is not needed any more', 'AbortError'))
+      scope[Symbol.dispose]()
+    }
+    await sleep(clock, POLL_MS, signal)
+  }
+
+  async #untilWoken(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {
+    const scope = abortScope(signal)
+    void changed.then(() => scope.abort())
+    await sleep(this.#options.clock, ms, scope.signal).catch(() => {})
+    scope[Symbol.dispose]()
+  }
+
+  async #pause(failures: number, signal: AbortSignal): Promise<void> {
+    await sleep(this.#options.clock, backoffMs(failures, RETRY, Math.random), signal).catch(() => {})
+  }
+
+  get #target(): { resource: AnyResource; namespace: string; name: string } {
+    const { namespace, secret } = this.#options
+    return { resource: SECRET, namespace, name: secret }
+  }
+
+  /** Completes the rule in a refusal: the server names only the first verb that the role lacks. */
+  #withRule(error: unknown): unknown {
+    return isReason(error, 'Forbidden') ? this.#failure(error) : error
+  }
+
+  #failure(error: unknown): Error {
+    if (error instanceof ConfigError) return error
+    const message = withVerbs(messageOf(error), 'get', 'watch', 'create', 'update')
+    return new ConfigError(`Cannot keep certificates in ${this.#title}: ${message}`, { cause: error })
+  }
+
+  #warn(message: string): void {
+    this.#lines.line((more) => this.#options.log.warn(message + more))
+  }
+}
+
+/** What the past of the Secret and of the configurations this leader knows. Times are monotonic. */
+class Rotation {
+  /** The last complete content, from which a deleted or damaged Secret is restored. */
+  last: CertificateTexts | undefined
+  bundle = ''
+  #leaf: { readonly cert: string; readonly sinceMs: number } | undefined
+  #injection: { readonly bundle: string; readonly sinceMs: number; readonly checkedMs: number } | undefined
+
+  /** Called with each content that is read. */
+  see(found: Found | undefined, nowMs: number): void {
+    if (!found) return
+    const { texts, facts } = found
+    this.bundle = bundleOf(texts)
+    if (facts.cas.length > 0 && facts.hasCaKey && facts.leaf) this.last = texts
+    if (this.#leaf?.cert !== texts.cert) this.#leaf = { cert: texts.cert, sinceMs: nowMs }
+    if (this.#injection?.bundle !== this.bundle) this.#injection = undefined
+  }
+
+  /** Called when the configurations have the bundle. `written`: how many of them lacked it. */
+  injected(written: number, nowMs: number): void {
+    const sinceMs = written > 0 ? nowMs : this.#injection?.sinceMs ?? nowMs
+    this.#injection = { bundle: this.bundle, sinceMs, checkedMs: nowMs }
+  }
+
+  facts(nowMs: number): Pick<RotationFacts, 'injection' | 'leafForMs'> {
+    const injection = this.#injection
+    return {
+      leafForMs: nowMs - (this.#leaf?.sinceMs ?? nowMs),
+      injection: injection && { sinceMs: nowMs - injection.sinceMs, checkedMs: nowMs - injection.checkedMs },
+    }
+  }
+}
+
+const DONE = {
+  create: 'Created',
+  replace: 'Replaced',
+  addCa: 'Added a CA to',
+  issueLeaf: 'Renewed the leaf of',
+  dropCas: 'Removed the old CA from',
+} as const
+
+/** Tests whether another writer was faster: then the Secret is read again. */
+function isRace(error: unknown): boolean {
+  return isReason(error, 'Conflict') || isReason(error, 'AlreadyExists')
+}
+
+/** Tests whether a retry is useless before the role or the options are changed. */
+function isFinal(error: unknown): boolean {
+  return error instanceof ConfigError || error instanceof TypeError || isNotCapable(error)
+}
+
+function otherData(secret: KubeObject): object {
+  return (secret as KubeObject & { readonly data?: object }).data ?? {}
+}

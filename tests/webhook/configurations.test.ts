@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AnyResource, defineResource } from 'kubeloop'
+import { Lease, Pod, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+import {
+  type AdmissionDescription,
+  type AdmissionOptions,
+  checkAdmission,
+} from '../../lib/webhook/admission_options.ts'
+import {
+  type ConfigurationOptions,
+  configurationsOf,
+  conversionOf,
+  namesOf,
+  type WebhookEntry,
+} from '../../lib/webhook/configurations.ts'
+
+const Site = defineResource({
+  group: 'web.example.dev',
+  version: 'v1',
+  kind: 'Site',
+  spec: z.object({ hosts: z.array(z.string()) }),
+})
+const URL_TARGET = { url: 'https://127.0.0.1:9443' }
+const SERVICE = { service: { namespace: 'prod', name: 'hooks' } }
+const OWN = { namespace: 'prod', lease: 'sites', secret: 'sites-certs' }
+
+function admission(over: Partial<AdmissionDescription> & { options?: object } = {}): AdmissionDescription {
+  return { resource: Site, path: '/validate-web-example-dev-v1-site', mutating: false, ...over } as AdmissionDescription
+}
+
+function configured(admissions: readonly AdmissionDescription[], over: Partial<ConfigurationOptions> = {}) {
+  return configurationsOf({ operator: 'sites', admissions, target: URL_TARGET, ...over })
+}
+
+function entryOf(over: Parameters<typeof admission>[0] = {}, more: Partial<ConfigurationOptions> = {}): WebhookEntry {
+  const { mutating, validating } = configured([admission(over)], more)
+  return (mutating ?? validating)!.webhooks[0]!
+}
+
+test('an operator has one configuration for defaults and one for validations, with the defaults of the API', () => {
+  const mutate = admission({ path: '/mutate-web-example-dev-v1-site', mutating: true })
+  const common = {
+    admissionReviewVersions: ['v1'],
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    rules: [{
+      apiGroups: ['web.example.dev'],
+      apiVersions: ['v1'],
+      operations: ['CREATE', 'UPDATE'],
+      resources: ['sites'],
+      scope: '*',
+    }],
+    sideEffects: 'None',
+    timeoutSeconds: 10,
+  }
+  assert.deepEqual(configured([mutate, admission()], { caBundle: 'pem' }), {
+    mutating: {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingWebhookConfiguration',
+      metadata: {
+        name: 'sites-mutating-webhook-configuration',
+        labels: { 'kubeloop.dev/operator': 'sites' },
+      },
+      webhooks: [{
+        ...common,
+        name: 'mutate-web-example-dev-v1-site.sites.kubeloop',
+        clientConfig: { url: 'https://127.0.0.1:9443/mutate-web-example-dev-v1-site', caBundle: 'cGVt' },
+        reinvocationPolicy: 'Never',
+      }],
+    },
+    validating: {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: {
+        name: 'sites-validating-webhook-configuration',
+        labels: { 'kubeloop.dev/operator': 'sites' },
+      },
+      webhooks: [{
+        ...common,
+        name: 'validate-web-example-dev-v1-site.sites.kubeloop',
+        clientConfig: { url: 'https://127.0.0.1:9443/validate-web-example-dev-v1-site', caBundle: 'cGVt' },
+      }],
+    },
+  })
+  assert.deepEqual(configured([]), { mutating: undefined, validating: undefined })
+})
+
+test('every option is in the webhook', () => {
+  const options: AdmissionOptions = {
+    operations: ['CREATE', 'DELETE'],
+    subresources: ['status', '*'],
+    failurePolicy: 'Ignore',
+    sideEffects: 'NoneOnDryRun',
+    matchPolicy: 'Exact',
+    timeout: '3s',
+    namespaceSelector: { matchLabels: { a: 'b' } },
+    objectSelector: { matchExpressions: [{ key: 'c', operator: 'Exists' }] },
+    matchConditions: [{ name: 'not-me', expression: 'true' }],
+    reinvocationPolicy: 'IfNeeded',
+    scope: 'Namespaced',
+  }
+  const { name: _, clientConfig: __, admissionReviewVersions: ___, ...rest } = entryOf({ options })
+  const expected = {
+    failurePolicy: 'Ignore',
+    matchConditions: [{ name: 'not-me', expression: 'true' }],
+    matchPolicy: 'Exact',
+    namespaceSelector: { matchLabels: { a: 'b' } },
+    objectSelector: { matchExpressions: [{ key: 'c', operator: 'Exists' }] },
+    rules: [{
+      apiGroups: ['web.example.dev'],
+      apiVersions: ['v1'],
+      operations: ['CREATE', 'DELETE'],
+      resources: ['sites', 'sites/status', 'sites/*'],
+      scope: 'Namespaced',
+    }],
+    sideEffects: 'NoneOnDryRun',
+    timeoutSeconds: 3,
+  }
+  assert.deepEqual(rest, expected)
+  const mutating = entryOf({ options, mutating: true })
+  assert.equal(mutating['reinvocationPolicy'], 'IfNeeded')
+  assert.deepEqual(
+    (mutating['rules'] as [{ operations: string[] }])[0].operations,
+    ['CREATE'],
+    'never called for DELETE',
+  )
+})
+
+test('a webhook is called by URL or by Service, and annotations and CAs are optional', () => {
+  assert.deepEqual(entryOf({}, { target: SERVICE }).clientConfig, {
+    service: { namespace: 'prod', name: 'hooks', port: 443, path: '/validate-web-example-dev-v1-site' },
+  })
+  const target = { service: { ...SERVICE.service, port: 8443 } }
+  assert.equal(entryOf({}, { target }).clientConfig.service?.port, 8443)
+  assert.equal(
+    entryOf({ path: '/own/path' }, { target: { url: 'https://hooks.example.com/base/' } }).clientConfig.url,
+    'https://hooks.example.com/base/own/path',
+  )
+  const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+  assert.deepEqual(configured([admission()], { annotations }).validating?.metadata.annotations, annotations)
+})
+
+test('the name of a webhook is a domain of three parts for every path', () => {
+  assert.equal(entryOf({ path: '/validate--v1-pod' }).name, 'validate--v1-pod.sites.kubeloop')
+  assert.equal(entryOf({ path: '/My_own/Path-' }).name, 'my-own-path.sites.kubeloop')
+})
+
+test('several admissions of one path are one webhook, and must have the same options', () => {
+  assert.equal(configured([admission(), admission()]).validating?.webhooks.length, 1)
+  const other = admission({ options: { failurePolicy: 'Ignore' } })
+  assert.throws(() => configured([admission(), other]), {
+    name: 'TypeError',
+    message:
+      'Cannot configure the admission of Site: the path /validate-web-example-dev-v1-site has two admissions with ' +
+      'different options; give them the same options, or one of them another path',
+  })
+})
+
+test('the operator itself is not blocked by its webhooks on built-in kinds', () => {
+  const selector = {
+    matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system', 'prod'] }],
+  }
+  const of = (resource: AnyResource, target: ConfigurationOptions['target'], options: AdmissionOptions = {}) =>
+    entryOf({ resource, path: '/x', options }, { target, own: OWN })
+  assert.deepEqual(of(Pod, SERVICE)['namespaceSelector'], selector)
+  assert.deepEqual(of(Pod, SERVICE, { failurePolicy: 'Ignore' })['namespaceSelector'], {})
+  assert.deepEqual(of(Pod, SERVICE, { namespaceSelector: {} })['namespaceSelector'], {})
+  assert.deepEqual(of(Pod, URL_TARGET)['namespaceSelector'], {}, 'its Pods do not run in this cluster')
+  const Foo = defineResource({ group: 'sample.k8s.io', version: 'v1', kind: 'Foo', spec: z.object({}) })
+  for (const own of [Site, Foo]) {
+    assert.deepEqual(of(own, SERVICE)['namespaceSelector'], {}, 'objects of its own kinds may be beside it')
+  }
+  assert.equal(of(Pod, SERVICE)['matchConditions'], undefined)
+  assert.deepEqual(of(Lease, URL_TARGET, { matchConditions: [{ name: 'a', expression: 'b' }] })['matchConditions'], [
+    { name: 'not-of-leases-of-the-operator', expression: '!(request.namespace == "prod" && request.name == "sites")' },
+    { name: 'a', expression: 'b' },
+  ])
+  assert.deepEqual(of(Secret, URL_TARGET)['matchConditions'], [
+    {
+      name: 'not-of-secrets-of-the-operator',
+      expression: '!(request.namespace == "prod" && request.name == "sites-certs")',
+    },
+  ])
+})
+
+test('invalid options are refused with what to do', () => {
+  const condition = { name: 'a', expression: 'true' }
+  const cases: readonly (readonly [object, string])[] = [
+    [{ failurepolicy: 'Fail' }, 'there is no option "failurepolicy"; did you mean "failurePolicy"?'],
+    [{ failurePolicy: 'fail' }, 'failurePolicy is "fail"; did you mean "Fail"?'],
+    [{ sideEffects: 'Some' }, 'sideEffects is "Some"; it must be "None" or "NoneOnDryRun"'],
+    [{ operations: ['create'] }, 'operations has "create"; they are CREATE, UPDATE, DELETE, CONNECT'],
+    [{ operations: 'CREATE' }, 'operations is "CREATE"; it must be a list'],
+    [{ operations: [] }, 'operations is empty; leave it out for CREATE and UPDATE'],
+    [{ subresources: ['sites/status'] }, 'subresources has "sites/status", and must have names such as "status"'],
+    [{ timeout: '31s' }, 'timeout is "31s", and must be whole seconds from "1s" to "30s"'],
+    [{ timeout: 1500 }, 'timeout is 1500, and must be whole seconds from "1s" to "30s"'],
+    [{ timeout: 0 }, 'timeout is 0, and must be whole seconds from "1s" to "30s"'],
+    [
+      { timeout: '5 s' },
+      'timeout: Cannot read duration "5 s": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
+    ],
+    [{ matchConditions: [condition, condition] }, 'two match conditions have the name "a"; give each its own'],
+    [
+      { matchConditions: [{ name: 'a b', expression: 'true' }] },
+      'the match condition "a b" must have a name of letters, digits, "-", "_" and "."',
+    ],
+    [
+      { matchConditions: [{ name: 'a', expression: ' ' }] },
+      `the match condition "a" has no expression; write CEL such as 'object.metadata.name != "x"'`,
+    ],
+    [
+      { matchConditions: Array.from({ length: 65 }, (_, at) => ({ ...condition, name: `a${at}` })) },
+      'matchConditions has 65 conditions, more than 64',
+    ],
+    [
+      { namespaceSelector: { a: 'b' } },
+      'there is no option "namespaceSelector.a"; the options are matchLabels, matchExpressions',
+    ],
+  ]
+  for (const [options, problem] of cases) {
+    assert.throws(() => entryOf({ options }), {
+      name: 'TypeError',
+      message: `Cannot configure the admission of Site: ${problem}`,
+    })
+  }
+  assert.throws(
+    () => checkAdmission(admission({ options: { scope: 'None' } as object })),
+    /scope is "None"; it must be "Namespaced"/,
+  )
+  checkAdmission(admission({ options: { timeout: '1s', scope: '*' } }))
+  assert.throws(
+    () => entryOf({ mutating: true, options: { operations: ['DELETE'] } }),
+    /default is never called for DELETE; add/,
+  )
+  assert.throws(
+    () => entryOf({ path: 'validate' }),
+    /the path "validate" must be segments of letters, digits, "-" and "_"/,
+  )
+  assert.throws(() => entryOf({ path: '/a?b' }), /the path "\/a\?b" must be/)
+})
+
+test('the URL of a target is checked as the API server does, and its password is not shown', () => {
+  for (
+    const [url, problem] of [
+      ['nonsense', '"nonsense" as the URL of webhooks: it is not a URL'],
+      ['http://127.0.0.1:9443', '"http://127.0.0.1:9443" as the URL of webhooks: it must begin with https://'],
+      ['https://me:secret@h', '"https://h" as the URL of webhooks: it must have no user name or password'],
+      ['https://h/?a=b', '"https://h" as the URL of webhooks: it must have no query and no fragment'],
+      ['https://h/#a', '"https://h" as the URL of webhooks: it must have no query and no fragment'],
+    ] as const
+  ) {
+    assert.throws(() => conversionOf({ url }), {
+      name: 'TypeError',
+      message: `Cannot use ${problem}; write https://HOST:PORT`,
+    })
+  }
+})
+
+test('the conversion of a CRD has the address and the CAs', () => {
+  assert.deepEqual(conversionOf(SERVICE, 'pem'), {
+    strategy: 'Webhook',
+    webhook: {
+      clientConfig: { service: { namespace: 'prod', name: 'hooks', port: 443, path: '/convert' }, caBundle: 'cGVt' },
+      conversionReviewVersions: ['v1'],
+    },
+  })
+  assert.deepEqual(conversionOf(URL_TARGET).webhook.clientConfig, { url: 'https://127.0.0.1:9443/convert' })
+})
+
+test('a certificate needs the names by which the API server calls', () => {
+  assert.deepEqual(namesOf(SERVICE), {
+    dnsNames: ['hooks.prod.svc', 'hooks.prod.svc.cluster.local', 'hooks.prod'],
+    ipAddresses: [],
+  })
+  assert.deepEqual(namesOf(URL_TARGET), { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1', '::1'] })
+  assert.deepEqual(namesOf({ url: 'https://10.0.0.7:1' }).ipAddresses, ['127.0.0.1', '::1', '10.0.0.7'])
+  assert.deepEqual(namesOf({ url: 'https://[fd00::1]:1' }).ipAddresses, ['127.0.0.1', '::1', 'fd00::1'])
+  assert.deepEqual(namesOf({ url: 'https://dev.example.com' }).dnsNames, ['localhost', 'dev.example.com'])
+})

@@ -1,0 +1,319 @@
+/** Cases of installing webhook configurations, for the embedded and for a real API server. */
+import assert from 'node:assert/strict'
+import { type AnyResource, defineResource } from 'kubeloop'
+import * as z from 'zod'
+import { Api } from '../../lib/client/api.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
+import { CRD } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import {
+  type ConfigurationOptions,
+  configurationsOf,
+  conversionOf,
+  type WebhookEntry,
+} from '../../lib/webhook/configurations.ts'
+import { injectCa, installConfigurations } from '../../lib/webhook/install.ts'
+import { recordingLog } from '../manager/parts.ts'
+import { type Recorder, recorder, refusal } from '../client/transports.ts'
+
+const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
+export const MUTATING: AnyResource = {
+  ...ADMISSION,
+  kind: 'MutatingWebhookConfiguration',
+  plural: 'mutatingwebhookconfigurations',
+}
+export const VALIDATING: AnyResource = {
+  ...ADMISSION,
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+}
+
+export const Site = defineResource({
+  group: 'web.example.dev',
+  version: 'v1',
+  kind: 'Site',
+  cluster: true,
+  spec: z.object({ hosts: z.array(z.string()) }),
+})
+const TARGET = { url: 'https://127.0.0.1:1' }
+
+/** PEM that the server accepts as CAs. */
+export interface Pems {
+  readonly old: string
+  readonly new: string
+}
+
+export interface InstallLab {
+  readonly network: Recorder
+  readonly api: Api
+  readonly lines: string[]
+  readonly pems: Pems
+  install(over?: Partial<ConfigurationOptions>): Promise<void>
+  inject(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<number>
+  stored(resource: AnyResource): Promise<Stored>
+  /** Returns the writes since the last call. */
+  writes(): string[]
+}
+
+type Stored = KubeObject & { readonly webhooks: readonly (WebhookEntry & { rules: unknown[] })[] }
+
+const never = new AbortController().signal
+const both = [
+  { resource: Site, path: '/mutate-web-example-dev-v1-site', mutating: true },
+  { resource: Site, path: '/validate-web-example-dev-v1-site', mutating: false },
+]
+
+export function installLab(transport: Transport, operator: string, pems: Pems): InstallLab {
+  const network = recorder(transport)
+  const api = new Api({ transport: network.transport })
+  const lines: string[] = []
+  const dependencies = { api, log: recordingLog(lines), operator }
+  return {
+    network,
+    api,
+    lines,
+    pems,
+    install: (over) =>
+      installConfigurations(
+        configurationsOf({ operator, admissions: both, target: TARGET, caBundle: pems.old, ...over }),
+        dependencies,
+        never,
+      ),
+    inject: (bundle, crds = [], target = TARGET) => injectCa(bundle, { crds, target }, dependencies, never),
+    stored: async (resource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
+    writes: () => network.take().filter((line) => !line.startsWith('GET')),
+  }
+}
+
+const nameOf = ({ kind }: AnyResource, operator: string): string =>
+  `${operator}-${kind === MUTATING.kind ? 'mutating' : 'validating'}-webhook-configuration`
+const ref = (resource: AnyResource, operator: string) => ({ resource, name: nameOf(resource, operator) })
+const caOf = ({ webhooks }: Stored): (string | undefined)[] => webhooks.map(({ clientConfig }) => clientConfig.caBundle)
+
+/** Each with the name of its operator. */
+export const CASES: readonly (readonly [string, (one: InstallLab, operator: string) => Promise<void>])[] = [
+  [
+    'configurations are installed, not sent again, updated, and deleted when no webhook is left',
+    async (one, operator) => {
+      await one.install()
+      assert.deepEqual(one.lines, [
+        `info Installed MutatingWebhookConfiguration "${operator}-mutating-webhook-configuration"`,
+        `info Installed ValidatingWebhookConfiguration "${operator}-validating-webhook-configuration"`,
+      ])
+      assert.deepEqual((await one.stored(MUTATING)).webhooks.map(({ name }) => name), [
+        `mutate-web-example-dev-v1-site.${operator}.kubeloop`,
+      ])
+      one.writes()
+      await one.install()
+      assert.deepEqual(one.writes(), [], 'the stored objects equal those that were sent')
+      const [, validation] = both
+      await one.install({ admissions: [{ ...validation!, options: { timeout: '3s' } }] })
+      assert.deepEqual(one.writes(), [
+        `DELETE /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${operator}-mutating-webhook-configuration`,
+        `PUT /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${operator}-validating-webhook-configuration`,
+      ])
+      assert.equal((await one.stored(VALIDATING)).webhooks[0]?.['timeoutSeconds'], 3)
+      assert.deepEqual(one.lines.slice(2), [
+        `info Deleted MutatingWebhookConfiguration "${operator}-mutating-webhook-configuration": the operator has no such webhooks`,
+        `info Updated ValidatingWebhookConfiguration "${operator}-validating-webhook-configuration"`,
+      ])
+    },
+  ],
+  ['every option and address is stored as it is sent', async (one) => {
+    const options = {
+      operations: ['CREATE', 'DELETE', 'CONNECT'],
+      subresources: ['status'],
+      failurePolicy: 'Ignore',
+      sideEffects: 'NoneOnDryRun',
+      matchPolicy: 'Exact',
+      timeout: '30s',
+      namespaceSelector: { matchLabels: { a: 'b' } },
+      objectSelector: { matchExpressions: [{ key: 'c', operator: 'In', values: ['d'] }] },
+      matchConditions: [{ name: 'not-me', expression: 'request.userInfo.username != "me"' }],
+      reinvocationPolicy: 'IfNeeded',
+      scope: 'Cluster',
+    } as const
+    const admissions = both.map((each) => ({ ...each, options }))
+    const target = { service: { namespace: 'default', name: 'hooks', port: 8443 } }
+    await one.install({ admissions, target })
+    one.writes()
+    await one.install({ admissions, target })
+    assert.deepEqual(one.writes(), [])
+  }],
+  ['labels and annotations of others stay, and webhooks of others in our configuration go', async (one, operator) => {
+    await one.install({ annotations: { ours: 'a' } })
+    const { webhooks } = await one.stored(VALIDATING)
+    await one.api.patch(ref(VALIDATING, operator), 'merge', {
+      metadata: { labels: { team: 'x' }, annotations: { note: 'y' } },
+      webhooks: [...webhooks, { ...webhooks[0], name: 'other.of.another' }],
+    }, {})
+    await one.install({ annotations: { ours: 'b' } })
+    const { metadata, webhooks: after } = await one.stored(VALIDATING)
+    assert.deepEqual(metadata.labels, { team: 'x', 'kubeloop.dev/operator': operator })
+    assert.deepEqual(metadata.annotations, { note: 'y', ours: 'b' })
+    assert.equal(after.length, 1)
+  }],
+  ['a configuration that is not labelled as ours is neither changed nor deleted', async (one, operator) => {
+    const name = nameOf(VALIDATING, operator)
+    await one.api.create({ resource: VALIDATING, name }, { metadata: { name }, webhooks: [] }, {})
+    one.writes()
+    await assert.rejects(one.install({ admissions: [both[1]!] }), {
+      message: `Cannot install ValidatingWebhookConfiguration "${name}": it exists and lacks the label ` +
+        `kubeloop.dev/operator: ${operator}; delete it if it is of an earlier version of this operator, or give the ` +
+        'operator another name',
+    })
+    await one.install({ admissions: [] })
+    assert.equal(await one.inject(one.pems.new), 0)
+    assert.deepEqual(one.writes(), [])
+  }],
+  ['a conflict is retried with the newer object', async (one, operator) => {
+    await one.install()
+    let isFirst = true
+    one.network.intercept = async (request, next) => {
+      if (request.method === 'PUT' && isFirst) {
+        isFirst = false
+        await one.api.patch(ref(VALIDATING, operator), 'merge', { metadata: { labels: { team: 'x' } } }, {})
+      }
+      return next(request)
+    }
+    await one.install({
+      admissions: both.map((each) => ({ ...each, mutating: false, options: { timeout: '4s' as const } })),
+    })
+    const { metadata, webhooks } = await one.stored(VALIDATING)
+    assert.equal(metadata.labels?.['team'], 'x')
+    assert.deepEqual(webhooks.map(({ timeoutSeconds }) => timeoutSeconds), [4, 4])
+  }],
+  ["a configuration that becomes another's just before its deletion stays", async (one, operator) => {
+    await one.install()
+    one.network.intercept = async (request, next) => {
+      if (request.method === 'DELETE' && request.path.includes(VALIDATING.plural)) {
+        await one.api.patch(ref(VALIDATING, operator), 'merge', {
+          metadata: { labels: { 'kubeloop.dev/operator': 'other' } },
+        }, {})
+      }
+      return next(request)
+    }
+    await one.install({ admissions: [] })
+    assert.equal((await one.stored(VALIDATING)).metadata.labels?.['kubeloop.dev/operator'], 'other')
+    await assert.rejects(one.stored(MUTATING), /not found/)
+  }],
+  ['two leaders that install at once end with the same configuration', async (one) => {
+    await Promise.all([one.install(), one.install(), one.install()])
+    assert.equal((await one.stored(MUTATING)).webhooks.length, 1)
+  }],
+  ['a CA is injected in both configurations, once', async (one) => {
+    await one.install({ caBundle: undefined })
+    assert.deepEqual(caOf(await one.stored(MUTATING)), [undefined])
+    const { webhooks: [{ clientConfig: _, ...before }] } = (await one.stored(MUTATING)) as never as {
+      webhooks: [WebhookEntry]
+    }
+    one.writes()
+    assert.equal(await one.inject(one.pems.new), 2)
+    const { clientConfig, ...after } = (await one.stored(MUTATING)).webhooks[0]!
+    assert.deepEqual(after, before)
+    assert.equal(clientConfig.caBundle, btoa(one.pems.new))
+    assert.deepEqual(caOf(await one.stored(VALIDATING)), [btoa(one.pems.new)])
+    assert.equal(one.writes().length, 2)
+    assert.equal(await one.inject(one.pems.new), 0)
+    assert.deepEqual(one.writes(), [])
+    await one.install({ caBundle: undefined })
+    assert.deepEqual(one.writes(), [], 'an installation without a CA keeps the stored one')
+    await one.install({ caBundle: one.pems.old })
+    assert.deepEqual(caOf(await one.stored(MUTATING)), [btoa(one.pems.old)])
+  }],
+  ['configurations that do not exist need no CA', async (one) => {
+    assert.equal(await one.inject(one.pems.new, ['missing.example.com']), 0)
+    assert.deepEqual(one.writes(), [])
+  }],
+  ['where cert-manager injects the CA, it is left alone', async (one, operator) => {
+    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    await one.install({ annotations, caBundle: one.pems.old })
+    assert.deepEqual(caOf(await one.stored(VALIDATING)), [undefined])
+    const { webhooks: [entry] } = await one.stored(VALIDATING)
+    const injected = { ...entry!, clientConfig: { ...entry!.clientConfig, caBundle: btoa(one.pems.new) } }
+    await one.api.patch(ref(VALIDATING, operator), 'merge', { webhooks: [injected] }, {})
+    assert.equal(await one.inject(one.pems.old), 0)
+    await one.install({
+      annotations,
+      caBundle: one.pems.old,
+      admissions: [{ ...both[1]!, options: { timeout: '5s' } }],
+    })
+    const after = await one.stored(VALIDATING)
+    assert.deepEqual([caOf(after), after.webhooks[0]?.['timeoutSeconds']], [[btoa(one.pems.new)], 5])
+  }],
+  ['a CA is injected in the conversion of our CRDs, and of no others', async (one, operator) => {
+    const { crd } = Site.definition
+    const named = (plural: string, conversion: object | undefined): object => {
+      const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
+      return { ...crd, metadata: { name: `${plural}.web.example.dev` }, spec: { ...crd.spec, names, conversion } }
+    }
+    const plurals = ['a', 'b', 'c', 'd'].map((letter) => `${letter}${operator}`)
+    const [ours, none, foreign, annotated] = plurals as [string, string, string, string]
+    const crds: object[] = [
+      named(ours, conversionOf(TARGET, one.pems.old)),
+      named(none, undefined),
+      named(foreign, conversionOf({ url: 'https://127.0.0.1:2' }, one.pems.old)),
+      named(annotated, conversionOf(TARGET, one.pems.old)),
+    ]
+    for (const each of crds) await one.api.create({ resource: CRD }, each, {})
+    const names = plurals.map((plural) => `${plural}.web.example.dev`)
+    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    await one.api.patch({ resource: CRD, name: names[3] }, 'merge', { metadata: { annotations } }, {})
+    one.writes()
+    assert.equal(await one.inject(one.pems.new, names), 1)
+    assert.equal(await one.inject(one.pems.new, names), 0)
+    assert.ok(one.writes().every((line) => line.endsWith(`/${names[0]}`)))
+    const conversions = await Promise.all(
+      names.map(async (name) => (await one.api.get({ resource: CRD, name }) as never as Converted).spec.conversion),
+    )
+    const expected = [one.pems.new, undefined, one.pems.old, one.pems.old].map((pem) => pem && btoa(pem))
+    assert.deepEqual(conversions.map((each) => each?.webhook?.clientConfig.caBundle), expected)
+    assert.deepEqual(conversions[0]?.webhook, conversionOf(TARGET, one.pems.new).webhook)
+    const service = { service: { namespace: 'default', name: 'hooks' } }
+    const byService = named(`e${operator}`, conversionOf(service, one.pems.old))
+    await one.api.create({ resource: CRD }, byService, {})
+    assert.equal(await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service), 1)
+    for (const name of [...names, `e${operator}.web.example.dev`]) await one.api.delete({ resource: CRD, name }, {})
+  }],
+  ['another writer that keeps putting its own CA is an error, not an endless fight', async (one, operator) => {
+    await one.install()
+    one.network.intercept = async (request, next) => {
+      const answer = await next(request)
+      if (request.method !== 'PUT') return answer
+      const { webhooks: [entry] } = await one.stored(MUTATING)
+      const theirs = { ...entry!, clientConfig: { ...entry!.clientConfig, caBundle: btoa(one.pems.old) } }
+      await one.api.patch(ref(MUTATING, operator), 'merge', { webhooks: [theirs] }, {})
+      return answer
+    }
+    await assert.rejects(one.inject(one.pems.new), {
+      message:
+        `Cannot set the trusted CAs of MutatingWebhookConfiguration "${operator}-mutating-webhook-configuration": ` +
+        'after 5 writes it has others; stop what changes them, or annotate it',
+    })
+  }],
+  ['a missing right is an error with the rule', async (one) => {
+    one.network.intercept = (request, next) =>
+      request.method === 'POST'
+        ? Promise.resolve(
+          refusal(
+            403,
+            'Forbidden',
+            {},
+            'x is forbidden: User "u" cannot create resource "mutatingwebhookconfigurations" in API group "admissionregistration.k8s.io" at the cluster scope',
+          ),
+        )
+        : next(request)
+    await assert.rejects(
+      one.install(),
+      (error: Error) =>
+        error.message.startsWith('Cannot install MutatingWebhookConfiguration') &&
+        error.message.endsWith(
+          'its role lacks { apiGroups: ["admissionregistration.k8s.io"], resources: ["mutatingwebhookconfigurations"], verbs: ["get", "create", "update", "delete"] }',
+        ),
+    )
+  }],
+]
+
+interface Converted {
+  readonly spec: { readonly conversion?: ReturnType<typeof conversionOf> }
+}

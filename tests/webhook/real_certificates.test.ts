@@ -1,0 +1,272 @@
+/** Self-made certificates on a real API server, which calls a webhook while they rotate. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ConfigMap, Lease, Pod, Secret } from 'kubeloop/kinds'
+import { systemClock } from '../../lib/async/clock.ts'
+import { Api } from '../../lib/client/api.ts'
+import { ConfigError } from '../../lib/core/errors.ts'
+import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
+import type { AnyResource } from '../../lib/core/resource.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { createAuthority, readCertificate } from '../../lib/runtime/net/certificates.ts'
+import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { textsOf } from '../../lib/webhook/certificate_secret.ts'
+import type { AdmissionDescription } from '../../lib/webhook/admission_options.ts'
+import { configurationsOf, namesOf, OPERATOR_LABEL } from '../../lib/webhook/configurations.ts'
+import { injectCa, installConfigurations } from '../../lib/webhook/install.ts'
+import { SelfMadeCertificates, type SelfMadeOptions } from '../../lib/webhook/self_made_certificates.ts'
+import { recordingLog } from '../manager/parts.ts'
+import { VALIDATING } from './install_cases.ts'
+import { dial, serveReviews } from './review_server.ts'
+import { HOUR_MS, NAMES, Seen } from './secret_lab.ts'
+
+const skip = process.env['KUBEBUILDER_ASSETS']
+  ? false
+  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver that calls webhooks'
+const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
+const ROLE: AnyResource = { ...RBAC, kind: 'Role', plural: 'roles', scope: 'Namespaced' }
+const BINDING: AnyResource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }
+const never = new AbortController().signal
+
+let envtest: Envtest
+let admin: Api
+const connections: ClosableTransport[] = []
+
+before(async () => {
+  if (skip) return
+  envtest = await startEnvtest()
+  admin = apiOf(envtest.config)
+})
+after(async () => {
+  for (const connection of connections) connection.close()
+  await envtest?.stop()
+})
+
+function apiOf(config: ClusterConfig): Api {
+  const connection = httpTransport(config)
+  connections.push(connection)
+  return new Api({ transport: connection })
+}
+
+function certificatesOf(secret: string, over: Partial<SelfMadeOptions> = {}): SelfMadeCertificates {
+  return new SelfMadeCertificates({
+    api: admin,
+    namespace: 'default',
+    secret,
+    operator: 'sites',
+    names: NAMES,
+    clock: systemClock,
+    log: silentLog,
+    ...over,
+  })
+}
+
+test('ten replicas that start at once agree on one Secret', { skip }, async () => {
+  const apis = Array.from({ length: 10 }, () => apiOf(envtest.config))
+  const lines: string[] = []
+  const stop = new AbortController()
+  const first = new Seen<string>()
+  const runs = apis.map((api) =>
+    certificatesOf('race', { api, log: recordingLog(lines) }).run(({ cert }) => first.add(cert), stop.signal)
+  )
+  await first.is(() => first.all.length === 10)
+  assert.equal(new Set(first.all).size, 1)
+  assert.equal(lines.filter((line) => line.startsWith('info Created')).length, 1)
+  stop.abort()
+  await Promise.all(runs)
+})
+
+test('a role for one Secret by its name is enough to read, watch and renew it', { skip }, async () => {
+  const config = await envtest.addUser('narrow')
+  const rules = [{
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: ['narrow'],
+    verbs: ['get', 'watch', 'update'],
+  }]
+  const metadata = { namespace: 'default', name: 'narrow' }
+  await admin.create({ resource: ROLE, namespace: 'default' }, { metadata, rules }, {})
+  await admin.create({ resource: BINDING, namespace: 'default' }, {
+    metadata,
+    roleRef: { apiGroup: RBAC.group, kind: 'Role', name: 'narrow' },
+    subjects: [{ kind: 'User', apiGroup: RBAC.group, name: 'narrow' }],
+  }, {})
+  const labels = { [OPERATOR_LABEL]: 'sites' }
+  await admin.create({ resource: Secret, namespace: 'default' }, { metadata: { ...metadata, labels } }, {})
+  const api = apiOf(config)
+  const lines: string[] = []
+  const stop = new AbortController()
+  const pairs = new Seen<string>()
+  const narrow = certificatesOf('narrow', { api, log: recordingLog(lines) })
+  const done = narrow.run(({ cert }) => pairs.add(cert), stop.signal)
+  const made = await pairs.is(() => true)
+  const names = { dnsNames: ['other'] }
+  const injected = new Seen<string>()
+  const inject = (bundle: string): Promise<number> => {
+    injected.add(bundle)
+    return Promise.resolve(0)
+  }
+  const rotating = certificatesOf('narrow', { api, names }).rotate({ api, inject }, stop.signal)
+  const renewed = await pairs.is((cert) => cert !== made)
+  assert.ok(readCertificate(renewed)!.hasNames(names))
+  await injected.is(() => true)
+  assert.deepEqual(lines.filter((line) => line.includes('Cannot')), [])
+  stop.abort()
+  await Promise.all([done, rotating])
+})
+
+test('without a right to the Secret the start ends with the rule', { skip }, async () => {
+  const api = apiOf(await envtest.addUser('stranger'))
+  await assert.rejects(certificatesOf('x', { api }).run(() => {}, never), (error: Error) => {
+    assert.ok(error instanceof ConfigError)
+    assert.match(
+      error.message,
+      /^Cannot keep certificates in Secret "default\/x": Cannot get Secret "default\/x": .*"stranger"/,
+    )
+    assert.ok(
+      error.message.endsWith(
+        '{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "watch", "create", "update"] }',
+      ),
+    )
+    return true
+  })
+})
+
+test('a CA rotates while the API server calls the webhook: no call fails', { skip, timeout: 100_000 }, async () => {
+  const operator = 'rotating'
+  const dependencies = { api: admin, log: silentLog, operator }
+  const lives = { caLifeMs: HOUR_MS, leafLifeMs: HOUR_MS / 2, inEffectMs: 1500, pickUpMs: 2000 }
+  const replica = certificatesOf('rotating', { timings: lives })
+  const stop = new AbortController()
+  const pairs = new Seen<string>()
+  let server: Awaited<ReturnType<typeof serveReviews>> | undefined
+  const opening: Promise<void>[] = []
+  const running = replica.run((pair) => {
+    if (server) server.use(pair)
+    else {
+      opening.push(serveReviews(pair).then((opened) => void (server = opened)))
+    }
+    pairs.add(pair.cert)
+  }, stop.signal)
+  let callers: Promise<unknown> | undefined
+  let rotating: Promise<void> | undefined
+  try {
+    const first = await pairs.is(() => true)
+    await opening[0]
+    const target = { url: server!.url }
+    const admissions: AdmissionDescription[] = [{
+      resource: ConfigMap,
+      path: '/validate--v1-configmap',
+      mutating: false,
+    }]
+    const old = await replica.bundle(never)
+    await installConfigurations(configurationsOf({ operator, admissions, target, caBundle: old }), dependencies, never)
+
+    const failures: string[] = []
+    const admitted = new Seen<number>()
+    const call = async (at: number): Promise<void> => {
+      while (!stop.signal.aborted) {
+        const object = { metadata: { namespace: 'default', name: `map-${at}` } }
+        await admin.create({ resource: ConfigMap, namespace: 'default' }, object, { dryRun: true }).then(
+          () => admitted.add(admitted.all.length + 1),
+          (error: Error) => failures.push(error.message),
+        )
+      }
+    }
+    // The configuration is in effect a moment after its write.
+    const object = { metadata: { namespace: 'default', name: 'probe' } }
+    while (server!.calls === 0) {
+      await admin.create({ resource: ConfigMap, namespace: 'default' }, object, { dryRun: true })
+    }
+    callers = Promise.all([0, 1, 2, 3].map(call))
+
+    // For a leader whose CAs live longer, the stored one is due.
+    const leading = certificatesOf('rotating', { timings: { ...lives, caLifeMs: 10 * HOUR_MS } })
+    const bundles = new Seen<string>()
+    const inject = async (bundle: string, signal: AbortSignal): Promise<number> => {
+      const written = await injectCa(bundle, { crds: [], target }, dependencies, signal)
+      bundles.add(bundle)
+      return written
+    }
+    rotating = leading.rotate({ api: admin, inject }, stop.signal)
+    const isAlone = (bundle: string): boolean => bundle !== old && bundle.split('BEGIN CERTIFICATE').length === 2
+    const both = await bundles.is((bundle) => bundle.includes(old) && bundle !== old)
+    const duringBoth = server!.calls
+    const alone = await bundles.is(isAlone)
+    const afterRotation = server!.calls
+    const admittedThen = admitted.all.length
+    await admitted.is((count) => count >= admittedThen + 200)
+    const atEnd = server!.calls
+
+    const { webhooks: [entry] } =
+      (await admin.get({ resource: VALIDATING, name: `${operator}-validating-webhook-configuration` })) as never as {
+        webhooks: [{ clientConfig: { caBundle: string } }]
+      }
+    assert.equal(atob(entry.clientConfig.caBundle), alone)
+    const served = await dial(server!.port, alone)
+    assert.equal(
+      served,
+      textsOf(await admin.get({ resource: Secret, namespace: 'default', name: 'rotating' })).cert.split('\n').slice(
+        1,
+        -2,
+      )
+        .join(''),
+    )
+    assert.notEqual(served, first.split('\n').slice(1, -2).join(''))
+    await assert.rejects(dial(server!.port, old))
+    assert.ok(both.startsWith(alone))
+    assert.deepEqual(failures, [])
+    assert.ok(
+      duringBoth > 0 && afterRotation - duringBoth > 50 && atEnd - afterRotation > 50,
+      `${admitted.all.length} calls`,
+    )
+
+    // The proof that a leaf of another CA would have been seen: sessions end, and a new one is refused.
+    const stranger = await createAuthority()
+    server!.use(await stranger.issue({ commonName: 'x', ...namesOf(target), usage: 'server' }))
+    while (failures.length === 0) await admin.get({ resource: Secret, namespace: 'default', name: 'rotating' })
+    assert.match(
+      failures[0]!,
+      /failed calling webhook "validate--v1-configmap\.rotating\.kubeloop".*x509: certificate signed by unknown authority/,
+    )
+  } finally {
+    stop.abort()
+    await Promise.all([callers, rotating, running])
+    await installConfigurations({ mutating: undefined, validating: undefined }, dependencies, never)
+    await server?.close()
+  }
+})
+
+test('a webhook that does not answer blocks other objects, and not those of the operator', { skip }, async () => {
+  const operator = 'dead'
+  const dependencies = { api: admin, log: silentLog, operator }
+  const own = { namespace: 'kube-node-lease', lease: 'lead', secret: 'certs' }
+  const service = { service: { namespace: own.namespace, name: 'none' } }
+  const admissions = [Secret, Lease, Pod].map((resource) => ({
+    resource,
+    path: `/validate-${resource.plural}`,
+    mutating: false,
+    // Without it, a built-in kind is not matched in the operator's own namespace at all.
+    options: resource === Pod ? {} : { namespaceSelector: {} },
+  }))
+  const configurations = configurationsOf({ operator, admissions, target: service, own })
+  await installConfigurations(configurations, dependencies, never)
+  const create = (resource: AnyResource, namespace: string, name: string, rest: object = {}): Promise<unknown> =>
+    admin.create({ resource, namespace }, { metadata: { namespace, name }, ...rest }, { dryRun: true })
+  const pod = { spec: { containers: [{ name: 'a', image: 'a' }] } }
+  try {
+    let refused: Error | undefined
+    while (!refused) await create(Secret, own.namespace, 'other').catch((error: Error) => (refused = error))
+    assert.match(refused.message, /failed calling webhook "validate-secrets\.dead\.kubeloop"/)
+    await assert.rejects(create(Secret, 'default', 'certs'), /validate-secrets/)
+    await create(Secret, own.namespace, 'certs')
+    await assert.rejects(create(Lease, own.namespace, 'other'), /validate-leases/)
+    await create(Lease, own.namespace, 'lead')
+    await assert.rejects(create(Pod, 'default', 'a', pod), /validate-pods/)
+    await create(Pod, own.namespace, 'a', pod)
+    await create(Pod, 'kube-system', 'a', pod)
+  } finally {
+    await installConfigurations({ mutating: undefined, validating: undefined }, dependencies, never)
+  }
+})

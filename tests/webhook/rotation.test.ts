@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { firstStep, nextStep, type RotationFacts, type SecretFacts } from '../../lib/webhook/rotation.ts'
+import { type Content, type Delays, TIMINGS, World } from './rotation_model.ts'
+
+const NOW = 1_000_000_000
+const fresh = (lifeMs: number) => ({ notBeforeMs: NOW - 1, notAfterMs: NOW + lifeMs })
+const CA = fresh(TIMINGS.caLifeMs)
+const LEAF = { ...fresh(TIMINGS.leafLifeMs), issuer: 0, hasNames: true }
+const STEADY: SecretFacts = { cas: [CA], hasCaKey: true, leaf: LEAF }
+const INJECTED = { sinceMs: 0, checkedMs: 0 }
+
+const step = (secret: Partial<SecretFacts> | undefined, over: Partial<RotationFacts> = {}) =>
+  nextStep(
+    { secret: secret && { ...STEADY, ...secret }, nowMs: NOW, injection: INJECTED, leafForMs: 0, ...over },
+    TIMINGS,
+  )
+const kind = (...args: Parameters<typeof step>): string => step(...args).kind
+
+test('without a Secret or a CA in it, everything is new', () => {
+  assert.equal(kind(undefined), 'create')
+  assert.equal(kind({ cas: [] }), 'replace')
+  assert.equal(kind({ cas: [], leaf: undefined }), 'replace')
+})
+
+test('a leaf is renewed when two thirds of its life are over, not before', () => {
+  const at = (ms: number): string => kind({}, { nowMs: NOW + ms })
+  assert.equal(at(TIMINGS.leafLifeMs * 2 / 3 - 1), 'wait')
+  assert.equal(at(TIMINGS.leafLifeMs * 2 / 3), 'issueLeaf')
+  assert.equal(at(TIMINGS.leafLifeMs), 'issueLeaf')
+})
+
+test('a CA is rotated when two thirds of its life are over, and after its leaf was renewed', () => {
+  const nowMs = NOW + TIMINGS.caLifeMs * 2 / 3
+  const leaf = { ...LEAF, notAfterMs: nowMs + TIMINGS.leafLifeMs }
+  assert.equal(kind({ leaf }, { nowMs: nowMs - 1 }), 'wait')
+  assert.equal(kind({ leaf }, { nowMs }), 'addCa')
+  assert.equal(kind({}, { nowMs }), 'issueLeaf')
+})
+
+test('a CA that ends before a leaf of it would be due issues nothing', () => {
+  const cas = [{ ...CA, notAfterMs: NOW + TIMINGS.leafLifeMs / 3 - 1 }]
+  assert.equal(kind({ cas, leaf: undefined }), 'addCa')
+  assert.equal(kind({ cas: [{ ...CA, notAfterMs: NOW - 1 }], leaf: { ...LEAF, notAfterMs: NOW - 1 } }), 'addCa')
+  assert.equal(kind({ cas: [{ ...CA, notAfterMs: NOW + TIMINGS.leafLifeMs / 3 }], leaf: undefined }), 'issueLeaf')
+})
+
+test('a leaf that is missing, of an unknown CA, of other names or not valid yet is issued at once', () => {
+  assert.equal(kind({ leaf: undefined }, { injection: undefined }), 'issueLeaf')
+  assert.equal(kind({ leaf: { ...LEAF, issuer: -1 } }, { injection: undefined }), 'issueLeaf')
+  assert.equal(kind({ leaf: { ...LEAF, hasNames: false } }, { injection: undefined }), 'issueLeaf')
+  assert.equal(kind({ leaf: { ...LEAF, notBeforeMs: NOW + 1 } }, { injection: undefined }), 'issueLeaf')
+})
+
+test('a CA without its key, or not valid yet, is followed by another', () => {
+  assert.equal(kind({ hasCaKey: false }), 'addCa')
+  assert.equal(kind({ cas: [{ ...CA, notBeforeMs: NOW + 1 }] }), 'addCa')
+  assert.equal(kind({ cas: [{ ...CA, notBeforeMs: NOW + 1 }, CA], leaf: { ...LEAF, issuer: 1 } }), 'addCa')
+})
+
+test('with two CAs: both are injected and in effect, then the leaf, then it is picked up, then the old CA is dropped', () => {
+  const old = { cas: [CA, CA], leaf: { ...LEAF, issuer: 1 } }
+  assert.equal(kind(old, { injection: undefined }), 'inject')
+  const early = step(old, { injection: { sinceMs: 4000, checkedMs: 4000 } })
+  assert.deepEqual(early, { kind: 'wait', ms: TIMINGS.inEffectMs - 4000 })
+  assert.equal(kind(old, { injection: { sinceMs: TIMINGS.inEffectMs, checkedMs: 0 } }), 'issueLeaf')
+  const next = { cas: [CA, CA] }
+  assert.equal(kind(next, { injection: undefined, leafForMs: TIMINGS.pickUpMs }), 'inject')
+  assert.deepEqual(step(next, { leafForMs: TIMINGS.pickUpMs - 1000 }), { kind: 'wait', ms: 1000 })
+  assert.equal(kind(next, { leafForMs: TIMINGS.pickUpMs }), 'dropCas')
+})
+
+test('a rotation that was begun is finished before another begins', () => {
+  const late = { ...CA, notAfterMs: NOW + TIMINGS.caLifeMs / 3 }
+  const leaf = { ...LEAF, issuer: 1 }
+  assert.equal(kind({ cas: [late], leaf: LEAF }), 'addCa')
+  assert.equal(kind({ cas: [late, CA], leaf }, { injection: undefined }), 'inject')
+  assert.equal(kind({ cas: [late, CA] }, { leafForMs: TIMINGS.pickUpMs }), 'dropCas')
+})
+
+test('until both CAs are in effect, neither expiry nor names issue a leaf of the new CA', () => {
+  for (
+    const leaf of [{ ...LEAF, notAfterMs: NOW - 1 }, { ...LEAF, hasNames: false }, { ...LEAF, notBeforeMs: NOW + 9 }]
+  ) {
+    assert.equal(kind({ cas: [CA, CA], leaf: { ...leaf, issuer: 1 } }, { injection: undefined }), 'inject')
+    assert.equal(kind({ cas: [CA, CA], leaf: { ...leaf, issuer: 1 } }), 'wait')
+  }
+})
+
+test('the configurations are checked again, and no wait is longer than until then', () => {
+  assert.deepEqual(step({}), { kind: 'wait', ms: TIMINGS.checkMs })
+  assert.deepEqual(step({}, { injection: { sinceMs: 49_000, checkedMs: 49_000 } }), { kind: 'wait', ms: 1000 })
+  assert.equal(kind({}, { injection: { sinceMs: 90_000, checkedMs: TIMINGS.checkMs } }), 'inject')
+  const soon = { ...LEAF, notAfterMs: NOW + TIMINGS.leafLifeMs / 3 + 7 }
+  assert.deepEqual(step({ leaf: soon }), { kind: 'wait', ms: 7 })
+})
+
+test('a replica stores something only if nothing can be served', () => {
+  const first = (secret: SecretFacts | undefined): string | undefined => firstStep(secret, NOW, TIMINGS)?.kind
+  assert.equal(first(STEADY), undefined)
+  assert.equal(first({ ...STEADY, leaf: { ...LEAF, notAfterMs: NOW - 1, hasNames: false } }), undefined)
+  assert.equal(first({ ...STEADY, hasCaKey: false }), undefined)
+  assert.equal(first(undefined), 'create')
+  assert.equal(first({ cas: [], hasCaKey: false, leaf: undefined }), 'replace')
+  assert.equal(first({ cas: [CA], hasCaKey: false, leaf: undefined }), 'replace')
+  assert.equal(first({ cas: [CA], hasCaKey: true, leaf: undefined }), 'issueLeaf')
+})
+
+/** The worst delays that the waits allow for. */
+const SLOW: Delays = { trustMs: TIMINGS.inEffectMs - 1, replicasMs: [0, TIMINGS.pickUpMs / 2, TIMINGS.pickUpMs - 1] }
+const LIVES_MS = 3 * TIMINGS.caLifeMs
+
+/** Runs until a time, and then until the rotation that was begun is finished. */
+function runUntil(world: World, endMs: number): void {
+  for (let steps = 0; world.nowMs < endMs || world.secret?.cas.length !== 1; steps++) {
+    assert.ok(steps < 20_000, `no end of ${world.steps.slice(-20).join()}`)
+    world.step()
+  }
+}
+
+/** Starts after the first installation, in the last third of the CA's life. */
+function aged(delays: Delays): World {
+  const world = new World(delays)
+  runUntil(world, world.nowMs + TIMINGS.caLifeMs / 2)
+  while (world.steps.at(-1) !== 'addCa') world.step()
+  world.steps.length = 0
+  return world
+}
+
+test('over several lives of the CA no call fails, and each step is taken in order', () => {
+  const world = new World(SLOW)
+  runUntil(world, world.nowMs + LIVES_MS)
+  assert.deepEqual(world.failures, [])
+  const rotation = world.steps.filter((each, at) => each !== 'inject' || world.steps[at - 1] !== 'inject').join()
+  assert.ok(rotation.startsWith('create,inject,issueLeaf,inject,'), rotation)
+  assert.ok((rotation.match(/addCa,inject,issueLeaf,inject,dropCas,inject/g) ?? []).length >= 3, rotation)
+  assert.equal(world.configured, `${world.secret?.cas[0]?.id}`)
+})
+
+test('waits that are shorter than the delays are found by this model', () => {
+  for (
+    const delays of [{ ...SLOW, trustMs: TIMINGS.inEffectMs + 1000 }, {
+      ...SLOW,
+      replicasMs: [TIMINGS.pickUpMs + 20_000],
+    }]
+  ) {
+    const world = new World(delays)
+    runUntil(world, world.nowMs + LIVES_MS)
+    assert.notDeepEqual(world.failures, [])
+  }
+})
+
+test('after a crash before or after any two steps of a CA rotation, the next leader finishes it and no call fails', () => {
+  const crashes = ['before', 'after'] as const
+  let runs = 0
+  for (let first = 0; first < 10; first++) {
+    for (let second = first; second < 14; second++) {
+      for (const [how, again] of crashes.flatMap((a) => crashes.map((b) => [a, b] as const))) {
+        const world = aged(SLOW)
+        for (let at = 0; at <= second; at++) world.step(at === first ? how : at === second ? again : undefined)
+        runUntil(world, world.nowMs)
+        for (let more = 0; more < 3; more++) world.step()
+        assert.deepEqual(world.failures, [], `crash ${how} ${first}, ${again} ${second}`)
+        assert.equal(world.configured, `${world.secret?.cas[0]?.id}`)
+        runs++
+      }
+    }
+  }
+  assert.equal(runs, 95 * 4)
+})
+
+test('no call fails whatever leaders crash, pause and see the Secret deleted', () => {
+  const event = fc.oneof(
+    { weight: 6, arbitrary: fc.constant('step' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('before' as const, 'after' as const) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 20_000 }) },
+    { weight: 1, arbitrary: fc.constantFrom('delete' as const, 'loseKey' as const, 'loseCas' as const) },
+  )
+  const delays = fc.record({
+    trustMs: fc.nat(TIMINGS.inEffectMs - 1),
+    replicasMs: fc.array(fc.nat(TIMINGS.pickUpMs - 1), { minLength: 1, maxLength: 3 }),
+  })
+  fc.assert(
+    fc.property(delays, fc.array(event, { maxLength: 120 }), (delays, events) => {
+      const world = aged(delays)
+      for (const event of events) {
+        if (event === 'step') world.step()
+        else if (event === 'before' || event === 'after') world.step(event)
+        else if (typeof event === 'number') world.pass(event)
+        else {
+          // The leader has read the Secret before, so that it can restore it.
+          world.step()
+          world.store(damaged(world.secret, event))
+          world.step()
+        }
+      }
+      runUntil(world, world.nowMs)
+      assert.deepEqual(world.failures, [])
+    }),
+    { numRuns: 300, seed: 7 },
+  )
+})
+
+function damaged(content: Content | undefined, how: 'delete' | 'loseKey' | 'loseCas'): Content | undefined {
+  if (!content || how === 'delete') return undefined
+  return how === 'loseKey' ? { ...content, key: -1 } : { ...content, cas: [], key: -1 }
+}
+
+test('jumps of the wall clock do not change the order: no replica serves a leaf of a CA that is not trusted', () => {
+  const day = 24 * 60 * 60 * 1000
+  const event = fc.oneof(
+    { weight: 5, arbitrary: fc.constant('step' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('before' as const, 'after' as const) },
+    { weight: 1, arbitrary: fc.integer({ min: -day, max: day }).filter((ms) => ms !== 0) },
+  )
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 100 }), (events) => {
+      const world = aged(SLOW)
+      for (const event of events) {
+        if (typeof event === 'number') world.aheadMs = event
+        else world.step(event === 'step' ? undefined : event)
+        assert.ok((world.secret?.cas.length ?? 0) < 9, 'CAs are not collected without end')
+      }
+      runUntil(world, world.nowMs)
+      assert.deepEqual(world.failures, [])
+    }),
+    { numRuns: 300, seed: 7 },
+  )
+})
+
+test('after an outage that outlives the CA, the next leader makes calls work again', () => {
+  const world = new World(SLOW)
+  runUntil(world, world.nowMs + 60_000)
+  world.crash()
+  world.pass(2 * TIMINGS.caLifeMs)
+  assert.notDeepEqual(world.failures, [])
+  runUntil(world, world.nowMs + TIMINGS.inEffectMs + TIMINGS.pickUpMs)
+  world.failures.length = 0
+  runUntil(world, world.nowMs + LIVES_MS)
+  assert.deepEqual(world.failures, [])
+})
+
+test('a leaf that is lost in the Secret is replaced by one of the same CA, while replicas serve the last one', () => {
+  const world = new World(SLOW)
+  runUntil(world, world.nowMs + 60_000)
+  world.store({ ...world.secret!, leaf: undefined })
+  world.step()
+  assert.equal(world.secret?.leaf?.issuer, world.secret?.cas[0]?.id)
+  runUntil(world, world.nowMs + TIMINGS.pickUpMs)
+  assert.deepEqual(world.failures, [])
+})
+
+test('changed names are served by a new leaf of the same CA', () => {
+  const world = new World(SLOW)
+  runUntil(world, world.nowMs + 60_000)
+  const ca = world.secret?.cas[0]?.id
+  world.names = 'b'
+  runUntil(world, world.nowMs + 60_000)
+  assert.equal(world.secret?.leaf?.names, 'b')
+  assert.equal(world.secret?.cas[0]?.id, ca)
+  assert.deepEqual(world.failures, [])
+})

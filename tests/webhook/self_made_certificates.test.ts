@@ -1,0 +1,546 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { ConfigError, LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
+import type { Fence } from '../../lib/core/fence.ts'
+import { readCertificate } from '../../lib/runtime/net/certificates.ts'
+import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
+import { OPERATOR_LABEL } from '../../lib/webhook/configurations.ts'
+import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
+import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
+import { refusal, silence } from '../client/transports.ts'
+import {
+  HOUR_MS,
+  type Lab,
+  lab,
+  LIVES,
+  NAMES,
+  secretWith,
+  Seen,
+  type Served,
+  TARGET,
+  TimerClock,
+} from './secret_lab.ts'
+
+const isWatch = ({ path }: { path: string }): boolean => path.includes('watch=true')
+
+/** Asserts that no line, error or other text has a part of a key. */
+async function assertNoKeys(one: Lab, ...more: unknown[]): Promise<void> {
+  const { caKey, key } = await one.texts()
+  const text = [
+    ...one.lines.all,
+    ...more.map((each) => `${String(each)} ${JSON.stringify(each)} ${(each as Error).stack}`),
+  ].join()
+  assert.doesNotMatch(text, /PRIVATE KEY|LS0tLS1CRUdJTiBQUklWQVRF/)
+  for (const pem of [caKey, key]) {
+    for (const line of pem.split('\n').slice(1, -2)) assert.ok(!text.includes(line.slice(0, 20)))
+  }
+}
+
+test('replicas that start at once create one Secret and serve its leaf', async () => {
+  const one = lab()
+  const replicas = Array.from({ length: 8 }, () => one.serve(one.replica()))
+  const pairs = await Promise.all(replicas.map(({ pairs }) => pairs.is(() => true)))
+  const { cert, key, ca } = await one.texts()
+  assert.deepEqual([...new Set(pairs.map((pair) => pair.cert + pair.key))], [cert + key])
+  assert.equal(one.lines.all.filter((line) => line.startsWith('info Created the certificates')).length, 1)
+  const { metadata: { labels }, type, data } = (await one.secret()) as unknown as {
+    metadata: { labels: object }
+    type: string
+    data: object
+  }
+  assert.deepEqual([labels, type], [{ [OPERATOR_LABEL]: 'sites' }, 'kubernetes.io/tls'])
+  assert.deepEqual(Object.keys(data).sort(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'])
+  const leaf = readCertificate(cert)!
+  assert.ok(leaf.isIssuedBy(ca) && leaf.hasNames(NAMES))
+  assert.equal(leaf.notAfterMs, one.clock.now() + LIVES.leafLifeMs)
+  assert.equal(readCertificate(ca)!.notAfterMs, one.clock.now() + LIVES.caLifeMs)
+  await assertNoKeys(one)
+  await one.stop()
+  await Promise.all(replicas.map(({ done }) => done))
+})
+
+test('by default the CA lives ten years and the leaf one', async () => {
+  const one = lab()
+  const bundle = await one.replica({ timings: undefined }).bundle(one.signal)
+  const { cert, ca } = await one.texts()
+  assert.equal(bundle, ca)
+  const years = (pem: string): number => (readCertificate(pem)!.notAfterMs - one.clock.now()) / (365 * 24 * HOUR_MS)
+  assert.deepEqual([years(ca), years(cert)], [10, 1])
+})
+
+test('a second start serves the stored leaf and writes nothing', async () => {
+  const one = lab()
+  await one.replica().bundle(one.signal)
+  const { cert } = await one.texts()
+  one.network.take()
+  const served = one.serve(one.replica())
+  assert.equal((await served.pairs.is(() => true)).cert, cert)
+  assert.deepEqual(one.network.take().filter((line) => !line.startsWith('GET')), [])
+  await one.stop()
+})
+
+test('content without a pair that can be served is replaced at the start, and other keys of the Secret stay', async () => {
+  for (const data of [undefined, { 'tls.crt': 'eA==', 'tls.key': 'eA==', 'ca.crt': 'eA==', other: 'eA==' }]) {
+    const one = lab()
+    await one.api.create(TARGET, { ...secretWith(undefined), ...(data && { data }) }, {})
+    const served = one.serve(one.replica())
+    const { cert } = await served.pairs.is(() => true)
+    const found = (await one.secret()) as unknown as { data: Record<string, string>; type: string }
+    assert.equal((await one.texts()).cert, cert)
+    assert.deepEqual([found.data['other'], found.type], [data?.['other'], 'Opaque'])
+    await one.stop()
+  }
+})
+
+test('replicas that start at once with a damaged Secret end with one pair', async () => {
+  const one = lab()
+  await one.api.create(TARGET, secretWith({ ca: 'x', caKey: 'x', cert: 'x', key: 'x' }), {})
+  const replicas = Array.from({ length: 5 }, () => one.serve(one.replica()))
+  await Promise.all(replicas.map(({ pairs }) => pairs.is(() => true)))
+  const { cert } = await one.texts()
+  assert.deepEqual(replicas.map(({ pairs }) => pairs.all.at(-1)!.cert), replicas.map(() => cert))
+  assert.equal(one.lines.all.filter((line) => line.startsWith('info')).length, 1)
+  await one.stop()
+})
+
+test('a Secret without our label is refused, and not written', async () => {
+  for (const labels of [{}, { [OPERATOR_LABEL]: 'other' }]) {
+    const one = lab()
+    await one.api.create(TARGET, secretWith(undefined, labels as never), {})
+    one.network.take()
+    const message =
+      'Cannot keep certificates in Secret "default/certs": it exists and lacks the label kubeloop.dev/operator: sites, ' +
+      'so its content is of another origin; use another name, or delete it if it is not needed'
+    await assert.rejects(one.serve(one.replica()).done, { name: 'ConfigError', message })
+    await assert.rejects(one.replica().bundle(one.signal), { name: 'ConfigError', message })
+    assert.deepEqual(one.network.take().filter((line) => !line.startsWith('GET')), [])
+    await one.stop()
+  }
+})
+
+test('a missing right ends the start with the rule that is needed', async () => {
+  for (const [method, verb] of [['GET', 'get'], ['POST', 'create']] as const) {
+    const one = lab()
+    one.network.intercept = (request, next) =>
+      request.method === method
+        ? Promise.resolve(
+          refusal(
+            403,
+            'Forbidden',
+            {},
+            `secrets is forbidden: User "x" cannot ${verb} resource "secrets" in API group "" in the namespace "default"`,
+          ),
+        )
+        : next(request)
+    await assert.rejects(one.serve(one.replica()).done, (error: Error) => {
+      assert.ok(error instanceof ConfigError)
+      const rule = '{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "watch", "create", "update"] }'
+      assert.ok(
+        error.message.startsWith(
+          `Cannot keep certificates in Secret "default/certs": Cannot ${verb} Secret "default/certs": `,
+        ),
+      )
+      assert.ok(error.message.endsWith(`its role lacks ${rule}`), error.message)
+      return true
+    })
+    await one.stop()
+  }
+})
+
+test('a server that cannot be reached at the start is asked again', async () => {
+  const one = lab()
+  let failures = 2
+  one.network.intercept = (request, next) =>
+    failures-- > 0 ? Promise.reject(new NetworkError('no route', { phase: 'connect' })) : next(request)
+  const served = one.serve(one.replica())
+  await one.clock.timers.is((ms) => ms === 1000)
+  const second = one.clock.waits(2000)
+  await one.clock.advance(1000)
+  await second
+  await one.clock.advance(2000)
+  await served.pairs.is(() => true)
+  assert.deepEqual(one.lines.all.filter((line) => line.startsWith('warn')), [
+    'warn Cannot keep certificates in Secret "default/certs": no route; trying again',
+    'warn Cannot keep certificates in Secret "default/certs": no route; trying again',
+  ])
+  await one.stop()
+})
+
+/** Starts a replica, and returns it with another pair to store. */
+async function running(): Promise<{ one: Lab; served: Served; next: Awaited<ReturnType<Lab['texts']>> }> {
+  const other = lab()
+  await other.replica().bundle(other.signal)
+  const one = lab()
+  const served = one.serve(one.replica())
+  await served.pairs.is(() => true)
+  return { one, served, next: await other.texts() }
+}
+
+test('a new leaf is served as soon as the watch reports it', async () => {
+  const { one, served, next } = await running()
+  await one.store(next)
+  await served.pairs.is(({ cert }) => cert === next.cert)
+  assert.equal(served.pairs.all.length, 2)
+  assert.ok(
+    one.network.requests.filter(isWatch).every(({ path }) => path.includes('fieldSelector=metadata.name%3Dcerts')),
+  )
+  await one.stop()
+})
+
+test('without a watch, and with one that is silent, the Secret is read again', async () => {
+  for (
+    const [intercepted, ms] of [[() => Promise.resolve(refusal(403, 'Forbidden')), 10_000], [silence, 60_000]] as const
+  ) {
+    const one = lab()
+    one.network.intercept = (request, next) => isWatch(request) ? intercepted(request) : next(request)
+    const waits = one.clock.waits(ms)
+    const served = one.serve(one.replica())
+    await served.pairs.is(() => true)
+    await waits
+    const other = lab()
+    await other.replica().bundle(other.signal)
+    const next = await other.texts()
+    await one.store(next)
+    await one.clock.advance(ms - 1)
+    assert.equal(served.pairs.all.length, 1)
+    await one.clock.advance(1)
+    await served.pairs.is(({ cert }) => cert === next.cert)
+    await one.stop()
+  }
+})
+
+test('while the Secret is deleted, damaged, foreign or refused by the server, the last pair is served', async () => {
+  const { one, served, next } = await running()
+  await one.store({ ...next, key: 'damaged' })
+  await one.lines.is((line) => line === 'warn Secret "default/certs" has no valid certificate; serving the last one')
+  await one.api.delete(TARGET, {})
+  await one.lines.is((line) => line === 'warn Secret "default/certs" is missing; serving the last one')
+  assert.equal(served.pairs.all.length, 1)
+  served.refuse = new Error('does not match')
+  await one.api.create(TARGET, secretWith(next), {})
+  const refused =
+    'warn Cannot keep certificates in Secret "default/certs": does not match; serving the last certificate'
+  await one.lines.is((line) => line === refused)
+  served.refuse = undefined
+  await one.clock.advance(1000)
+  await served.pairs.is(({ cert }) => cert === next.cert)
+  await one.api.patch(TARGET, 'merge', { metadata: { labels: { [OPERATOR_LABEL]: null } } }, {})
+  await one.lines.is((line) => line.includes('lacks the label') && line.endsWith('serving the last certificate'))
+  await assertNoKeys(one)
+  await one.stop()
+})
+
+/** The injections of a leader. */
+class Injected extends Seen<string> {
+  #last = ''
+
+  readonly inject = (bundle: string): Promise<number> => {
+    this.add(bundle)
+    const written = bundle === this.#last ? 0 : 2
+    this.#last = bundle
+    return Promise.resolve(written)
+  }
+}
+
+interface Leading {
+  readonly one: Lab
+  readonly served: Served
+  readonly replica: SelfMadeCertificates
+  readonly injected: Injected
+  readonly before: Awaited<ReturnType<Lab['texts']>>
+}
+
+/** Starts a replica with a Secret that was made some time ago. */
+async function started(agoMs: number): Promise<Leading> {
+  const nowMs = Date.UTC(2026, 0, 1)
+  const handle = new ApiServer().handle
+  const past = lab(nowMs - agoMs, handle)
+  await past.replica().bundle(past.signal)
+  const one = lab(nowMs, handle)
+  const replica = one.replica()
+  const served = one.serve(replica)
+  await served.pairs.is(() => true)
+  return { one, served, replica, injected: new Injected(), before: await one.texts() }
+}
+
+const casOf = (bundle: string): string[] =>
+  bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? []
+
+test('a leader injects the CA, and renews the leaf with the same CA after two thirds of its life', async () => {
+  const { one, served, replica, injected, before } = await started(LIVES.leafLifeMs * 2 / 3)
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  const { cert } = await served.pairs.is(({ cert }) => cert !== before.cert)
+  await injected.is(() => true)
+  assert.ok(readCertificate(cert)!.isIssuedBy(before.ca))
+  assert.deepEqual(injected.all, [before.ca])
+  assert.ok(
+    one.lines.all.includes(
+      'info Renewed the leaf of the certificates of the webhooks in Secret "default/certs" (two thirds of its life are over)',
+    ),
+  )
+  await assertNoKeys(one)
+  await one.stop()
+})
+
+test('a CA is rotated in order: both CAs injected, the leaf, the new CA alone', async () => {
+  const { one, served, replica, injected, before } = await started(LIVES.caLifeMs * 2 / 3)
+  const inEffect = one.clock.waits(10_000)
+  const pickedUp = one.clock.waits(180_000)
+  const rotating = replica.rotate({ api: one.api, ...injected }, one.signal)
+  await inEffect
+  const both = await one.texts()
+  assert.equal(casOf(both.ca).length, 2)
+  assert.equal(casOf(both.ca)[1], before.ca)
+  assert.deepEqual(injected.all.at(-1), both.ca)
+  const renewed = served.pairs.all.at(-1)!.cert
+  assert.ok(readCertificate(renewed)!.isIssuedBy(before.ca), 'the leaf stays until both CAs are in effect')
+
+  await one.clock.advance(9999)
+  assert.equal((await one.texts()).cert, renewed)
+  await one.clock.advance(1)
+  const { cert } = await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(both.ca))
+  await pickedUp
+  assert.equal((await one.texts()).ca, both.ca)
+  const { hasCaKey, leaf } = factsOf(await one.texts(), NAMES)
+  assert.deepEqual([hasCaKey, leaf?.issuer], [true, 0])
+
+  await one.clock.advance(179_999)
+  assert.equal((await one.texts()).ca, both.ca)
+  await one.clock.advance(1)
+  const alone = await injected.is((bundle) => casOf(bundle).length === 1 && bundle !== before.ca)
+  assert.equal(alone, casOf(both.ca)[0])
+  assert.equal((await one.texts()).cert, cert)
+  await assertNoKeys(one)
+  await one.stop()
+  await rotating
+})
+
+test('a check that finds a configuration without the bundle begins the wait anew, and one that does not goes on', async () => {
+  const { one, served, before } = await started(LIVES.caLifeMs * 2 / 3)
+  const replica = one.replica({ timings: { ...LIVES, inEffectMs: 10_000, checkMs: 4000 } })
+  const lacking = [1, 2, 2, 1, 0, 0, 0]
+  const inject = (): Promise<number> => Promise.resolve(lacking.shift() ?? 0)
+  const step = async (ms: number): Promise<void> => {
+    const next = one.clock.timers.is((each) => each <= 4000 && each > 1000, one.clock.timers.all.length)
+    await one.clock.advance(ms)
+    await next
+  }
+  const begun = one.clock.waits(4000)
+  void replica.rotate({ api: one.api, inject }, one.signal)
+  await begun
+  const { ca } = await one.texts()
+  assert.equal(casOf(ca).length, 2)
+  const isRenewed = (): boolean => readCertificate(served.pairs.all.at(-1)!.cert)!.isIssuedBy(ca)
+  while (lacking[0] !== 0) await step(4000)
+  // The last injection that changed something is the beginning.
+  await step(4000)
+  await step(4000)
+  assert.equal(isRenewed(), false)
+  await one.clock.advance(2000)
+  await served.pairs.is(() => isRenewed())
+  assert.notEqual((await one.texts()).cert, before.cert)
+  await one.stop()
+})
+
+test('another leader goes on where the first was stopped', async () => {
+  const { one, replica, injected, before } = await started(LIVES.caLifeMs * 2 / 3)
+  const term = new AbortController()
+  const inEffect = one.clock.waits(10_000)
+  const first = replica.rotate({ api: one.api, ...injected }, term.signal)
+  await inEffect
+  term.abort()
+  await first
+  const { ca, cert } = await one.texts()
+  const other = one.replica()
+  const served = one.serve(other)
+  const again = one.clock.waits(10_000)
+  void other.rotate({ api: one.api, ...injected }, one.signal)
+  await again
+  assert.deepEqual([(await one.texts()).ca, (await one.texts()).cert], [ca, cert])
+  await one.clock.advance(10_000)
+  await served.pairs.is((pair) => readCertificate(pair.cert)!.isIssuedBy(ca))
+  assert.equal(casOf((await one.texts()).ca)[1], before.ca)
+  await one.stop()
+})
+
+test('new names are in the leaf before the configurations are written', async () => {
+  const { one, before } = await started(0)
+  const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1'] }
+  const replica = one.replica({ names })
+  const served = one.serve(replica)
+  await served.pairs.is(({ cert }) => cert === before.cert)
+  const injecting = new Seen<string>()
+  const inject = async (): Promise<number> => {
+    injecting.add((await one.texts()).cert)
+    return 0
+  }
+  void replica.rotate({ api: one.api, inject }, one.signal)
+  const cert = await injecting.is(() => true)
+  assert.ok(readCertificate(cert)!.hasNames(names))
+  await served.pairs.is((pair) => pair.cert === cert)
+  await one.stop()
+})
+
+test('a deleted Secret is restored by the leader with its leaf, and a new CA is rotated in', async () => {
+  const { one, served, replica, injected, before } = await started(0)
+  const idle = one.clock.waits(600_000)
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  await idle
+  const inEffect = one.clock.waits(10_000)
+  await one.api.delete(TARGET, {})
+  await inEffect
+  const after = await one.texts()
+  assert.deepEqual([after.cert, casOf(after.ca)[1]], [before.cert, before.ca])
+  assert.equal(served.pairs.all.length, 1)
+  await one.stop()
+})
+
+test('a failing injection is retried, and a leaf that is due does not wait for it', async () => {
+  const { one, served, replica, before } = await started(LIVES.leafLifeMs * 2 / 3)
+  let left = 1
+  const injections = new Seen<string>()
+  const inject = (bundle: string): Promise<number> => {
+    if (left-- > 0) return Promise.reject(new Error('Cannot install: it is forbidden'))
+    injections.add(bundle)
+    return Promise.resolve(1)
+  }
+  void replica.rotate({ api: one.api, inject }, one.signal)
+  await one.lines.is((line) =>
+    line.startsWith('warn Cannot rotate the certificates of the webhooks: Cannot install: it is forbidden')
+  )
+  await served.pairs.is(({ cert }) => cert !== before.cert)
+  const retried = injections.is(() => true)
+  await one.clock.advance(2000)
+  await retried
+  await one.stop()
+})
+
+test('a server that quotes what it refuses brings no key into the log', async () => {
+  const { one, replica, injected } = await started(LIVES.leafLifeMs)
+  const bodies: string[] = []
+  one.network.intercept = (request, next) => {
+    if (request.method !== 'PUT') return next(request)
+    bodies.push(request.body as string)
+    const quoted = JSON.stringify(request.body)
+    return Promise.resolve(refusal(422, 'Invalid', {}, `Secret "certs" is invalid: data: Invalid value: ${quoted}: no`))
+  }
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  await one.lines.is((line) =>
+    line.startsWith('warn Cannot rotate the certificates of the webhooks: Cannot update Secret')
+  )
+  assert.ok(bodies[0]?.includes('ca.key'))
+  await assertNoKeys(one)
+  await one.stop()
+})
+
+test('the configurations are checked every ten minutes', async () => {
+  const { one, replica, injected } = await started(0)
+  const waits = one.clock.waits(600_000)
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  await waits
+  assert.equal(injected.all.length, 1)
+  const again = one.clock.waits(600_000)
+  await one.clock.advance(600_000)
+  await again
+  assert.equal(injected.all.length, 2)
+  await one.stop()
+})
+
+test('writes of the leader pass its fence, and a lost lease ends the rotation', async () => {
+  const { one, replica, injected, before } = await started(LIVES.leafLifeMs)
+  const fence: Fence = {
+    check() {
+      throw new LeadershipLost('the lease is lost')
+    },
+    signal: new AbortController().signal,
+  }
+  await assert.rejects(replica.rotate({ api: one.api.fenced(fence), ...injected }, one.signal), LeadershipLost)
+  assert.equal((await one.texts()).cert, before.cert)
+  await one.stop()
+})
+
+test('a conflict with another writer is not reported, and the newer Secret counts', async () => {
+  const { one, replica, injected, before } = await started(LIVES.leafLifeMs)
+  let isFirst = true
+  one.network.intercept = async (request, next) => {
+    if (request.method === 'PUT' && isFirst) {
+      isFirst = false
+      await one.api.patch(TARGET, 'merge', { metadata: { annotations: { a: 'b' } } }, {})
+    }
+    return next(request)
+  }
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  await one.clock.timers.is((ms) => ms === 1000)
+  await one.clock.advance(2000)
+  await injected.is(() => true)
+  assert.notEqual((await one.texts()).cert, before.cert)
+  assert.equal((await one.secret()).metadata.annotations?.['a'], 'b')
+  assert.deepEqual(one.lines.all.filter((line) => line.startsWith('warn')), [])
+  await one.stop()
+})
+
+test('texts that are not PEM, not base64, leaves or of other keys are facts, not errors', async () => {
+  const one = lab()
+  await one.replica().bundle(one.signal)
+  const texts = await one.texts()
+  const whole = factsOf(texts, NAMES)
+  assert.deepEqual([whole.cas.length, whole.hasCaKey, whole.leaf?.issuer, whole.leaf?.hasNames], [1, true, 0, true])
+  assert.equal(factsOf(texts, { dnsNames: ['x'] }).leaf?.hasNames, false)
+  assert.equal(
+    factsOf({
+      ...texts,
+      ca: `comment\n${texts.cert}${texts.ca}\n-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n`,
+    }, NAMES).cas.length,
+    1,
+  )
+  assert.equal(bundleOf({ ...texts, ca: `comment\n${texts.cert}${texts.ca}` }), texts.ca)
+  assert.deepEqual(factsOf({ ...texts, caKey: texts.key }, NAMES).hasCaKey, false)
+  assert.equal(factsOf({ ...texts, key: texts.caKey }, NAMES).leaf, undefined)
+  assert.equal(factsOf({ ...texts, ca: '' }, NAMES).leaf?.issuer, -1)
+  assert.deepEqual(factsOf(textsOf({ apiVersion: 'v1', kind: 'Secret', metadata: {} as never }), NAMES), {
+    cas: [],
+    hasCaKey: false,
+    leaf: undefined,
+  })
+})
+
+test('a CA that has issued nothing goes when another is put in front; others stay', async () => {
+  const one = lab()
+  await one.replica().bundle(one.signal)
+  const options = {
+    names: NAMES,
+    nowMs: one.clock.now(),
+    timings: { ...LIVES, inEffectMs: 0, pickUpMs: 0, checkMs: 0 },
+  }
+  const first = await one.texts()
+  const second = await takeStep('addCa', first, options)
+  const third = await takeStep('addCa', second, options)
+  assert.deepEqual(casOf(third.ca).slice(1), [first.ca])
+  const issued = await takeStep('issueLeaf', second, options)
+  assert.deepEqual(casOf((await takeStep('addCa', issued, options)).ca).slice(1), casOf(second.ca))
+  const without = { ...second, cert: '' }
+  assert.deepEqual(casOf((await takeStep('replace', without, options)).ca).slice(1), casOf(second.ca))
+  assert.deepEqual(casOf((await takeStep('dropCas', issued, options)).ca), casOf(second.ca).slice(0, 1))
+})
+
+test('certificates in memory are of one CA, and renewed after two thirds of their life', async () => {
+  const clock = new TimerClock()
+  const source = inMemoryCertificates({ names: NAMES, clock })
+  const pairs = new Seen<string>()
+  const stop = new AbortController()
+  const done = source.run(({ cert }) => pairs.add(cert), stop.signal)
+  const first = await pairs.is(() => true)
+  const ca = await source.bundle()
+  const leaf = readCertificate(first)!
+  assert.ok(leaf.isIssuedBy(ca) && leaf.hasNames(NAMES))
+  const ms = (leaf.notAfterMs - clock.now()) * 2 / 3
+  await clock.timers.is((each) => each === ms)
+  await clock.advance(ms)
+  const second = await pairs.is((cert) => cert !== first)
+  assert.ok(readCertificate(second)!.isIssuedBy(ca))
+  assert.ok(new X509Certificate(second).validTo !== new X509Certificate(first).validTo)
+  stop.abort()
+  await done
+})
