@@ -112,6 +112,7 @@ export type { Fence, WriteEnd } from './lib/core/fence.ts'
 export type { DesiredMeta, KeyIn, Keys, Named, OwnerReference, StatusOf } from './lib/core/objects.ts'
 export type { HasOwners } from './lib/core/owners.ts'
 export type {
+  CustomResourceConversion,
   CustomResourceDefinition,
   CustomResourceVersion,
   DefinedResource,
@@ -189,6 +190,13 @@ export type { Environment } from './lib/config/environment.ts'
 export type { ConfigSource, LoadedCluster, LoadOptions } from './lib/config/load.ts'
 export type { EventLimits } from './lib/events/event_state.ts'
 export type { EventOptions, Regarding } from './lib/events/event.ts'
+export type {
+  Conversion,
+  ConversionDescription,
+  Converted,
+  ConvertedStatus,
+  ConvertibleKind,
+} from './lib/schema/conversions.ts'
 export type { ResourceDefinition, ZodSchema } from './lib/schema/define_resource.ts'
 export type { DynamicKind } from './lib/schema/dynamic_resource.ts'
 export type { Disposition, Requeue, Run } from './lib/controller/result.ts'

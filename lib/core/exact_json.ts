@@ -18,11 +18,42 @@ const LONG_INTEGER = /[[,:]\s*-?\d{16}/
 /** Parses as JSON.parse does. Integers that a double may not represent keep their texts. */
 export function parseExact(text: string): unknown {
   if (!LONG_INTEGER.test(text)) return JSON.parse(text)
-  const texts = new Map<number, string>()
+  const found: (readonly [number, string])[] = []
   const value: unknown = parseWithSource(text, (number, source) => {
-    if (isUnsafe(number)) texts.set(number, (texts.get(number) ?? source) === source ? source : '')
+    if (isUnsafe(number)) found.push([number, source])
   })
-  return texts.size > 0 && typeof value === 'object' ? Object.assign(value!, { [TEXTS]: texts }) : value
+  return found.length > 0 && typeof value === 'object' ? Object.assign(value!, { [TEXTS]: textsOf(found) }) : value
+}
+
+/**
+ * Parses as {@link parseExact}, for objects that are written one by one: each object of the list that `listOf` returns
+ * keeps the texts of its own integers.
+ */
+export function parseExactList(text: string, listOf: (value: unknown) => readonly unknown[] | undefined): unknown {
+  if (!LONG_INTEGER.test(text)) return JSON.parse(text)
+  const found: (readonly [number, string])[] = []
+  /** For each array, how many integers were found up to the end of each item. */
+  const ends = new Map<unknown, number[]>()
+  const value: unknown = parseWithSource(text, (number, source) => {
+    if (isUnsafe(number)) found.push([number, source])
+  }, (array) => {
+    const counts = ends.get(array)
+    if (counts) counts.push(found.length)
+    else ends.set(array, [found.length])
+  })
+  const list = found.length > 0 ? listOf(value) ?? [] : []
+  const counts = ends.get(list)
+  for (const [at, item] of list.entries()) {
+    const own = found.slice(counts?.[at - 1] ?? 0, counts?.[at])
+    if (own.length > 0 && typeof item === 'object') Object.assign(item!, { [TEXTS]: textsOf(own) })
+  }
+  return value
+}
+
+function textsOf(found: readonly (readonly [number, string])[]): Texts {
+  const texts = new Map<number, string>()
+  for (const [number, source] of found) texts.set(number, (texts.get(number) ?? source) === source ? source : '')
+  return texts
 }
 
 /** Tests whether {@link stringifyExact} can write the object's numbers as the server has them. */
@@ -62,12 +93,17 @@ function hasUnsafe(value: unknown): boolean {
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source: string }) => unknown
 
 /**
- * Parses, and calls `onNumber` with each number and its text. Node, Bun and Deno implement the proposal; TypeScript has
- * no types for it.
+ * Parses, and calls `onNumber` with each number and its text, and `onItem` with the array after each of its items.
+ * Node, Bun and Deno implement the proposal; TypeScript has no types for it.
  */
-function parseWithSource(text: string, onNumber: (number: number, source: string) => void): unknown {
-  const reviver: Reviver = (_key, value, { source }) => {
+function parseWithSource(
+  text: string,
+  onNumber: (number: number, source: string) => void,
+  onItem?: (array: unknown) => void,
+): unknown {
+  const reviver: Reviver = function (_key, value, { source }) {
     if (typeof value === 'number') onNumber(value, source)
+    if (onItem && Array.isArray(this)) onItem(this)
     return value
   }
   return (JSON.parse as (text: string, reviver: Reviver) => unknown)(text, reviver)

@@ -46,6 +46,8 @@ export type AnyResource = Resource<any, any>
 export interface Definition {
   /** The CustomResourceDefinition to install. */
   readonly crd: CustomResourceDefinition
+  /** The schemas of zod or zod/mini, for tools. Default: none, for a definition that defineResource did not make. */
+  readonly schemas?: { readonly spec: unknown; readonly status?: unknown }
   /**
    * Whether the schema has refinements that the CustomResourceDefinition cannot express, so that only the operator's
    * admission checks them. They are accepted with `refinements: 'admission'`.
@@ -100,6 +102,27 @@ export interface CustomResourceDefinition {
       readonly categories?: readonly string[]
     }
     readonly versions: readonly CustomResourceVersion[]
+    /** How the server converts between the versions. Default: it renames the apiVersion alone. */
+    readonly conversion?: CustomResourceConversion
+  }
+}
+
+/** The part of `spec.conversion` of a CustomResourceDefinition that kubeloop writes: a webhook that converts. */
+export interface CustomResourceConversion {
+  readonly strategy: 'Webhook'
+  readonly webhook: {
+    readonly conversionReviewVersions: readonly string[]
+    readonly clientConfig: {
+      readonly url?: string
+      readonly service?: {
+        readonly namespace: string
+        readonly name: string
+        readonly path?: string
+        readonly port?: number
+      }
+      /** Base64 of one or more certificates in PEM. */
+      readonly caBundle?: string
+    }
   }
 }
 
@@ -108,6 +131,8 @@ export interface CustomResourceVersion {
   readonly name: string
   readonly served: boolean
   readonly storage: boolean
+  readonly deprecated?: boolean
+  readonly deprecationWarning?: string
   readonly schema: { readonly openAPIV3Schema: JsonSchema }
   readonly subresources?: { readonly status?: Record<string, never> }
   readonly additionalPrinterColumns?: readonly {

@@ -5,6 +5,7 @@ import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import {
   type AnyResource,
   CRD,
+  type CustomResourceConversion,
   type CustomResourceDefinition,
   type CustomResourceVersion,
   groupResourceOf,
@@ -15,12 +16,17 @@ import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
 import { pages } from '../client/pages.ts'
+import { type ConversionDescription, withConverted } from '../schema/conversions.ts'
 import { crdDifferences } from '../schema/crd_differences.ts'
 import { crdOf } from '../schema/crds.ts'
-import { changeText, isNarrowing, prunedField, schemaChanges } from '../schema/schema_changes.ts'
+import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+
+type Spec = CustomResourceDefinition['spec']
 
 interface Crd extends KubeObject {
-  readonly spec: CustomResourceDefinition['spec'] & { readonly conversion?: { readonly strategy?: string } }
+  readonly spec: Omit<Spec, 'conversion'> & {
+    readonly conversion?: CustomResourceConversion | { readonly strategy: 'None' }
+  }
   readonly status?: {
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]
     readonly storedVersions?: readonly string[]
@@ -35,6 +41,10 @@ interface Dependencies {
   readonly fieldManager: string
   /** Whether to install a schema that stored objects do not fit. Default: false. */
   readonly narrow?: boolean | undefined
+  /** The operator's conversions. Default: none. */
+  readonly conversions?: readonly ConversionDescription[] | undefined
+  /** The `spec.conversion` of kinds with conversions. Without a `caBundle`, the one in the cluster is kept. */
+  readonly conversion?: CustomResourceConversion | undefined
 }
 
 /** The time limit for the server to serve a kind after its CRD was written. */
@@ -54,8 +64,11 @@ const MAX_NAMED = 5
 
 /**
  * Creates missing CRDs and adds missing versions, without which a cache could never sync. Safety: every replica may do
- * this without the lease, as an added version has the schema of the stored one, so no data can get lost between them.
- * Other differences are logged and left to {@link installCrds}.
+ * this without the lease, as no data can get lost between the versions. Without a conversion, an added version has the
+ * schema of the stored one. With a conversion, an added version can be read, but its objects cannot be written until
+ * the leader stores them in the hub: the version that is stored now may lack fields of it. A webhook that does not
+ * convert is replaced by our own, as a cache that needs it could never sync, and no leader could be elected. Other
+ * differences are logged and left to {@link installCrds}.
  */
 export async function createCrds(
   resources: readonly AnyResource[],
@@ -63,15 +76,25 @@ export async function createCrds(
   signal: AbortSignal,
 ): Promise<void> {
   const { log } = dependencies
-  await writeCrds(resources, dependencies, signal, (crd, before) => {
+  await writeCrds(resources, dependencies, signal, (crd, before, isBroken) => {
     const versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
-    for (const { name } of crd.spec.versions) {
+    let conversion = isBroken ? conversionOf(crd, before) : before.spec.conversion
+    let difference: SchemaChange | undefined
+    for (const ours of crd.spec.versions) {
+      const { name, served } = ours
       const at = versions.findIndex((version) => version.name === name)
-      if (at < 0) versions.push({ ...stored, name, served: true, storage: false })
-      else versions[at] = { ...versions[at]!, served: true }
+      if (at >= 0) {
+        difference ??= schemaChanges(schemaOf(ours), schemaOf(versions[at]!))[0]
+        if (served) versions[at] = { ...versions[at]!, served }
+      } else if (crd.spec.conversion) {
+        versions.push(readOnly(ours))
+        if (conversion?.strategy !== 'Webhook') conversion = crd.spec.conversion
+      } else {
+        difference ??= schemaChanges(schemaOf(ours), schemaOf(stored))[0]
+        versions.push({ ...stored, name, served: true, storage: false })
+      }
     }
-    const [difference] = schemaChanges(schemaOf(crd.spec.versions[0]!), schemaOf(stored))
     if (difference) {
       log.info(
         `${titleOf(crd)} in this cluster differs from that of this replica: ${
@@ -79,15 +102,23 @@ export async function createCrds(
         }; the leader installs its own`,
       )
     }
-    return Promise.resolve({ ...before, spec: { ...before.spec, versions } })
+    return Promise.resolve({ ...before, spec: { ...before.spec, versions, ...(conversion && { conversion }) } })
   })
+}
+
+/** Returns a version that refuses all writes of its objects. Reads are not validated. */
+function readOnly(version: CustomResourceVersion): CustomResourceVersion {
+  const message = `${version.name} is read-only until the operator's leader has installed it`
+  const rules = [{ rule: 'false', message, reason: 'FieldValueForbidden', fieldPath: '.spec' }]
+  const openAPIV3Schema = { ...schemaOf(version), 'x-kubernetes-validations': rules }
+  return { ...version, storage: false, schema: { openAPIV3Schema } }
 }
 
 /**
  * Writes the CRDs of our kinds, and waits until the server serves them. Additions of others stay: labels, annotations,
- * the conversion.
+ * the conversion of a kind for which the operator has none.
  *
- * @throws TypeError if the versions of a kind have different schemas, as no conversion can be declared.
+ * @throws TypeError if the versions of a kind have different schemas and no conversion.
  * @throws Error without `narrow`, if a stored object would be invalid or lose fields by the new schema. Objects are
  * checked as they are read, with the defaults of the old schema. CEL rules are not evaluated; the server does that at
  * the next write of an object.
@@ -107,29 +138,44 @@ export async function installCrds(
         }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
       )
     }
-    await checkStored(crd, before, resources, dependencies, signal)
+    await checkStored(crd, before, withConverted(resources, dependencies.conversions ?? []), dependencies, signal)
     const { annotations } = crd.metadata
     const metadata = {
       ...before.metadata,
       ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }),
     }
-    return { ...before, metadata, spec: { ...before.spec, ...crd.spec } }
+    const conversion = conversionOf(crd, before)
+    return { ...before, metadata, spec: { ...before.spec, ...crd.spec, ...(conversion && { conversion }) } }
   })
 }
 
-/** Returns the new state of an existing CRD. */
-type Change = (crd: CustomResourceDefinition, before: Crd) => Promise<Crd>
+/** Returns our conversion. Without certificates it has those in the cluster, which another writer injects. */
+function conversionOf(
+  { spec: { conversion: ours } }: CustomResourceDefinition,
+  { spec }: Crd,
+): Crd['spec']['conversion'] {
+  const there = spec.conversion?.strategy === 'Webhook' ? spec.conversion.webhook.clientConfig.caBundle : undefined
+  if (!ours || ours.webhook.clientConfig.caBundle !== undefined || there === undefined) return ours
+  return { ...ours, webhook: { ...ours.webhook, clientConfig: { ...ours.webhook.clientConfig, caBundle: there } } }
+}
+
+/** Returns the new state of an existing CRD. `isBroken`: its webhook does not convert. */
+type Change = (crd: CustomResourceDefinition, before: Crd, isBroken: boolean) => Promise<Crd>
 
 async function writeCrds(
   resources: readonly AnyResource[],
-  { api, clock, log, fieldManager }: Dependencies,
+  { api, clock, log, fieldManager, conversions = [], conversion }: Dependencies,
   signal: AbortSignal,
   change: Change,
 ): Promise<void> {
-  for (const crd of crdOf(resources)) {
+  for (const crd of crdOf(resources, { conversions, conversion })) {
     const target = { resource: CRD, name: crd.metadata.name }
     const query = { fieldManager }
-    refuseDifferentVersions(crd, undefined)
+    if (!crd.spec.conversion && conversions.some(({ hub }) => groupResourceOf(hub) === crd.metadata.name)) {
+      throw new Error(`${cannotInstall(crd)}: its versions are converted, and the operator serves no webhooks`)
+    }
+    refuseDifferentVersions(crd, crd.spec.conversion?.strategy)
+    let isBroken = false
     for (let tries = 1;; tries++) {
       try {
         const before = await untilDeleted(crd, api, clock, signal)
@@ -144,21 +190,23 @@ async function writeCrds(
             }: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`,
           )
         }
-        const next = before && (await change(crd, before))
+        const next = before && (await change(crd, before, isBroken))
         const isChanged = next && !jsonEqual(next, before)
         const written = !next
           ? await api.create(target, crd, query, signal)
           : isChanged
           ? await api.update(target, next, query, signal)
           : undefined
-        await untilServed(crd, api, clock, signal)
+        const converts = await untilServed(crd, api, clock, signal)
         const what = !before
           ? 'Installed'
           : written && before.metadata.generation !== written.object.metadata.generation
           ? 'Updated'
           : undefined
         if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
-        break
+        const ours = next && conversionOf(crd, next)
+        if (converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion)) break
+        isBroken = true
       } catch (error) {
         const isRace = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') || isMissingObject(error)
         if (!isRace || tries === MAX_TRIES) throw error
@@ -167,7 +215,11 @@ async function writeCrds(
   }
 }
 
-/** Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. */
+/**
+ * Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. The server
+ * keeps each object in the version in which it was written, so with a conversion, each version is checked by its own
+ * schema; without one, all versions have the schema of the stored one.
+ */
 async function checkStored(
   crd: CustomResourceDefinition,
   before: Crd,
@@ -175,12 +227,28 @@ async function checkStored(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { api, log, narrow } = dependencies
-  const ours = crd.spec.versions.find(({ storage }) => storage)!
+  const isConverted = crd.spec.conversion !== undefined
+  for (const theirs of before.spec.versions) {
+    const ours = crd.spec.versions.find(({ name, storage }) => isConverted ? name === theirs.name : storage)
+    const narrowing = ours && schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
+    if (!narrowing) continue
+    const served = isConverted ? theirs : before.spec.versions.find(({ served }) => served)
+    if (served?.served) await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
+    if (!isConverted) return
+  }
+}
+
+/** Reads the objects in a served version, and throws for those that do not fit the new schema of `ours`. */
+async function checkObjects(
+  crd: CustomResourceDefinition,
+  served: CustomResourceVersion,
+  ours: CustomResourceVersion,
+  narrowing: SchemaChange,
+  resources: readonly AnyResource[],
+  { api, log, narrow }: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
   const schema = schemaOf(ours)
-  const narrowing = before.spec.versions.flatMap((theirs) => schemaChanges(schemaOf(theirs), schema)).find(isNarrowing)
-  const served = before.spec.versions.find(({ served }) => served)
-  if (!narrowing || !served) return
   const { group, scope, names: { kind, plural } } = crd.spec
   const { definition } = resources.find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
@@ -207,7 +275,8 @@ async function checkStored(
     }
   }
   if (count === 0) return
-  const what = `its schema becomes narrower (${
+  const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
+  const what = `${which} becomes narrower (${
     changeText(narrowing)
   }), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
   if (!narrow) {
@@ -235,7 +304,7 @@ function refuseDifferentVersions({ metadata, spec }: CustomResourceDefinition, s
         first!.name
       } and ${other.name} of "${metadata.name}": their schemas differ (in ${other.name}, ${
         changeText(change)
-      }), so the server would drop fields without a conversion; give all versions one schema, or define one version`,
+      }), so the server would drop fields without a conversion; declare one with app.convert(), or give all versions one schema`,
     )
   }
 }
@@ -252,13 +321,17 @@ function cannotInstall(crd: CustomResourceDefinition): string {
   return `Cannot install ${titleOf(crd)}`
 }
 
-/** Throws if a CRD is missing or lacks something of ours. Without the right to read CRDs, logs a warning instead. */
+/**
+ * Throws if a CRD is missing or lacks something of ours. Of a conversion, only the strategy is compared: the address of
+ * the webhook may be another. Without the right to read CRDs, logs a warning instead.
+ */
 export async function verifyCrds(
   resources: readonly AnyResource[],
-  { api, log }: Dependencies,
+  { api, log, conversions }: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const crd of crdOf(resources)) {
+  const conversion = { strategy: 'Webhook' } as CustomResourceConversion
+  for (const crd of crdOf(resources, { conversions, conversion })) {
     const { name } = crd.metadata
     const remedy = `install it: \`kubeloop crd FILE | kubectl apply -f -\` (crds: 'install' does that at start)`
     let found: Crd | undefined
@@ -270,7 +343,7 @@ export async function verifyCrds(
       continue
     }
     if (!found) throw new Error(`Cannot start: ${titleOf(crd)} is not installed in this cluster; ${remedy}`)
-    refuseDifferentVersions(crd, found.spec.conversion?.strategy)
+    if (!crd.spec.conversion) refuseDifferentVersions(crd, found.spec.conversion?.strategy)
     const differences = crdDifferences(crd, found)
     if (differences.length === 0) continue
     const what = firstOf(differences, MAX_NAMED).join('; ')
@@ -305,14 +378,19 @@ async function untilDeleted(
   }
 }
 
-async function untilServed(crd: CustomResourceDefinition, api: Api, clock: Clock, signal: AbortSignal): Promise<void> {
+/** Resolves when a kind is served, with whether its versions are converted, too. */
+async function untilServed(
+  crd: CustomResourceDefinition,
+  api: Api,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
   const deadline = clock.monotonic() + ESTABLISH_MS
   for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
     const { status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
-    if (
-      status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') &&
-      (await isServed(crd, api, signal))
-    ) return
+    const isEstablished = status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')
+    const served = isEstablished && (await isServed(crd, api, signal))
+    if (served) return served === 'converted'
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
       throw new Error(
@@ -327,7 +405,12 @@ async function untilServed(crd: CustomResourceDefinition, api: Api, clock: Clock
  * Tests whether the server answers requests for all served versions, which starts a moment after the condition
  * Established.
  */
-async function isServed(crd: CustomResourceDefinition, api: Api, signal: AbortSignal): Promise<boolean> {
+async function isServed(
+  crd: CustomResourceDefinition,
+  api: Api,
+  signal: AbortSignal,
+): Promise<'converted' | 'not converted' | undefined> {
+  let answer: 'converted' | 'not converted' = 'converted'
   const { group, scope, names, versions } = crd.spec
   for (const { name: version, served } of versions) {
     if (!served) continue
@@ -336,8 +419,13 @@ async function isServed(crd: CustomResourceDefinition, api: Api, signal: AbortSi
       await api.listPage({ resource }, { limit: 1 }, signal)
     } catch (error) {
       if (signal.aborted) throw error
+      // The kind is served; this operator may be about to serve the conversion.
+      if (messageOf(error).includes('conversion webhook')) {
+        answer = 'not converted'
+        continue
+      }
       if (isReason(error, 'NotFound') || isReason(error, 'ServiceUnavailable') || isReason(error, 'TooManyRequests')) {
-        return false
+        return undefined
       }
       // Installation does not need the right to list; the informers report if they lack it.
       if (!isReason(error, 'Forbidden')) {
@@ -345,5 +433,5 @@ async function isServed(crd: CustomResourceDefinition, api: Api, signal: AbortSi
       }
     }
   }
-  return true
+  return answer
 }

@@ -14,6 +14,7 @@ export interface ForeignCrd {
     readonly scope?: string
     readonly names?: Readonly<Record<string, unknown>>
     readonly versions?: readonly ForeignVersion[]
+    readonly conversion?: { readonly strategy?: string }
   }
   readonly status?: {
     readonly conditions?: readonly { readonly type?: string; readonly status?: string; readonly message?: string }[]
@@ -38,6 +39,9 @@ export function crdDifferences(expected: CustomResourceDefinition, actual: Forei
       found.push(`it is not served: ${condition.message || condition.type}`)
     }
   }
+  const { strategy = 'None' } = actual.spec?.conversion ?? {}
+  const isConverted = expected.spec.conversion !== undefined
+  if (isConverted && strategy !== 'Webhook') found.push(`its conversion strategy is ${strategy}, not Webhook`)
   for (const version of expected.spec.versions) found.push(...versionDifferences(version, actual))
   return found
 }
@@ -46,7 +50,7 @@ function versionDifferences(expected: CustomResourceVersion, { spec }: ForeignCr
   const actual = spec?.versions?.find(({ name }) => name === expected.name)
   if (!actual) return [`version ${expected.name} is missing`]
   const found: string[] = []
-  if (!actual.served) found.push(`version ${expected.name} is not served`)
+  if (expected.served && !actual.served) found.push(`version ${expected.name} is not served`)
   if (expected.subresources?.status && !actual.subresources?.status) {
     found.push(`version ${expected.name} has no status subresource`)
   }

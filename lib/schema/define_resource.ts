@@ -36,6 +36,13 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
   columns?: Record<string, string>
   /** Whether the kind is cluster-scoped. Default: false. */
   cluster?: Cluster
+  /** Whether the API server serves this version. Default: true. False: it may only be stored, or is no longer used. */
+  served?: boolean
+  /**
+   * Whether this version is deprecated. A text of at most 256 bytes is the warning that its clients see; by default it
+   * names the version. Default: false.
+   */
+  deprecated?: boolean | string
   /** The schema of `spec`: its output is the type that is read, its input the type that is written. */
   spec: Spec
   /** The schema of `status`. Default: no status subresource. */
@@ -102,7 +109,7 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
     plural,
     shortNames: definition.shortNames ?? [],
     categories: definition.categories ?? [],
-  })
+  }) ?? deprecationProblem(definition.deprecated)
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
   const scope = definition.cluster ? 'Cluster' : 'Namespaced'
   const refinements = refinementsOf(definition)
@@ -110,6 +117,7 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   const crd = customResourceDefinition({ ...definition, plural, scope, root })
   const described: Definition = {
     crd,
+    schemas: { spec, ...(status && { status }) },
     hasRefinements: refinements?.found === true,
     validate: (object, options) => problemsOf(object, spec, status, options),
   }
@@ -124,6 +132,13 @@ function refinementsOf({ kind, refinements }: { kind: string; refinements?: unkn
   throw new TypeError(
     `Cannot define resource "${kind}": its refinements are ${given}; write 'admission', or leave it out`,
   )
+}
+
+/** Returns why the API server would refuse a deprecation, or undefined. */
+function deprecationProblem(deprecated: boolean | string | undefined): string | undefined {
+  if (typeof deprecated !== 'string') return undefined
+  const isText = deprecated !== '' && new TextEncoder().encode(deprecated).length <= 256 && !/\p{C}/u.test(deprecated)
+  return isText ? undefined : 'the warning of deprecated must be one line of 1 to 256 bytes'
 }
 
 /** Returns the schema of an object, from its root. */
@@ -168,11 +183,14 @@ interface CrdParts {
   readonly categories?: readonly string[]
   readonly columns?: Readonly<Record<string, string>>
   readonly status?: unknown
+  readonly served?: boolean
+  readonly deprecated?: boolean | string
   readonly root: JsonSchema
 }
 
 function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
   const { group, version, kind, plural, scope, shortNames, categories, columns = {}, status, root } = parts
+  const { served = true, deprecated } = parts
   const printed = printerColumns(columns, root, kind)
   const metadata = {
     name: `${plural}.${group}`,
@@ -196,8 +214,10 @@ function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
       },
       versions: [{
         name: version,
-        served: true,
+        served,
         storage: true,
+        ...(deprecated && { deprecated: true }),
+        ...(typeof deprecated === 'string' && { deprecationWarning: deprecated }),
         schema: { openAPIV3Schema: root },
         ...(status !== undefined && { subresources: { status: {} } }),
         ...(printed.length > 0 && { additionalPrinterColumns: printed }),

@@ -4,6 +4,7 @@
  * @module
  */
 export { admit, type AdmitOptions, type Admitted } from './admit.ts'
+export { checkConversion, type ConversionCheckOptions, type Converting } from './check_conversion.ts'
 export { type World, world, type WorldOptions } from './world.ts'
 export type { FailingKey } from './replica.ts'
 export { FakeClock, type FakeClockOptions } from './fake_clock.ts'

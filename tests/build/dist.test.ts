@@ -436,6 +436,13 @@ test('a copy of standalone.js alone has metrics, with prom-client', async () => 
   assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
+/** The optional packages that files import. */
+const OPTIONAL_PEERS: Readonly<Record<string, readonly string[]>> = {
+  'metrics.js': ['prom-client'],
+  'standalone.js': ['prom-client'],
+  'testing.js': ['fast-check'],
+}
+
 test('other entries import only kubeloop, zod and node modules', () => {
   for (
     const file of readdirSync(DIST).filter((each) => each.endsWith('.js') && each !== 'mod.js' && each !== 'cli.js')
@@ -443,7 +450,7 @@ test('other entries import only kubeloop, zod and node modules', () => {
     const outside = factsOf(file).imports.map(({ specifier }) => specifier ?? '(computed)').filter((each) =>
       !/^(node:|\.\/|kubeloop(\/\w+)?$|zod\/v4\/core$|\(computed\)$)/.test(each)
     )
-    assert.deepEqual(outside, ['metrics.js', 'standalone.js'].includes(file) ? ['prom-client'] : [], file)
+    assert.deepEqual(outside, OPTIONAL_PEERS[file] ?? [], file)
   }
 })
 
@@ -451,7 +458,7 @@ test('other entries import only kubeloop, zod and node modules', () => {
  * The maximum size of mod.js, minified and gzipped; the goal is 48. The code is spread evenly: the largest folders
  * (controller, schema, config, client, runtime, cache) are a ninth each, and texts of errors and logs a tenth of all.
  */
-const MAX_KB = 87
+const MAX_KB = 88
 
 test(`mod.js is at most ${MAX_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

@@ -313,7 +313,7 @@ test('versions with different schemas are refused by every mode, unless the clus
   const versions = [wide, site({ size: z.int().max(5) }, { version: 'v1beta1' })]
   const { dependencies, api, network } = setup()
   const expected =
-    /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), so the server would drop fields without a conversion; give all versions one schema, or define one version$/
+    /^TypeError: Cannot serve versions v1 and v1beta1 of "sites\.example\.com": their schemas differ \(in v1beta1, maximum of spec\.size is 5, not 10\), so the server would drop fields without a conversion; declare one with app\.convert\(\), or give all versions one schema$/
   for (const prepare of [createCrds, installCrds]) {
     await assert.rejects(prepare(versions, dependencies, never), expected)
   }

@@ -2,11 +2,25 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import * as z from 'zod'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
 import { crdDifferences } from '../../lib/schema/crd_differences.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
-import type { AnyResource, CustomResourceDefinition } from '../../lib/core/resource.ts'
+import type {
+  AnyResource,
+  CustomResourceConversion,
+  CustomResourceDefinition,
+  DefinedResource,
+} from '../../lib/core/resource.ts'
 
-function version(name: string, extra: { cluster?: boolean; kind?: string; plural?: string } = {}): AnyResource {
+interface Extra {
+  cluster?: boolean
+  kind?: string
+  plural?: string
+  served?: boolean
+  deprecated?: boolean | string
+}
+
+function version(name: string, extra: Extra = {}): DefinedResource {
   return defineResource({
     group: 'example.com',
     kind: 'Site',
@@ -40,11 +54,77 @@ test('each version keeps its schema', () => {
   assert.deepEqual(parts.map(({ spec }) => Object.keys(spec.properties)), [['v1'], ['v1alpha1']])
 })
 
-test('a hub is the stored version, whatever its priority', () => {
+function conversion(from: DefinedResource, hub: DefinedResource): ConversionDescription {
+  const convert = (): never => assert.fail('not called')
+  return describeConversion(from, hub, { up: convert, down: convert })
+}
+
+const webhook: CustomResourceConversion = {
+  strategy: 'Webhook',
+  webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://127.0.0.1:9443/convert' } },
+}
+
+test('the hub of conversions is the stored version, whatever its priority', () => {
   const hub = version('v1alpha1')
-  assert.deepEqual(outline(crdOf([hub, version('v1')], { hubs: [hub] })), {
+  const later = version('v1')
+  assert.deepEqual(outline(crdOf([hub, later], { conversions: [conversion(later, hub)] })), {
     'sites.example.com': ['v1', 'v1alpha1 stored'],
   })
+})
+
+test('versions that only a conversion mentions are in the CRD, once', () => {
+  const [old, middle, hub] = [version('v1alpha1'), version('v1beta1'), version('v1')] as const
+  const conversions = [conversion(old, hub), conversion(middle, hub)]
+  for (const resources of [[], [hub], [old, hub]]) {
+    assert.deepEqual(outline(crdOf(resources, { conversions })), {
+      'sites.example.com': ['v1 stored', 'v1beta1', 'v1alpha1'],
+    })
+  }
+})
+
+test('only kinds with conversions get the webhook', () => {
+  const [old, hub, other] = [version('v1alpha1'), version('v1'), version('v1', { kind: 'Other' })] as const
+  const crds = crdOf([other], { conversions: [conversion(old, hub)], conversion: webhook })
+  assert.deepEqual(
+    crds.map(({ metadata, spec }) => [metadata.name, spec.conversion]),
+    [['others.example.com', undefined], ['sites.example.com', webhook]],
+  )
+})
+
+test('a version of a converted kind without a conversion is refused', () => {
+  const [old, middle, hub] = [version('v1alpha1'), version('v1beta1'), version('v1')] as const
+  assert.throws(
+    () => crdOf([middle], { conversions: [conversion(old, hub)] }),
+    /^TypeError: Cannot make one CRD of "sites\.example\.com": its version "v1beta1" has no conversion to "v1", which is stored; declare it with app\.convert\(\)$/,
+  )
+})
+
+test('versions are served and deprecated as they are defined', () => {
+  const resources = [
+    version('v1'),
+    version('v1beta1', { deprecated: 'use v1' }),
+    version('v1alpha2', { deprecated: true }),
+    version('v1alpha1', { served: false, deprecated: false }),
+  ]
+  assert.deepEqual(
+    crdOf(resources)[0]!.spec.versions.map(({ name, served, storage, deprecated, deprecationWarning }) => {
+      return { name, served, storage, deprecated, deprecationWarning }
+    }),
+    [
+      { name: 'v1', served: true, storage: true, deprecated: undefined, deprecationWarning: undefined },
+      { name: 'v1beta1', served: true, storage: false, deprecated: true, deprecationWarning: 'use v1' },
+      { name: 'v1alpha2', served: true, storage: false, deprecated: true, deprecationWarning: undefined },
+      { name: 'v1alpha1', served: false, storage: false, deprecated: undefined, deprecationWarning: undefined },
+    ],
+  )
+  assert.throws(() => crdOf([version('v1', { served: false })]), /no version of it is served/)
+  for (const deprecated of ['', 'x'.repeat(257), 'é'.repeat(129), 'two\nlines']) {
+    assert.throws(
+      () => version('v1', { deprecated }),
+      /^TypeError: Cannot define resource "Site": the warning of deprecated must be one line of 1 to 256 bytes$/,
+    )
+  }
+  version('v1', { deprecated: 'é'.repeat(128) })
 })
 
 test('the same resource twice is one version, and kinds without a definition have no CRD', () => {
@@ -67,8 +147,9 @@ test('contradicting versions are refused', () => {
     () => crdOf([version('v1', { plural: 'sites' }), version('v2', { kind: 'Page', plural: 'sites' })]),
     /versions differ in kind: /,
   )
-  const both = [version('v1'), version('v2')]
-  assert.throws(() => crdOf(both, { hubs: both }), /only one version can be stored, not "v2" and "v1"/)
+  const [first, second] = [version('v1'), version('v2')] as const
+  const both = [conversion(first, second), conversion(second, first)]
+  assert.throws(() => crdOf([], { conversions: both }), /only one version can be stored, not "v2" and "v1"/)
 })
 
 const spec = z.object({
@@ -398,6 +479,26 @@ test('each version is compared with the version of the same name', () => {
   set(broken['spec']!['versions']![1]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'properties', {})
   assert.deepEqual(crdDifferences(both, broken as object), ['v2: spec.v2 is missing'])
   assert.deepEqual(crdDifferences(both, { spec: { ...both.spec, versions: both.spec.versions.toReversed() } }), [])
+})
+
+test('a converted kind needs the strategy, wherever the webhook is', () => {
+  const converted = { ...ours, spec: { ...ours.spec, conversion: webhook } }
+  const elsewhere = {
+    strategy: 'Webhook',
+    webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://elsewhere.example' } },
+  }
+  assert.deepEqual(crdDifferences(converted, { ...ours, spec: { ...ours.spec, conversion: elsewhere } }), [])
+  assert.deepEqual(crdDifferences(ours, { ...ours, spec: { ...ours.spec, conversion: elsewhere } }), [])
+  for (const spec of [ours.spec, { ...ours.spec, conversion: { strategy: 'None' } }]) {
+    assert.deepEqual(crdDifferences(converted, { ...ours, spec }), ['its conversion strategy is None, not Webhook'])
+  }
+})
+
+test('a version that is not to be served may be served or not', () => {
+  const hidden = structuredClone(ours) as unknown as Mutable
+  set(hidden['spec']!['versions']![0]!, 'served', false)
+  assert.deepEqual(crdDifferences(hidden as never, ours), [])
+  assert.deepEqual(crdDifferences(hidden as never, hidden as object), [])
 })
 
 test('whether unknown fields are kept must not differ', () => {

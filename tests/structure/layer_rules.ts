@@ -45,6 +45,7 @@ const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'zod/v4/core': 'static',
   'js-yaml': 'dynamic',
   'prom-client': 'dynamic',
+  'fast-check': 'dynamic',
 }
 
 /** Plain JavaScript that reports a Node too old to load lib/runtime. */

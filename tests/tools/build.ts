@@ -46,7 +46,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
 }
 
 /** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
-const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^kubeloop($|\/)/, /^node:/]
+const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^fast-check$/, /^kubeloop($|\/)/, /^node:/]
 
 /** Classes that may exist in several bundles besides mod.js, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
@@ -73,7 +73,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     outDir: folder,
     tsconfig: join(ROOT, 'tsconfig.json'),
     external: OUTSIDE,
-    noExternal: [/^(?!zod|prom-client|kubeloop|node:)/],
+    noExternal: [/^(?!zod|prom-client|fast-check|kubeloop|node:)/],
     skipNodeModulesBundle: false,
     removeNodeProtocol: false,
     minify: false,
@@ -336,7 +336,7 @@ function writeJsr(folder: string): void {
   const entries = Object.keys(ENTRIES).map((file) => [file, `./${file}.js`] as const)
   const named = (top: string, slash: string): Record<string, string> =>
     Object.fromEntries(entries.map(([file, path]) => [file === 'mod' ? top : `${slash}${file}`, path]))
-  const outside = ['zod', 'prom-client'].map((each) => [each, `npm:${each}@${peerDependencies[each]}`])
+  const outside = ['zod', 'prom-client', 'fast-check'].map((each) => [each, `npm:${each}@${peerDependencies[each]}`])
   const jsr = {
     name: `@kubeloop/${name}`,
     version,

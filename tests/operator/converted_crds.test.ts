@@ -1,0 +1,307 @@
+/** CRDs of kinds whose versions are converted: which replica writes what, while old and new replicas run. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineResource } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { FakeClock } from 'kubeloop/testing'
+import * as z from 'zod'
+import { Api } from '../../lib/client/api.ts'
+import { CRD, type CustomResourceConversion, type DefinedResource } from '../../lib/core/resource.ts'
+import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
+import { describeConversion } from '../../lib/schema/conversions.ts'
+import { type Recorder, recorder, refusal } from '../client/transports.ts'
+import { recordingLog } from '../manager/parts.ts'
+
+const TARGET = { resource: CRD, name: 'sites.example.com' }
+const never = new AbortController().signal
+const common = { group: 'example.com', kind: 'Site' } as const
+const old = (size = 10): DefinedResource =>
+  defineResource({
+    ...common,
+    version: 'v1alpha1',
+    spec: z.object({ size: z.int().max(size), zone: z.string().optional() }),
+  })
+const Old = old()
+const Hub = defineResource({
+  ...common,
+  version: 'v1',
+  spec: z.object({ sizes: z.array(z.int().max(10)), issuer: z.string().optional() }),
+})
+const convert = (): never => assert.fail('the installation converts nothing')
+const conversions = [describeConversion(Old, Hub, { up: convert, down: convert })]
+
+function webhook(url = 'https://127.0.0.1:9443/convert', caBundle?: string): CustomResourceConversion {
+  const clientConfig = { url, ...(caBundle !== undefined && { caBundle }) }
+  return { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } }
+}
+
+interface Stored {
+  readonly metadata: { readonly generation: number }
+  readonly spec: {
+    readonly conversion: CustomResourceConversion | { readonly strategy: 'None' }
+    readonly versions: {
+      readonly name: string
+      readonly served: boolean
+      readonly storage: boolean
+      readonly schema: { readonly openAPIV3Schema: Readonly<Record<string, unknown>> }
+    }[]
+  }
+  readonly status: { readonly storedVersions: readonly string[] }
+}
+
+interface Setup {
+  readonly api: Api
+  readonly lines: string[]
+  readonly network: Recorder
+  /** What an old replica has. */
+  readonly before: Parameters<typeof installCrds>[1]
+  /** What a new one has. */
+  readonly after: Parameters<typeof installCrds>[1]
+  stored(): Promise<Stored>
+  /** Returns the versions as `v1 stored`, with `read-only` for those that refuse writes. */
+  outline(): Promise<string[]>
+  writes(): string[]
+}
+
+function setup(conversion: CustomResourceConversion | undefined = webhook()): Setup {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock })
+  const network = recorder(server.handle)
+  const api = new Api({ transport: server.handle })
+  const lines: string[] = []
+  const before = {
+    api: new Api({ transport: network.transport }),
+    clock,
+    log: recordingLog(lines),
+    fieldManager: 'test',
+  }
+  const stored = async (): Promise<Stored> => (await api.get(TARGET)) as unknown as Stored
+  return {
+    api,
+    lines,
+    network,
+    before,
+    after: { ...before, conversions, conversion },
+    stored,
+    async outline() {
+      return (await stored()).spec.versions.map(({ name, served, storage, schema }) =>
+        [
+          name,
+          storage && 'stored',
+          !served && 'unserved',
+          JSON.stringify(schema).includes('read-only until') && 'read-only',
+        ].filter(Boolean).join(' ')
+      )
+    },
+    writes: () => network.take().filter((line) => !line.startsWith('GET')),
+  }
+}
+
+const schemaOf = ({ definition }: DefinedResource): unknown => definition.crd.spec.versions[0]!.schema.openAPIV3Schema
+
+test('a missing CRD is created with the conversion and the hub as the stored version, by any replica', async () => {
+  for (const prepare of [createCrds, installCrds]) {
+    const { after, outline, stored, lines } = setup()
+    // The old version need not be watched.
+    await prepare([Hub], after, never)
+    assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'])
+    assert.deepEqual((await stored()).spec.conversion, webhook())
+    assert.deepEqual(lines, ['info Installed sites.example.com/v1,v1alpha1'])
+  }
+})
+
+test('beside an old leader, a new replica adds the hub: readable by conversion, not writable, and not stored', async () => {
+  const { before, after, outline, stored, writes } = setup()
+  await installCrds([Old], before, never)
+  await createCrds([Hub], after, never)
+  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
+  const { spec, status } = await stored()
+  assert.deepEqual([spec.conversion, status.storedVersions], [webhook(), ['v1alpha1']])
+  const [, { schema }] = spec.versions as [unknown, Stored['spec']['versions'][0]]
+  const { 'x-kubernetes-validations': rules, ...rest } = schema.openAPIV3Schema
+  assert.deepEqual(rest, schemaOf(Hub))
+  assert.deepEqual(rules, [{
+    rule: 'false',
+    message: "v1 is read-only until the operator's leader has installed it",
+    reason: 'FieldValueForbidden',
+    fieldPath: '.spec',
+  }])
+  writes()
+  await createCrds([Hub], after, never)
+  assert.deepEqual(writes(), [], 'a second replica')
+})
+
+test('the new leader stores the hub, makes it writable, and keeps the old version', async () => {
+  const { before, after, outline, stored, writes, lines } = setup()
+  await installCrds([Old], before, never)
+  await createCrds([Hub], after, never)
+  lines.length = 0
+  await installCrds([Hub], after, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'])
+  const { spec, status } = await stored()
+  assert.deepEqual([spec.conversion, status.storedVersions], [webhook(), ['v1alpha1', 'v1']])
+  assert.deepEqual(spec.versions.map(({ schema }) => schema.openAPIV3Schema), [schemaOf(Hub), schemaOf(Old)])
+  assert.deepEqual(lines, ['info Updated sites.example.com/v1,v1alpha1'])
+  writes()
+  await installCrds([Hub], after, never)
+  await createCrds([Hub], after, never)
+  assert.deepEqual(writes(), [], 'the next term')
+})
+
+test('an old replica that leads again cannot remove a hub in which objects may be stored', async () => {
+  const { before, after, outline } = setup()
+  await installCrds([Old], before, never)
+  await installCrds([Hub], after, never)
+  await createCrds([Old], before, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'])
+  await assert.rejects(
+    installCrds([Old], before, never),
+    /objects may be stored as v1, which this operator does not define; define it, too/,
+  )
+})
+
+test('a new replica adds a hub again that an old leader removed before anything was stored in it', async () => {
+  const { before, after, outline } = setup()
+  await installCrds([Old], before, never)
+  await createCrds([Hub], after, never)
+  await installCrds([Old], before, never)
+  assert.deepEqual(await outline(), ['v1alpha1 stored'])
+  await createCrds([Hub], after, never)
+  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
+})
+
+test('a replica that does not lead leaves the address of a webhook, and the leader replaces it', async () => {
+  const { before, after, stored } = setup(webhook('https://new.example/convert', 'bmV3'))
+  await installCrds([Hub], { ...after, conversion: webhook('https://old.example/convert', 'b2xk') }, never)
+  await createCrds([Hub], after, never)
+  assert.deepEqual((await stored()).spec.conversion, webhook('https://old.example/convert', 'b2xk'))
+  await installCrds([Hub], after, never)
+  assert.deepEqual((await stored()).spec.conversion, webhook('https://new.example/convert', 'bmV3'))
+  await installCrds([defineResource({ ...common, kind: 'Page', version: 'v1', spec: z.object({}) })], before, never)
+})
+
+test('a webhook that converts is left when the hub is added', async () => {
+  const { before, after, outline, stored, api } = setup()
+  await installCrds([Old], before, never)
+  await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://other.example/convert') } }, {})
+  await createCrds([Hub], after, never)
+  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
+  assert.deepEqual((await stored()).spec.conversion, webhook('https://other.example/convert'))
+})
+
+test('a webhook that does not convert is replaced by any replica: without a cache, no leader could be elected', async () => {
+  for (const [code, reason] of [[500, ''], [429, 'TooManyRequests']] as const) {
+    const { after, stored, network, writes } = setup(webhook('https://new.example/convert'))
+    await installCrds([Hub], { ...after, conversion: webhook('https://gone.example/convert', 'Y2E=') }, never)
+    network.intercept = async (request, next) => {
+      const { spec } = await stored()
+      const isGone = JSON.stringify(spec.conversion).includes('gone.example')
+      return isGone && request.path.startsWith('/apis/example.com/v1/')
+        ? refusal(code, reason, {}, 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no such host')
+        : await next(request)
+    }
+    writes()
+    await createCrds([Hub], after, never)
+    assert.deepEqual((await stored()).spec.conversion, webhook('https://new.example/convert', 'Y2E='))
+    assert.equal(writes().length, 1)
+    await createCrds([Hub], after, never)
+    assert.deepEqual(writes(), [])
+  }
+})
+
+test('certificates that another writer injected are kept', async () => {
+  const { after, stored, api, writes } = setup()
+  await installCrds([Hub], after, never)
+  await api.patch(TARGET, 'merge', { spec: { conversion: webhook(undefined, 'Y2E=') } }, {})
+  writes()
+  await installCrds([Hub], after, never)
+  assert.deepEqual([(await stored()).spec.conversion, writes()], [webhook(undefined, 'Y2E='), []])
+  await installCrds([Hub], { ...after, conversion: webhook('https://moved.example/convert') }, never)
+  assert.deepEqual((await stored()).spec.conversion, webhook('https://moved.example/convert', 'Y2E='))
+})
+
+test('a version that is switched off is served again, unless it is defined as not served', async () => {
+  const hidden = defineResource({ ...common, version: 'v1alpha1', served: false, spec: z.object({ size: z.int() }) })
+  const { after, outline, api } = setup()
+  const own = { ...after, conversions: [describeConversion(hidden, Hub, { up: convert, down: convert })] }
+  await installCrds([Hub], own, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved'])
+  await api.patch(TARGET, 'json', [{ op: 'replace', path: '/spec/versions/0/served', value: false }], {})
+  await createCrds([Hub], own, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved'])
+  await api.patch(TARGET, 'json', [{ op: 'replace', path: '/spec/versions/1/served', value: true }], {})
+  await createCrds([Hub], own, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'], 'another replica may need it')
+})
+
+test('conversions without a webhook server are refused before anything is written', async () => {
+  for (const prepare of [createCrds, installCrds]) {
+    const { after, network } = setup()
+    await assert.rejects(prepare([Hub], { ...after, conversion: undefined }, never), {
+      message:
+        'Cannot install CustomResourceDefinition "sites.example.com": its versions are converted, and the operator serves no webhooks',
+    })
+    assert.deepEqual(network.take(), [])
+  }
+})
+
+test('each version is checked for stored objects that its own new schema does not fit', async () => {
+  const { before, after, api, stored } = setup()
+  await installCrds([Old], before, never)
+  const create = (name: string, spec: object) =>
+    api.create({ resource: Old, namespace: 'default', name }, { metadata: { namespace: 'default', name }, spec }, {})
+  await create('a', { size: 7 })
+  await installCrds([Hub], after, never)
+  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up: convert, down: convert })] }
+  const { spec } = await stored()
+  await assert.rejects(
+    installCrds([Hub], narrower, never),
+    /^Error: Cannot install .*: the schema of v1alpha1 becomes narrower \(maximum of spec\.size is 5, not 10\), and 1 of 1 stored objects don't fit it: Site "default\/a" \(spec\.size: /,
+  )
+  assert.deepEqual((await stored()).spec, spec)
+  await installCrds([Hub], { ...narrower, narrow: true }, never)
+  assert.notDeepEqual((await stored()).spec, spec)
+})
+
+test('verify requires the conversion, and not its address', async () => {
+  const { before, after, api } = setup()
+  await installCrds([Old], before, never)
+  await createCrds([Hub], after, never)
+  await installCrds([Hub], after, never)
+  await verifyCrds([Hub], { ...after, conversion: webhook('https://other.example') }, never)
+  await verifyCrds([Hub], { ...after, conversion: undefined }, never)
+  await api.patch(TARGET, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, {})
+  await assert.rejects(verifyCrds([Hub], after, never), {
+    message: 'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster does not fit this operator: ' +
+      'its conversion strategy is None, not Webhook; install it: `kubeloop crd FILE | kubectl apply -f -` ' +
+      `(crds: 'install' does that at start)`,
+  })
+})
+
+test('a kind is served although its conversion does not answer yet', async () => {
+  for (const [code, reason] of [[500, ''], [429, 'TooManyRequests']] as const) {
+    const { after, network, outline } = setup()
+    const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: Post "https://127.0.0.1:9443": refused'
+    network.intercept = (request, next) =>
+      request.path.startsWith('/apis/example.com/v1/')
+        ? Promise.resolve(refusal(code, reason, {}, text))
+        : next(request)
+    await installCrds([Hub], after, never)
+    assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'])
+    network.take()
+    await createCrds([Hub], after, never)
+    const lists = network.take().filter((line) => line.startsWith('GET /apis/example.com/v1/'))
+    assert.equal(lists.length, 1, 'a server may take 3 s for each')
+  }
+})
+
+test('a difference to the installed version of the same name is logged by a replica that does not lead', async () => {
+  const { before, after, lines } = setup()
+  await installCrds([old(9)], before, never)
+  lines.length = 0
+  await createCrds([Hub], after, never)
+  assert.deepEqual(lines, [
+    'info CustomResourceDefinition "sites.example.com" in this cluster differs from that of this replica: maximum of spec.size is 9, not 10; the leader installs its own',
+    'info Updated sites.example.com/v1,v1alpha1',
+  ])
+})

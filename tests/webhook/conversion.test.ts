@@ -1,0 +1,459 @@
+/** ConversionReviews, from bytes to bytes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { defineResource } from 'kubeloop'
+import * as z from 'zod'
+import { nextTurn, systemClock, turnBudgetOf } from '../../lib/async/clock.ts'
+import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
+import { conversionHandler, convertObjects } from '../../lib/webhook/conversion.ts'
+import { alpha, type Answer, converter, fromAlpha, metadata, sites, V1, V1ALPHA1, V1BETA1 } from './sites.ts'
+
+const hub = (name: string, spec: object, more: object = {}) => ({
+  apiVersion: V1,
+  kind: 'Site',
+  metadata: metadata(name),
+  spec,
+  ...more,
+})
+
+const specs = ({ response }: Answer): unknown[] => response.convertedObjects.map(({ spec }) => spec)
+const message = ({ response }: Answer): string | undefined => response.result.message
+
+/** Asserts that a review failed as a whole. */
+function assertFailure(answer: Answer, expected: string | RegExp, failed = false): void {
+  assert.deepEqual([answer.status, answer.response.result.status, answer.response.convertedObjects], [
+    200,
+    'Failure',
+    [],
+  ])
+  assert.equal(answer.response.uid, 'u1')
+  if (typeof expected === 'string') assert.equal(message(answer), expected)
+  else assert.match(message(answer)!, expected)
+  assert.equal(answer.failed ?? false, failed)
+}
+
+test('scenario 101: conversion from a spoke to the hub', async () => {
+  const { convert, thrown } = converter()
+  const answer = await convert([alpha('a', { hostname: 'a.dev', tls: true })], V1)
+  assert.deepEqual(answer.response, {
+    uid: 'u1',
+    result: { status: 'Success' },
+    convertedObjects: [hub('a', { hosts: ['a.dev'], tls: { mode: 'on', secretName: 'a-tls' } })],
+  })
+  assert.deepEqual([answer.status, answer.failed, answer.apiVersion, answer.kind], [
+    200,
+    undefined,
+    'apiextensions.k8s.io/v1',
+    'ConversionReview',
+  ])
+  assert.deepEqual(thrown, [])
+})
+
+test('scenario 101: conversion from the hub to a spoke', async () => {
+  const answer = await converter().convert([hub('a', { hosts: ['a.dev', 'b.dev'], tls: { mode: 'off' } })], V1BETA1)
+  assert.deepEqual(answer.response.convertedObjects, [
+    { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('a'), spec: { host: 'a.dev' } },
+  ])
+})
+
+test('scenario 101: conversion from a spoke to a spoke, through the hub', async () => {
+  const answer = await converter().convert([alpha('a', { hostname: 'a.dev', tls: true })], V1BETA1)
+  assert.deepEqual(answer.response.convertedObjects, [
+    { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('a'), spec: { host: 'a.dev', secret: 'a-tls' } },
+  ])
+})
+
+test('scenario 101: conversion to the same version fails', async () => {
+  for (const object of [alpha('a', { hostname: 'x' }), hub('a', { hosts: ['x'] })]) {
+    assertFailure(
+      await converter().convert([object], object.apiVersion),
+      `Cannot convert Site "default/a" from ${object.apiVersion} to ${object.apiVersion}: it has that version`,
+    )
+  }
+})
+
+test('scenario 101: conversion of a kind without a hub fails', async () => {
+  const page = { apiVersion: V1, kind: 'Page', metadata: { name: 'p' }, spec: {} }
+  assertFailure(
+    await converter().convert([page], V1ALPHA1),
+    `Cannot convert Page "p" from ${V1} to ${V1ALPHA1}: this operator does not convert Page`,
+  )
+  const deployment = { apiVersion: 'apps/v1beta1', kind: 'Deployment', metadata: { name: 'd', namespace: 'n' } }
+  assertFailure(
+    await converter().convert([deployment], 'apps/v1'),
+    'Cannot convert Deployment "n/d" from apps/v1beta1 to apps/v1: this operator does not convert Deployment',
+  )
+})
+
+test('scenario 101: conversion to another group fails', async () => {
+  assertFailure(
+    await converter().convert([alpha('a', { hostname: 'x' })], 'other.dev/v1'),
+    `Cannot convert Site "default/a" from ${V1ALPHA1} to other.dev/v1: they are of different API groups`,
+  )
+})
+
+test('scenario 101: a function that throws fails the conversion, is reported, and the next conversion works', async () => {
+  const { convert, thrown } = converter()
+  const text = `Cannot convert Site "default/b" from ${V1ALPHA1} to ${V1BETA1}: up() of v1alpha1 failed: no such zone`
+  const objects = [alpha('a', { hostname: 'x' }), alpha('b', { hostname: 'x', fail: 'no such zone' })]
+  assertFailure(await convert(objects, V1BETA1), text, true)
+  assert.deepEqual(thrown, [`${text} <- Error: no such zone`])
+  assert.equal((await convert([objects[0]], V1)).response.result.status, 'Success')
+})
+
+test('all objects are converted, in order, whatever their versions', async () => {
+  const beta = { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('b'), spec: { host: 'b' } }
+  const answer = await converter().convert([alpha('c', { hostname: 'c' }), beta, alpha('a', { hostname: 'a' })], V1)
+  assert.deepEqual(specs(answer), ['c', 'b', 'a'].map((host) => ({ hosts: [host], tls: { mode: 'off' } })))
+})
+
+test('an unknown version fails, on either side', async () => {
+  const { convert } = converter()
+  assertFailure(
+    await convert([alpha('a', { hostname: 'x' })], 'web.example.dev/v2'),
+    `Cannot convert Site "default/a" from ${V1ALPHA1} to web.example.dev/v2: this operator has no version v2 of Site; it has v1, v1alpha1, v1beta1`,
+  )
+  assertFailure(
+    await convert([{ ...alpha('a', {}), apiVersion: 'web.example.dev/v0' }], V1),
+    /: this operator has no version v0 of Site; it has v1, v1alpha1, v1beta1$/,
+  )
+  assertFailure(await convert([alpha('a', { hostname: 'x' })], ''), /: they are of different API groups$/)
+})
+
+test('what is no object of the API fails, and is named by its position', async () => {
+  const { convert } = converter()
+  const good = alpha('a', { hostname: 'x' })
+  for (
+    const bad of [null, 7, 'x', [], {}, { ...good, apiVersion: undefined }, { ...good, kind: '' }, {
+      ...good,
+      metadata: [],
+    }]
+  ) {
+    assertFailure(
+      await convert([good, bad], V1),
+      `Cannot convert item 1 to ${V1}: it has no apiVersion, kind or metadata`,
+    )
+  }
+})
+
+test('an object without a name is converted: it may be created with generateName', async () => {
+  const object = { ...alpha('x', { hostname: 'h' }), metadata: { generateName: 'x-' } }
+  const { convertedObjects } = (await converter().convert([object], V1)).response
+  assert.deepEqual(convertedObjects[0]!.metadata, { generateName: 'x-' })
+  assertFailure(await converter().convert([object], V1ALPHA1), /^Cannot convert Site "x-" /)
+})
+
+test('what cannot be read is answered with 400 and a line of text', async () => {
+  const { send, thrown } = converter()
+  const bad: readonly [string | Uint8Array, string][] = [
+    ['', 'the body is empty'],
+    ['{', 'the body is not JSON'],
+    [Uint8Array.of(0xff, 0xfe, 0), 'the body is not JSON'],
+    ['{"request":{"objects":[12345678901234567,}]}', 'the body is not JSON'],
+    ['null', 'it is not an object'],
+    ['[]', 'it is not an object'],
+    ['"x"', 'it is not an object'],
+    ['{}', 'it has no request'],
+    ['{"request":null}', 'it has no request'],
+    ['{"request":[]}', 'it has no request'],
+    ['{"request":{"uid":7}}', 'request.uid is not a string'],
+    ['{"request":{"desiredAPIVersion":{}}}', 'request.desiredAPIVersion is not a string'],
+    ['{"request":{"objects":{}}}', 'request.objects is not a list'],
+  ]
+  for (const [body, problem] of bad) {
+    const { status, text, failed } = await send(body)
+    assert.deepEqual([status, text, failed], [400, `Cannot read the ConversionReview: ${problem}`, undefined])
+  }
+  assert.deepEqual(thrown, [])
+})
+
+test('a review without objects succeeds', async () => {
+  for (const objects of [[], null, undefined]) {
+    const { response } = await converter().convert(objects as never, V1)
+    assert.deepEqual(response, { uid: 'u1', result: { status: 'Success' }, convertedObjects: [] })
+  }
+})
+
+test('a review is answered in its own version, else in v1', async () => {
+  const versions = { 'apiextensions.k8s.io/v1': 0, 'apiextensions.k8s.io/v1beta1': 0 }
+  for (const apiVersion of Object.keys(versions)) {
+    for (const object of [alpha('a', { hostname: 'x' }), {}]) {
+      const answer = await converter().convert([object], V1, { apiVersion, kind: 'ConversionReview' })
+      assert.equal(answer.apiVersion, apiVersion)
+    }
+  }
+  assert.equal((await converter().convert([], V1, {})).apiVersion, 'apiextensions.k8s.io/v1')
+  assert.equal((await converter().convert([], V1, { apiVersion: 7 })).apiVersion, 'apiextensions.k8s.io/v1')
+})
+
+test('defaults of the own version reach the functions, and those of the other version complete the result', async () => {
+  const { convert } = converter()
+  assert.deepEqual(specs(await convert([alpha('a', { hostname: 'x' })], V1)), [{ hosts: ['x'], tls: { mode: 'off' } }])
+  // Without its default, down() would throw, as tls is missing.
+  assert.deepEqual(specs(await convert([hub('a', { hosts: ['x'] })], V1ALPHA1)), [{ hostname: 'x', tls: false }])
+  assert.deepEqual(specs(await convert([hub('a', { hosts: ['x'], tls: null })], V1ALPHA1)), [
+    { hostname: 'x', tls: false },
+  ])
+})
+
+/** A converter whose `up` returns this. */
+function returning(result: unknown): ReturnType<typeof converter> {
+  return converter([{ ...fromAlpha, up: typeof result === 'function' ? result as () => unknown : () => result }])
+}
+
+const spec = { hosts: ['x'], tls: { mode: 'off' } }
+
+test('metadata stays, except for labels and annotations that are stated', async () => {
+  const own = metadata('a', {
+    labels: { a: '1' },
+    annotations: { b: '2' },
+    finalizers: ['x.dev/y'],
+    managedFields: [{ manager: 'm', fieldsV1: { 'f:spec': {} } }],
+  })
+  const cases: readonly [unknown, object][] = [
+    [undefined, {}],
+    [{}, {}],
+    [{ labels: undefined, annotations: undefined }, {}],
+    [{ labels: { c: '3' } }, { labels: { c: '3' } }],
+    [{ annotations: {} }, { annotations: {} }],
+    [{ ...own, annotations: { b: '4' } }, { annotations: { b: '4' } }],
+    [structuredClone(own), {}],
+  ]
+  for (const [stated, changed] of cases) {
+    const { response } = await returning({ spec, metadata: stated }).convert([
+      alpha('a', { hostname: 'x' }, { metadata: own }),
+    ], V1)
+    assert.deepEqual(response.convertedObjects[0]?.metadata, { ...own, ...changed })
+  }
+})
+
+test('what is returned must be an object of the version', async () => {
+  const cases: readonly [unknown, RegExp][] = [
+    [undefined, /failed: it returned no object; it must return \{ spec \}$/],
+    [null, /it returned no object/],
+    ['x', /it returned no object/],
+    [[], /it returned no object/],
+    [{}, /failed: it returned no spec$/],
+    [{ spec: null }, /it returned no spec/],
+    [{ spec: [] }, /it returned no spec/],
+    [Promise.resolve({ spec }), /it returned a Promise; a conversion must be synchronous$/],
+    [{ spec, metadata: 7 }, /it returned metadata that is no object$/],
+    [{ spec, metadata: { labels: { a: 1 } } }, /it returned metadata\.labels that are not strings by name$/],
+    [{ spec, metadata: { annotations: null } }, /it returned metadata\.annotations that are not strings by name$/],
+    [{ spec, metadata: { name: 'b' } }, /it changed metadata\.name; a conversion may change labels and annotations/],
+    [{ spec, metadata: { finalizers: [] } }, /it changed metadata\.finalizers; /],
+    [{ spec: { hosts: ['x', undefined] } }, /it returned spec\.hosts\[1\] as undefined, for which JSON has no form$/],
+    [{ spec: { size: NaN } }, /it returned spec\.size as NaN, /],
+    [{ spec: { a: { b: [{ c: -Infinity }] } } }, /it returned spec\.a\.b\[0\]\.c as -Infinity, /],
+    [{ spec: { at: new Date(0) } }, /it returned spec\.at as a Date, /],
+    [{ spec: { n: 1n } }, /it returned spec\.n as a bigint, /],
+    [{ spec: { f: () => 0 } }, /it returned spec\.f as a function, /],
+    [{ spec, status: { ready: Symbol('x') } }, /it returned status\.ready as a symbol, /],
+  ]
+  for (const [result, expected] of cases) {
+    const one = returning(result)
+    assertFailure(await one.convert([alpha('a', { hostname: 'x' })], V1), expected, true)
+    assert.match(message(await one.convert([alpha('a', { hostname: 'x' })], V1))!, /^Cannot convert Site "default\/a" /)
+    assert.equal(one.thrown.length, 2)
+  }
+})
+
+test('any thrown value and a throwing report fail the conversion only', async () => {
+  const hostile = Object.create(null) as unknown
+  for (const thrown of ['text', undefined, hostile]) {
+    const handler = conversionHandler({
+      conversions: [{
+        ...fromAlpha,
+        up() {
+          throw thrown
+        },
+      }],
+      budget: turnBudgetOf(systemClock),
+      onThrow: () => {
+        throw new Error('the log is closed')
+      },
+    })
+    await assert.rejects(convertObjects(handler, [alpha('a', { hostname: 'x' })], V1), /up\(\) of v1alpha1 failed: /)
+  }
+  const long = await returning(() => {
+    throw new Error('x'.repeat(100_000))
+  }).convert([alpha('a', { hostname: 'x' })], V1)
+  assert.ok(message(long)!.length < 1200)
+})
+
+test('a status is carried over unless one is stated; a version without a status has none', async () => {
+  const ready = { ready: true, since: 'x' }
+  const object = alpha('a', { hostname: 'x' }, { status: ready })
+  const statusOf = async (result: object): Promise<unknown> =>
+    (await returning(result).convert([object], V1)).response.convertedObjects[0]?.status
+  assert.deepEqual(await statusOf({ spec }), ready)
+  assert.deepEqual(await statusOf({ spec, status: { ready: false } }), { ready: false })
+  assert.equal(await statusOf({ spec, status: undefined }), undefined)
+  const { convertedObjects } = (await converter().convert([object], V1BETA1)).response
+  assert.ok(!('status' in convertedObjects[0]!))
+})
+
+test('a constant of the user is not changed, and unknown fields stay for the server to prune', async () => {
+  const constant = { spec: { hosts: ['x'], more: 1 } }
+  const frozen = Object.freeze({ spec: Object.freeze(constant.spec) })
+  assert.deepEqual(specs(await returning(frozen).convert([alpha('a', { hostname: 'x' })], V1)), [
+    { hosts: ['x'], more: 1, tls: { mode: 'off' } },
+  ])
+  assert.deepEqual(constant, { spec: { hosts: ['x'], more: 1 } })
+})
+
+test('integers beyond 2^53 survive, also in a list where two become the same double', async () => {
+  const numbers = ['9007199254740993', '9007199254740992', '-1234567890123456789', '12']
+  const objects = numbers.map((n, at) =>
+    `{"apiVersion":"${V1ALPHA1}","kind":"Site","metadata":{"name":"n${at}"},` +
+    `"spec":{"hostname":"x","data":{"deep":[[${n}]]}}}`
+  )
+  const request = `{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${objects.join(',')}]}`
+  const { text, response } = await converter().send(`{"request":${request}}`)
+  assert.equal(response.result.status, 'Success')
+  assert.deepEqual([...text.matchAll(/"deep":\[\[(-?\d+)\]\]/g)].map(([, n]) => n), numbers)
+  const twice = objects[0]!.replace('[[', '[9007199254740992,[')
+  const bad = await converter().send(`{"request":${request.replace(objects[0]!, twice)}}`)
+  assert.match(
+    message(bad)!,
+    /^Cannot convert Site "default\/n0"|^Cannot convert Site "n0" from .*: .* is an integer beyond 2\^53/,
+  )
+})
+
+test('deeply nested values are converted', async () => {
+  const depth = 3000
+  const data = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+  const object = JSON.stringify(alpha('a', { hostname: 'x' })).replace('"hostname"', `"data":${data},"hostname"`)
+  const { text } = await converter().send(
+    `{"request":{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${object}]}}`,
+  )
+  assert.ok(text.includes(data))
+})
+
+test('a field named __proto__ survives', async () => {
+  const object = JSON.stringify(alpha('a', { hostname: 'x' })).replace(
+    '"hostname"',
+    '"data":{"__proto__":{"b":1}},"hostname"',
+  )
+  const { text } = await converter().send(
+    `{"request":{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${object}]}}`,
+  )
+  assert.ok(text.includes('"data":{"__proto__":{"b":1}}'))
+})
+
+test('an aborted request converts no more objects', async () => {
+  const abort = new AbortController()
+  let calls = 0
+  const { send } = returning(() => {
+    if (++calls === 2) abort.abort()
+    return { spec }
+  })
+  const objects = Array.from({ length: 5 }, (_, at) => alpha(`n${at}`, { hostname: 'x' }))
+  const body = JSON.stringify({ request: { uid: 'u1', desiredAPIVersion: V1, objects } })
+  assertFailure(await send(body, abort.signal), 'the request was aborted')
+  assert.equal(calls, 2)
+})
+
+test('a long list leaves turns of the event loop to others', async () => {
+  let now = 0
+  const clock = { ...systemClock, monotonic: () => now }
+  const one: ConversionDescription = {
+    ...fromAlpha,
+    up() {
+      now += 1
+      return { spec }
+    },
+  }
+  const { convert } = converter([one], clock)
+  let turns = 0
+  let isDone = false
+  const turning = (async () => {
+    for (; !isDone; turns++) await nextTurn()
+  })()
+  const objects = Array.from({ length: 400 }, (_, at) => alpha(`n${at}`, { hostname: 'x' }))
+  const { response } = await convert(objects, V1)
+  isDone = true
+  await turning
+  assert.equal(response.convertedObjects.length, 400)
+  assert.ok(turns >= 400 / 8 - 2, `${turns} turns`)
+})
+
+test('objects are converted through bytes for tests, and a failure is thrown', async () => {
+  const handler = conversionHandler({ conversions: sites, budget: turnBudgetOf(systemClock), onThrow: () => {} })
+  const [converted] = await convertObjects(handler, [alpha('a', { hostname: 'x' })], V1)
+  assert.deepEqual((converted as { spec?: unknown }).spec, spec)
+  await assert.rejects(convertObjects(handler, [alpha('a', { hostname: 'x' })], 'other.dev/v1'), {
+    message: `Cannot convert Site "default/a" from ${V1ALPHA1} to other.dev/v1: they are of different API groups`,
+  })
+})
+
+test('kinds of the same name in two groups have their own conversions', async () => {
+  const group = 'other.dev'
+  const text = z.object({ a: z.string() })
+  const [from, to] = ['v1', 'v2'].map((version) => defineResource({ group, version, kind: 'Site', spec: text }))
+  const other = describeConversion(from!, to!, {
+    up: () => ({ spec: { a: 'up' } }),
+    down: () => ({ spec: { a: 'down' } }),
+  })
+  const { convert } = converter([...sites, other])
+  const object = { apiVersion: 'other.dev/v1', kind: 'Site', metadata: { name: 'a' }, spec: { a: '' } }
+  assert.deepEqual(specs(await convert([object], 'other.dev/v2')), [{ a: 'up' }])
+  assert.deepEqual(specs(await convert([{ ...object, apiVersion: 'other.dev/v2' }], 'other.dev/v1')), [{ a: 'down' }])
+})
+
+/** `FUZZ=100000 node tests/run.js --tests tests/webhook/conversion.test.ts` runs more. */
+const runs = Number(process.env['FUZZ'] ?? 2000)
+
+test(`${runs} random reviews are answered: valid JSON with the uid, or 400`, { timeout: 600_000 }, async () => {
+  const { send } = converter()
+  const version = fc.constantFrom<unknown>(V1, V1ALPHA1, V1BETA1, 'web.example.dev/v9', 'v1', '', '/', 'a/b/c', 7, null)
+  const anything = fc.anything({ maxDepth: 3, values: [fc.string(), fc.integer(), fc.double(), fc.constant(null)] })
+  const field = <T>(arb: fc.Arbitrary<T>) => fc.oneof({ weight: 9, arbitrary: arb as fc.Arbitrary<unknown> }, anything)
+  const object = fc.record({
+    apiVersion: version,
+    kind: field(fc.constantFrom('Site', 'Page', '')),
+    metadata: field(fc.record({ name: fc.string(), labels: anything }, { requiredKeys: [] })),
+    spec: field(fc.record({
+      hostname: field(fc.string()),
+      hosts: field(fc.array(field(fc.string()))),
+      host: field(fc.string()),
+      tls: field(fc.constantFrom<unknown>(true, false, { mode: 'on' }, { mode: 'off' })),
+      fail: fc.constant('failed'),
+    }, { requiredKeys: [] })),
+    status: anything,
+  }, { requiredKeys: ['apiVersion', 'kind', 'metadata', 'spec'] })
+  const review = fc.record({
+    apiVersion: fc.constantFrom<unknown>('apiextensions.k8s.io/v1', 'apiextensions.k8s.io/v1beta1', 'v1', 7),
+    kind: fc.constant('ConversionReview'),
+    request: field(fc.record({
+      uid: field(fc.string()),
+      desiredAPIVersion: version,
+      objects: field(fc.array(field(object), { maxLength: 3 })),
+    }, { requiredKeys: [] })),
+  }, { requiredKeys: [] })
+  const counts: Record<string, number> = {}
+  await fc.assert(
+    fc.asyncProperty(field(review), fc.option(fc.nat(), { freq: 4 }), async (value, cut) => {
+      const text = JSON.stringify(value) ?? ''
+      const body = cut === null ? text : text.slice(0, cut % (text.length + 1))
+      const answer = await send(body)
+      const outcome = answer.status === 200 ? answer.response.result.status : String(answer.status)
+      counts[outcome] = (counts[outcome] ?? 0) + 1
+      if (answer.status !== 200) {
+        assert.equal(answer.status, 400)
+        assert.match(answer.text, /^Cannot read the ConversionReview: [^\n]+$/)
+        return
+      }
+      const { request } = JSON.parse(body) as { request: { uid?: string; objects?: unknown[] | null } }
+      assert.equal(answer.response.uid, request.uid ?? '')
+      const isDone = answer.response.result.status === 'Success'
+      assert.equal(answer.response.convertedObjects.length, isDone ? request.objects?.length ?? 0 : 0)
+      assert.equal(typeof answer.response.result.message, isDone ? 'undefined' : 'string')
+    }),
+    { numRuns: runs },
+  )
+  for (const outcome of ['Success', 'Failure', '400']) {
+    assert.ok((counts[outcome] ?? 0) > runs / 100, JSON.stringify(counts))
+  }
+})
