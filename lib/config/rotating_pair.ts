@@ -86,8 +86,8 @@ function isSame(a: Pair, b: Pair): boolean {
   return a.cert === b.cert && a.key === b.key
 }
 
-/** Tests whether certificate and key match. Unreadable ones, such as a half-written file, do not. */
-function fits({ cert, key }: Pair): boolean {
+/** Tests whether certificate and key match. Those that cannot be parsed, such as a half-written file, do not. */
+export function fits({ cert, key }: Pair): boolean {
   try {
     return isPair(cert, key)
   } catch {

@@ -12,9 +12,10 @@ import type { Cache } from '../cache/cache.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
 import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
 import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
+import { type WebhookMeter, webhookMetrics } from '../webhook/metrics.ts'
 
-/** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector and an EventRecorder. */
-export interface PartMeter extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter {}
+/** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector, an EventRecorder and a webhook server. */
+export interface PartMeter extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter, WebhookMeter {}
 
 /** Reports whether caches are in sync. */
 export interface CacheMeter {
@@ -38,6 +39,7 @@ export function partMeter(meter: Meter): PartMeter {
     election: (lease) => electionMetrics(meter, lease),
     droppedEvents: () => dropCounter(meter),
     requests: (...of) => countingRequests(meter, ...of),
+    webhooks: () => webhookMetrics(meter),
     caches: (caches) => syncedGauge(meter, caches),
   }
 }
@@ -100,4 +102,5 @@ export type { EventMeter } from '../events/metrics.ts'
 export type { DropCause } from '../events/event_state.ts'
 export type { ControllerMeter, ControllerMetrics } from '../controller/metrics.ts'
 export type { ElectionMeter, ElectionMetrics } from '../leader/metrics.ts'
+export type { PathMetrics, WebhookMeter, WebhookMetrics } from '../webhook/metrics.ts'
 export type { MeasuredQueue, QueueMeter, QueueMetrics } from '../queue/metrics.ts'

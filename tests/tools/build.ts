@@ -54,6 +54,7 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
   ConfigError: 'recognized by its name',
   RotatingFile: 'the same',
+  Exchange: 'an open request inside one server; nothing tests what it is an instance of',
   Heap: 'an internal data structure, without instanceof checks',
   Latch: 'the same',
   LazyAbort: 'the same',

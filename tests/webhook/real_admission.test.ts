@@ -125,7 +125,7 @@ async function serve(pair: { cert: string; key: string }): Promise<{ server: Htt
     host: '127.0.0.1',
     port: 0,
     maxBodyBytes: 7 * 2 ** 20,
-    refuseTooLarge: () => assert.fail('too large'),
+    refuseBody: () => assert.fail('too large'),
     onError: (error) => assert.fail(String(error)),
     async handle({ path, headers, body, signal }) {
       const contentType = headers['content-type'] ?? ''

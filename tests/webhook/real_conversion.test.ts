@@ -59,7 +59,7 @@ async function webhookOf(): Promise<Webhook> {
       key,
       maxBodyBytes: 2 ** 23,
       onError: (error) => thrown.push(String(error)),
-      refuseTooLarge: () => assert.fail('a review is too large'),
+      refuseBody: () => assert.fail('a review is too large'),
       handle: async ({ body, signal, path }) => {
         assert.equal(path.split('?')[0], CONVERT_PATH)
         sizes.push((JSON.parse(new TextDecoder().decode(body)) as { request: { objects: [] } }).request.objects.length)

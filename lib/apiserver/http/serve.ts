@@ -54,7 +54,7 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
     key,
     maxBodyBytes: MAX_BODY_BYTES,
     handle: (request) => handle(server, token, request),
-    refuseTooLarge: () => answerError(tooLarge(MAX_BODY_BYTES)),
+    refuseBody: () => answerError(tooLarge(MAX_BODY_BYTES)),
     onError: (error) => log.error('The API server failed to handle a request', { error }),
   })
   return {

@@ -49,8 +49,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const exchange: ExchangeOptions = {
     maxBodyBytes,
     onError,
-    handle: async (request) => responseOf(await options.fetch(requestOf(request, scheme))),
-    refuseTooLarge: () => responseOf(tooLarge(maxBodyBytes)),
+    handle: (request) => callFetch(options.fetch, request, scheme),
+    refuseBody: () => responseOf(tooLarge(maxBodyBytes)),
   }
   if (tls) {
     return await serveHttps({
@@ -84,6 +84,15 @@ async function closeServer(
   // Kept connections would delay the close until their idle timeout.
   for (const socket of [...sockets]) socket.destroy()
   await closed
+}
+
+/** Calls a function of the Fetch API for a request. Rejects with what it throws. */
+export async function callFetch(
+  fetch: HttpServerOptions['fetch'],
+  request: ServerRequest,
+  scheme: string,
+): Promise<ServerResponse> {
+  return responseOf(await fetch(requestOf(request, scheme)))
 }
 
 function tooLarge(max: number): Response {
@@ -120,7 +129,7 @@ function responseOf(response: Response): ServerResponse {
 }
 
 /** Keeps the response alive while its body is read: otherwise the body may end early on Node and hang on Deno. */
-function bodyOf(response: Response): ServerResponse['body'] {
+function bodyOf(response: Response): Exclude<ServerResponse['body'], Uint8Array> {
   const reader = response.body?.getReader()
   return {
     // A failure of a cancelled body affects nothing.

@@ -3,9 +3,12 @@
  *
  * Uses http2.createSecureServer with allowHTTP1: on Bun, other servers cannot replace their certificate while they run.
  */
-import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { untilAborted } from '../../async/abort.ts'
+import { type Clock, systemClock } from '../../async/clock.ts'
+import { type Deadline, deadline as newDeadline } from '../../async/deadline.ts'
 import { builtins, isPair } from '../os/builtins.ts'
 import { listen, trackSockets } from './listen.ts'
 import { type ExchangeOptions, type Exchanges, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
@@ -20,17 +23,31 @@ export interface HttpsServerOptions extends ExchangeOptions {
   /** In PEM, as the key. */
   readonly cert: string
   readonly key: string
+  /**
+   * The CAs of clients, in PEM. The server then asks for a client certificate and accepts connections without one: each
+   * request says whether its client is trusted. Default: clients are not asked.
+   */
+  readonly clientCa?: string | undefined
   /** How long a connection may be idle. Default: no limit. */
   readonly idleTimeoutMs?: number | undefined
-  /** How long the head of an HTTP/1.1 request may take. Default: 60 s. */
+  /** How long the handshake, and then the head of the first HTTP/1.1 request, may take. Default: the idle timeout. */
   readonly headerTimeoutMs?: number | undefined
+  /** How many requests a connection may have open. Default: the runtime's. */
+  readonly maxStreams?: number | undefined
+  /** The clock of the timeouts of HTTP/1.1 connections. Default: the real one. */
+  readonly clock?: Clock | undefined
+  /** Called when a client fails to connect, or sends something that is not HTTP. Default: ignored. */
+  readonly onClientError?: ((error: Error & { readonly code?: string }) => void) | undefined
 }
 
 export interface HttpsServer {
   readonly host: string
   readonly port: number
-  /** Uses another certificate for new connections. Throws if the key does not match. */
-  setCertificate(cert: string, key: string): void
+  /**
+   * Uses another certificate, and other CAs of clients, for new connections. Open connections end after their open
+   * requests. Throws if the key does not match; the server then keeps the last certificate.
+   */
+  setCertificate(cert: string, key: string, clientCa?: string): void
   /**
    * Stops listening. Aborts open requests at the deadline; at once without one. Resolves when all connections are
    * closed.
@@ -40,33 +57,48 @@ export interface HttpsServer {
 
 /** Starts a server. Rejects if it cannot listen: the port is in use, or the key does not match the certificate. */
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { idleTimeoutMs, headerTimeoutMs } = options
-  checkPair(options.cert, options.key)
-  const server = builtins.http2().createSecureServer({ cert: options.cert, key: options.key, allowHTTP1: true })
-  const exchanges = newExchanges(options)
-  const connections = {
+  const { cert, key, clientCa, idleTimeoutMs, headerTimeoutMs, maxStreams } = options
+  checkPair(cert, key)
+  const server = builtins.http2().createSecureServer({
+    ...secrets(cert, key, clientCa),
+    // Judged per request: the API server's conversion calls never carry a certificate.
+    ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
+    ...(headerTimeoutMs !== undefined && { handshakeTimeout: headerTimeoutMs }),
+    ...(maxStreams !== undefined && { settings: { maxConcurrentStreams: maxStreams } }),
+    allowHTTP1: true,
+  })
+  const exchanges = newExchanges(options, clientCa === undefined ? undefined : isTrusted)
+  const connections: Connections = {
     sockets: trackSockets(server, 'connection', 'secureConnection'),
     sessions: trackSessions(server, idleTimeoutMs),
+    ending: new WeakSet(),
+    deadlines: trackDeadlines(server, options),
   }
-  // With allowHTTP1 the server has these properties of a node:http server.
-  if (headerTimeoutMs !== undefined) Object.assign(server, { headersTimeout: headerTimeoutMs })
-  if (idleTimeoutMs !== undefined) Object.assign(server, { keepAliveTimeout: idleTimeoutMs })
-
-  server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
-    exchanges.begin(request as unknown as Incoming, response as unknown as Outgoing)
+  server.on('request', (request, response) => {
+    const incoming = request as unknown as Incoming
+    const outgoing = response as unknown as Outgoing
+    if (incoming.httpVersionMajor < 2) beginHttp1(incoming, outgoing, connections, idleTimeoutMs)
+    exchanges.begin(incoming, outgoing)
   })
-  // A client that does not speak TLS or does not trust the certificate reports that itself.
+  // Also emitted for failed handshakes. Its listener must end the connection.
+  server.on('clientError', (error: Error, socket: TLSSocket) => {
+    // Deno also emits it for healthy HTTP/2 connections.
+    if (socket.alpnProtocol === 'h2') return
+    refuseHttp1(error, socket)
+    options.onClientError?.(error)
+  })
   server.on('tlsClientError', () => {})
-  server.on('sessionError', () => {})
+  server.on('sessionError', (error: Error) => options.onClientError?.(error))
 
   const { host, port } = await listen(server, options.host, options.port)
   let closing: Promise<void> | undefined
   return {
     host,
     port,
-    setCertificate(cert, key) {
+    setCertificate(cert, key, clientCa) {
       checkPair(cert, key)
-      server.setSecureContext({ cert, key })
+      server.setSecureContext(secrets(cert, key, clientCa))
+      endConnections(connections)
     },
     close: (deadline) => (closing ??= closeServer(server, exchanges, connections, deadline)),
   }
@@ -79,9 +111,24 @@ function checkPair(cert: string, key: string): void {
   }
 }
 
+/** The context is replaced as a whole: without `ca` a swap would drop the CAs of clients. */
+function secrets(cert: string, key: string, clientCa: string | undefined): { cert: string; key: string; ca?: string } {
+  return { cert, key, ...(clientCa !== undefined && { ca: clientCa }) }
+}
+
+/** On Deno, `authorized` is only right if the client was asked for a certificate. */
+function isTrusted(request: Incoming): boolean {
+  const socket = (request.stream?.session?.socket ?? request.socket) as Partial<TLSSocket> | undefined
+  return socket?.authorized === true
+}
+
 interface Connections {
   readonly sockets: ReadonlySet<Socket>
   readonly sessions: ReadonlySet<ServerHttp2Session>
+  /** Those that close with their next HTTP/1.1 response. */
+  readonly ending: WeakSet<object>
+  /** The timeouts of HTTP/1.1 connections, which are off while a request is open. */
+  readonly deadlines: WeakMap<object, Deadline>
 }
 
 function trackSessions(server: Http2SecureServer, idleTimeoutMs: number | undefined): ReadonlySet<ServerHttp2Session> {
@@ -96,6 +143,72 @@ function trackSessions(server: Http2SecureServer, idleTimeoutMs: number | undefi
   return sessions
 }
 
+/** Bun has no timeouts of HTTP/1.1 connections on this server, Deno none of a slow head. */
+function trackDeadlines(server: Http2SecureServer, options: HttpsServerOptions): WeakMap<object, Deadline> {
+  const { idleTimeoutMs, headerTimeoutMs = idleTimeoutMs, clock = systemClock } = options
+  const deadlines = new WeakMap<object, Deadline>()
+  if (headerTimeoutMs === undefined) return deadlines
+  // Otherwise the runtime's own timeouts, where it has them, end connections earlier.
+  Object.assign(server, { headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: 0 })
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') return
+    const deadline = newDeadline(clock, headerTimeoutMs, () => socket.destroy())
+    deadlines.set(socket, deadline)
+    socket.on('close', () => deadline.cancel())
+  })
+  return deadlines
+}
+
+/** Suspends the timeout of the connection until the response has ended. */
+function beginHttp1(
+  request: Incoming,
+  response: Outgoing,
+  connections: Connections,
+  idleTimeoutMs: number | undefined,
+): void {
+  const { socket } = request
+  if (connections.ending.has(socket)) response.setHeader('connection', 'close')
+  const deadline = connections.deadlines.get(socket)
+  if (!deadline) return
+  deadline.set(Infinity)
+  response.on('close', () => deadline.set(idleTimeoutMs ?? Infinity))
+}
+
+/** Answers what is not HTTP, and ends the connection; a client that failed the handshake gets no answer. */
+function refuseHttp1(error: Error & { readonly code?: string }, socket: TLSSocket): void {
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  if (error.code?.startsWith('HPE_') && socket.writable) socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\n\r\n`)
+  socket.destroySoon()
+}
+
+/** Ends open connections after their open requests. */
+function endConnections({ sockets, sessions, ending }: Connections): void {
+  for (const session of [...sessions]) session.close()
+  for (const socket of sockets) ending.add(socket)
+}
+
+/**
+ * Connects to a server of this process and completes a TLS handshake, whatever the certificate is. Rejects if that
+ * fails, or with the signal's reason.
+ */
+export async function dialTls(
+  server: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const host = server.host === '::' || server.host === '0.0.0.0' ? '127.0.0.1' : server.host
+  const socket = builtins.tls().connect({ host, port: server.port, rejectUnauthorized: false })
+  const connected = new Promise<void>((resolve, reject) => {
+    socket.on('secureConnect', () => resolve())
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('The server closed the connection')))
+  })
+  try {
+    await untilAborted(connected, signal)
+  } finally {
+    socket.destroy()
+  }
+}
+
 async function closeServer(
   server: Http2SecureServer,
   exchanges: Exchanges,
@@ -103,6 +216,7 @@ async function closeServer(
   deadline: AbortSignal | undefined,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  endConnections(connections)
   if (deadline) await untilAborted(exchanges.settled(), deadline).catch(() => {})
   exchanges.abort()
   await exchanges.settled()

@@ -1,15 +1,22 @@
 /** Handles a server's requests, the same for HTTP and TLS, HTTP/1.1 and HTTP/2. */
 import type { IncomingMessage, ServerResponse as Http1Response } from 'node:http'
-import { untilAborted } from '../../async/abort.ts'
+import { LazyAbort } from '../../async/abort.ts'
 import type { HttpBody } from '../../core/transport.ts'
+import type { BodyLimits } from './body_limits.ts'
 
-/** A request with its whole body. */
-export interface ServerRequest {
+/** A request before its body is read. */
+export interface RequestHead {
   readonly method: string
   /** Path and query. */
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
+  /** Whether the client presented a certificate of the server's client CA. */
+  readonly isTrusted: boolean
+}
+
+/** A request with its whole body. */
+export interface ServerRequest extends RequestHead {
   readonly body: Uint8Array
   /** Aborted when the client disconnects or the server closes. */
   readonly signal: AbortSignal
@@ -18,23 +25,37 @@ export interface ServerRequest {
 export interface ServerResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Omit<HttpBody, 'text'>
+  /** Bytes are sent at once, with their length. */
+  readonly body: Uint8Array | Omit<HttpBody, 'text'>
 }
+
+/** Why a request's body is not read completely. */
+export type BodyRefusal = 'too large' | 'too slow' | 'too many'
 
 export interface ExchangeOptions {
   /** The maximum size of a request body. */
   readonly maxBodyBytes: number
+  /** Other limits of request bodies. Default: none. */
+  readonly bodyLimits?: BodyLimits | undefined
+  /** Returns a response for a request whose body must not be read. Default: all are read. */
+  readonly refuse?: ((request: RequestHead) => ServerResponse | undefined) | undefined
   /** Responds to a request. If it rejects, the client gets an empty 500. */
   readonly handle: (request: ServerRequest) => Promise<ServerResponse>
-  /** Returns the response to a request whose body is too large. */
-  readonly refuseTooLarge: () => ServerResponse
+  /** Returns the response to a request whose body is refused. */
+  readonly refuseBody: (why: BodyRefusal, request: RequestHead) => ServerResponse
   /** Called with what {@link ExchangeOptions.handle} rejected with, and with errors of response bodies. */
   readonly onError: (error: unknown) => void
 }
 
 /** The parts that are used are the same for HTTP/2. */
-export type Incoming = IncomingMessage
+export type Incoming = IncomingMessage & { readonly stream?: Http2Stream | undefined }
 export type Outgoing = Http1Response
+
+/** The stream of an HTTP/2 request. */
+interface Http2Stream {
+  readonly session?: { readonly socket?: unknown } | undefined
+  close(code: number): void
+}
 
 /** The open requests of a server. */
 export interface Exchanges {
@@ -44,67 +65,236 @@ export interface Exchanges {
   settled(): Promise<void>
 }
 
-export function newExchanges(options: ExchangeOptions): Exchanges {
-  const open = new Map<Promise<void>, AbortController>()
+/** What the exchanges of a server share. */
+interface Shared extends ExchangeOptions {
+  readonly isTrusted: (request: Incoming) => boolean
+}
+
+/** @param isTrusted Tests whether the client presented a certificate that the server trusts. */
+export function newExchanges(
+  options: ExchangeOptions,
+  isTrusted: (request: Incoming) => boolean = () => false,
+): Exchanges {
+  const shared: Shared = { ...options, isTrusted }
+  const open = new Map<Exchange, Promise<void>>()
   return {
     begin(request, response) {
-      const controller = new AbortController()
-      let isAnswered = false
-      response.on('finish', () => (isAnswered = true))
-      // A client that disconnects aborts its request, unless it has the whole response.
-      const gone = (): void => {
-        if (!isAnswered) controller.abort(new Error('The client has gone'))
-      }
-      response.on('close', gone)
-      response.on('error', gone)
-      request.on('error', gone)
-      const done = answer(options, request, response, controller.signal)
-        .catch(options.onError)
-        .finally(() => void open.delete(done))
-      open.set(done, controller)
+      const exchange = new Exchange(shared, request, response)
+      const done = exchange.run()
+      open.set(exchange, done)
+      void done.then(() => open.delete(exchange))
     },
     abort() {
-      for (const controller of [...open.values()]) controller.abort(new Error('The server is closing'))
+      options.bodyLimits?.close()
+      for (const exchange of [...open.keys()]) exchange.abort(new Error('The server is closing'))
     },
     async settled() {
-      await Promise.all(open.keys())
+      await Promise.all(open.values())
     },
   }
 }
 
-async function answer(
-  options: ExchangeOptions,
-  request: Incoming,
-  response: Outgoing,
-  signal: AbortSignal,
-): Promise<void> {
-  const body = await readBody(request, options.maxBodyBytes, signal)
-  if (signal.aborted) return
-  if (body === 'too large') {
-    await send(response, options.refuseTooLarge(), signal, { connection: request.httpVersionMajor < 2 })
-    return
-  }
-  let result: ServerResponse
-  try {
-    const handled = options.handle({
-      method: request.method ?? 'GET',
-      path: request.url ?? '/',
-      headers: headersOf(request),
-      body,
-      signal,
+const NO_BYTES = new Uint8Array()
+
+/** One request and its response. What most handlers do not read is made at the first read: headers and signal. */
+class Exchange implements ServerRequest {
+  readonly #shared: Shared
+  readonly #request: Incoming
+  readonly #response: Outgoing
+  readonly #lazy = new LazyAbort()
+  #headers: Record<string, string> | undefined
+  /** Set when the client has disconnected or the server closes. */
+  #end: { readonly reason: unknown } | undefined
+  /** Set when the client has the whole response. */
+  #isSent = false
+  /** Ends the wait of {@link run}: for the body, the handler or the client. */
+  #wake: (() => void) | undefined
+  #held = 0
+  body: Uint8Array = NO_BYTES
+
+  constructor(shared: Shared, request: Incoming, response: Outgoing) {
+    this.#shared = shared
+    this.#request = request
+    this.#response = response
+    const gone = (): void => {
+      if (!this.#isSent) this.abort(new Error('The client has gone'))
+    }
+    response.on('finish', () => {
+      // Over HTTP/2 it is also emitted when the client has gone.
+      if (!response.writableEnded) return
+      this.#isSent = true
+      this.#wake?.()
     })
-    // A handler that ignores its signal delays nothing: its late response is cancelled.
-    void handled.then((late) => signal.aborted && late.body.cancel(), () => {})
-    result = await untilAborted(handled, signal)
-  } catch (error) {
-    if (signal.aborted) return
-    options.onError(error)
-    response.statusCode = 500
-    response.end()
-    return
+    response.on('close', gone)
+    response.on('error', gone)
+    request.on('error', gone)
   }
-  await send(response, result, signal, { connection: false })
+
+  get method(): string {
+    return this.#request.method ?? 'GET'
+  }
+
+  get path(): string {
+    return this.#request.url ?? '/'
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    return (this.#headers ??= headersOf(this.#request))
+  }
+
+  get isTrusted(): boolean {
+    return this.#shared.isTrusted(this.#request)
+  }
+
+  get signal(): AbortSignal {
+    return this.#lazy.signal
+  }
+
+  /** Ends the exchange early. A client that has the whole response is not affected. */
+  abort(reason: Error): void {
+    if (!this.#lazy.abort(reason)) return
+    this.#end = { reason }
+    this.#wake?.()
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    try {
+      await this.#answer()
+    } catch (error) {
+      this.#shared.onError(error)
+      // Such as an invalid header. A body that fails later ends early.
+      if (!this.#response.headersSent) this.#response.writeHead(500).end()
+    } finally {
+      this.#shared.bodyLimits?.free(this.#held)
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const refused = this.#shared.refuse?.(this)
+    if (refused) return await this.#send(refused, true)
+    const why = await this.#readBody()
+    if (this.#end) return
+    if (why) return await this.#send(this.#shared.refuseBody(why, this), true)
+    let result: ServerResponse
+    try {
+      const handled = this.#shared.handle(this)
+      const answered = await this.#unlessEnded(handled)
+      if (!answered) {
+        // A handler that ignores its signal delays nothing: its late response is cancelled.
+        void handled.then(({ body }) => 'cancel' in body && body.cancel(), () => {})
+        return
+      }
+      result = answered
+    } catch (error) {
+      if (this.#end) return
+      this.#shared.onError(error)
+      result = { status: 500, headers: {}, body: NO_BYTES }
+    }
+    await this.#send(result, false)
+  }
+
+  /** Reads the whole body. Resolves as soon as it is refused, read, or the exchange ends. */
+  #readBody(): Promise<BodyRefusal | undefined> {
+    const { maxBodyBytes, bodyLimits: limits } = this.#shared
+    const request = this.#request
+    return new Promise((resolve) => {
+      if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return resolve('too large')
+      let chunks: Uint8Array[] = []
+      let size = 0
+      let isDone = false
+      const finish = (why?: BodyRefusal): void => {
+        if (isDone) return
+        isDone = true
+        cancelTimeout?.()
+        if (!why && !this.#end) this.body = concatenate(chunks, size)
+        chunks = []
+        resolve(why)
+      }
+      const cancelTimeout = limits?.begin(() => finish('too slow'))
+      this.#wake = finish
+      request.on('data', (chunk: Uint8Array) => {
+        // The rest of a refused body is read and dropped: otherwise the client may miss the response.
+        if (isDone) return
+        size += chunk.byteLength
+        if (size > maxBodyBytes) return finish('too large')
+        if (limits && !limits.hold(chunk.byteLength)) return finish('too many')
+        if (limits) this.#held += chunk.byteLength
+        chunks.push(chunk)
+      })
+      request.on('end', () => finish())
+    })
+  }
+
+  /** Resolves with the promise; to undefined if the exchange ends first. */
+  #unlessEnded<T>(promise: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#wake = () => this.#end && resolve(undefined)
+      this.#wake()
+      promise.then(resolve, reject)
+    })
+  }
+
+  async #send({ status, headers, body }: ServerResponse, isRefusal: boolean): Promise<void> {
+    if (this.#end) return 'cancel' in body ? body.cancel() : undefined
+    const response = this.#response
+    const close = isRefusal && this.#request.httpVersionMajor < 2 ? { connection: 'close' } : undefined
+    if (isRefusal) this.#drain()
+    if (body instanceof Uint8Array) {
+      response.writeHead(status, { ...headers, 'content-length': String(body.byteLength), ...close })
+      response.end(body)
+    } else {
+      response.writeHead(status, { ...headers, ...close })
+      await this.#stream(body)
+    }
+    // Destroying the connection earlier would truncate the response.
+    while (!this.#isSent && !this.#end) await this.#woken()
+  }
+
+  /**
+   * Reads and drops the rest of a request: a client that cannot send it may miss the response. Go's clients also miss
+   * it if the stream is reset, so a stream is only reset if the rest takes too long.
+   */
+  #drain(): void {
+    this.#request.resume()
+    const { stream } = this.#request
+    if (!stream) return
+    const cancel = this.#shared.bodyLimits?.begin(() => stream.close(NO_ERROR))
+    if (cancel) this.#response.on('close', cancel)
+  }
+
+  /** Writes a body as fast as the client reads it. Ends it cleanly when the server closes. */
+  async #stream(body: Omit<HttpBody, 'text'>): Promise<void> {
+    const response = this.#response
+    // The client of a watch waits for the head before the first event. HTTP/2 sends it without this call.
+    if ('flushHeaders' in response) response.flushHeaders()
+    try {
+      const chunks = body[Symbol.asyncIterator]()
+      for (;;) {
+        const next = await this.#unlessEnded(chunks.next())
+        if (!next || next.done) break
+        if (!response.write(next.value)) {
+          const drained = new Promise<void>((resolve) => response.once('drain', resolve))
+          await this.#unlessEnded(drained)
+        }
+        if (this.#end) break
+      }
+    } catch (error) {
+      if (!this.#end) throw error
+    } finally {
+      body.cancel()
+      response.end()
+    }
+  }
+
+  /** Resolves at the next event of the client or the server. */
+  #woken(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve))
+  }
 }
+
+/** NGHTTP2_NO_ERROR: the response is complete, and the rest of the request is not needed (RFC 9113, section 8.1). */
+const NO_ERROR = 0
 
 function headersOf(request: Incoming): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -117,28 +307,8 @@ function headersOf(request: Incoming): Record<string, string> {
   return headers
 }
 
-/** Reads the whole body. Resolves to `too large` as soon as that is known. */
-function readBody(request: Incoming, max: number, signal: AbortSignal): Promise<Uint8Array | 'too large'> {
-  return new Promise((resolve) => {
-    if (Number(request.headers['content-length'] ?? 0) > max) return resolve('too large')
-    const chunks: Uint8Array[] = []
-    let size = 0
-    const finish = (result: Uint8Array | 'too large'): void => {
-      signal.removeEventListener('abort', onAbort)
-      resolve(result)
-    }
-    const onAbort = (): void => finish(new Uint8Array())
-    signal.addEventListener('abort', onAbort, { once: true })
-    request.on('data', (chunk: Uint8Array) => {
-      size += chunk.byteLength
-      if (size > max) finish('too large')
-      else chunks.push(chunk)
-    })
-    request.on('end', () => finish(concatenate(chunks, size)))
-  })
-}
-
 function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!
   const whole = new Uint8Array(size)
   let at = 0
   for (const chunk of chunks) {
@@ -146,45 +316,4 @@ function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
     at += chunk.byteLength
   }
   return whole
-}
-
-/** Writes a response as fast as the client reads it. Ends it cleanly when the server closes. */
-async function send(
-  response: Outgoing,
-  result: ServerResponse,
-  signal: AbortSignal,
-  end: { connection: boolean },
-): Promise<void> {
-  response.writeHead(result.status, { ...result.headers, ...(end.connection && { connection: 'close' }) })
-  // The client of a watch waits for the head before the first event. HTTP/2 sends it without this call.
-  if ('flushHeaders' in response) response.flushHeaders()
-  try {
-    const chunks = result.body[Symbol.asyncIterator]()
-    for (;;) {
-      const { done, value } = await untilAborted(chunks.next(), signal)
-      if (done || signal.aborted) break
-      if (!response.write(value)) await occurs(response, 'drain', signal)
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error
-  } finally {
-    result.body.cancel()
-    response.end()
-  }
-  // Destroying the connection earlier would truncate the response.
-  await occurs(response, 'finish', signal)
-}
-
-/** Resolves on the event or on the signal's abort. */
-function occurs(response: Outgoing, event: 'drain' | 'finish', signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      response.off(event, finish)
-      signal.removeEventListener('abort', finish)
-      resolve()
-    }
-    response.on(event, finish)
-    signal.addEventListener('abort', finish, { once: true })
-    if (signal.aborted || (event === 'finish' && response.writableFinished)) finish()
-  })
 }

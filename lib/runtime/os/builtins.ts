@@ -7,6 +7,7 @@
  */
 import type childProcess from 'node:child_process'
 import type crypto from 'node:crypto'
+import type fs from 'node:fs'
 import type http from 'node:http'
 import type http2 from 'node:http2'
 import process from 'node:process'
@@ -16,6 +17,7 @@ import type zlib from 'node:zlib'
 export const builtins = {
   childProcess: (): typeof childProcess => process.getBuiltinModule('node:child_process'),
   crypto: (): typeof crypto => process.getBuiltinModule('node:crypto'),
+  fs: (): typeof fs => process.getBuiltinModule('node:fs'),
   http: (): typeof http => process.getBuiltinModule('node:http'),
   http2: (): typeof http2 => process.getBuiltinModule('node:http2'),
   tls: (): typeof tls => process.getBuiltinModule('node:tls'),
@@ -26,4 +28,11 @@ export const builtins = {
 export function isPair(cert: string, key: string): boolean {
   const { createPrivateKey, X509Certificate } = builtins.crypto()
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+}
+
+/** Returns when the first certificate of a PEM text is valid, in milliseconds since 1970. Throws if there is none. */
+export function validityOf(cert: string): { readonly fromMs: number; readonly toMs: number } {
+  const { X509Certificate } = builtins.crypto()
+  const { validFrom, validTo } = new X509Certificate(cert)
+  return { fromMs: Date.parse(validFrom), toMs: Date.parse(validTo) }
 }

@@ -8,6 +8,7 @@ import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { hostname } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
+import { builtins } from './builtins.ts'
 import { optionalEnv } from './env.ts'
 
 /** Reads a file. Rejects with the system's error, which has a `code`. */
@@ -33,6 +34,20 @@ export async function exists(file: string): Promise<boolean> {
   } catch (error) {
     if (isMissing(error)) return false
     throw error
+  }
+}
+
+/**
+ * Calls `onChange` when the entries of a folder change, until the returned function is called. Best effort: the system
+ * may have too few watches, the folder may be replaced, or a network's file system may report nothing. So poll, too.
+ */
+export function watchFolder(folder: string, onChange: () => void): () => void {
+  try {
+    const watcher = builtins.fs().watch(folder, { persistent: false }, () => onChange())
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    return () => {}
   }
 }
 

@@ -1,0 +1,249 @@
+/** Reads a server's certificate from files, and follows their replacement. */
+import { rejectOnAbort, untilAborted } from '../async/abort.ts'
+import { type Clock, sleep, systemClock } from '../async/clock.ts'
+import { fits } from '../config/rotating_pair.ts'
+import { readFailure } from '../config/rotating_file.ts'
+import { ConfigError, messageOf } from '../core/errors.ts'
+import { type Log, safeLog } from '../observe/log.ts'
+import { readText, watchFolder } from '../runtime/os/files.ts'
+import type { CertificatePair, CertificateSource } from './handler.ts'
+import type { WebhookMeter, WebhookMetrics } from './metrics.ts'
+
+/** The interval of controller-runtime's certificate watcher. Notifications are faster, but can get lost. */
+const POLL_MS = 10_000
+/** Certificate and key may be written one after the other. */
+const SETTLE_MS = 50
+/** The wait before a failure is reported: most often the other file is being written. */
+const RETRY_MS = 1000
+
+/** The files of a machine. Tests pass other ones. */
+export interface FileAccess {
+  /** Rejects with the system's error, which has a `code`. */
+  readText(file: string): Promise<string>
+  /** Calls `onChange` when the folder's entries change, until the returned function is called. */
+  watchFolder(folder: string, onChange: () => void): () => void
+}
+
+const systemFiles: FileAccess = { readText, watchFolder }
+
+export interface FileCertificatesOptions {
+  /** The folder, such as the mount of a Secret that cert-manager writes. */
+  readonly folder: string
+  /** Default: `tls.crt`. It may have intermediate certificates after the server's own. */
+  readonly certName?: string | undefined
+  /** Default: `tls.key`. */
+  readonly keyName?: string | undefined
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
+  /** Default: none. */
+  readonly log?: Log | undefined
+  /** Default: none. */
+  readonly meter?: WebhookMeter | undefined
+  /** Default: this machine's. */
+  readonly files?: FileAccess | undefined
+}
+
+/**
+ * A certificate and its key in a folder, read again when the folder changes and every 10 s.
+ *
+ * While one of them is missing, unreadable or does not match the other, the last good pair stays in use. That is
+ * reported once, when it lasts longer than a second.
+ */
+export class FileCertificates implements CertificateSource {
+  readonly #options: FileCertificatesOptions
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #files: FileAccess
+
+  constructor(options: FileCertificatesOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#log = safeLog(options.log)
+    this.#files = options.files ?? systemFiles
+  }
+
+  /** @throws ConfigError if there is no pair to begin with. */
+  async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
+    const { folder, meter } = this.#options
+    const metrics = meter?.webhooks()
+    let current: CertificatePair | undefined
+    const read = async (): Promise<boolean> => {
+      const pair = await this.#read(metrics)
+      if (pair.cert === current?.cert && pair.key === current.key) return false
+      try {
+        use(pair)
+      } catch (error) {
+        metrics?.certificateReadErrors.inc()
+        throw error
+      }
+      current = pair
+      return true
+    }
+    await followFiles({
+      ...{ folder, read, files: this.#files, clock: this.#clock, signal },
+      first: (error) => new ConfigError(`${this.#missing()}: ${messageOf(error)}`, { cause: error }),
+      onFailure: (error) =>
+        this.#log.warn('Serving the last certificate, because the files have none that can be used now; replace them', {
+          folder,
+          error: messageOf(error),
+        }),
+      onRecovery: () => this.#log.info('The certificate files can be used again', { folder }),
+    })
+  }
+
+  async #read(metrics: WebhookMetrics | undefined): Promise<CertificatePair> {
+    const { folder, certName = 'tls.crt', keyName = 'tls.key' } = this.#options
+    metrics?.certificateReads.inc()
+    try {
+      const [cert, key] = await Promise.all([
+        this.#readOne(`${folder}/${certName}`, 'the certificate'),
+        this.#readOne(`${folder}/${keyName}`, 'the private key'),
+      ])
+      if (!fits({ cert, key })) {
+        throw new ConfigError(
+          `${folder}/${certName} and ${folder}/${keyName} are not a certificate and its private key in PEM; ` +
+            'replace both',
+        )
+      }
+      return { cert, key }
+    } catch (error) {
+      metrics?.certificateReadErrors.inc()
+      throw error
+    }
+  }
+
+  #readOne(file: string, what: string): Promise<string> {
+    return this.#files.readText(file).catch((error: unknown) => {
+      throw readFailure(file, what, error)
+    })
+  }
+
+  #missing(): string {
+    const { folder, certName = 'tls.crt', keyName = 'tls.key' } = this.#options
+    return `Cannot serve webhooks without a certificate. Either mount one at "${folder}" with ${certName} and ` +
+      `${keyName}, as cert-manager writes them, and set \`webhooks: { certs: 'FOLDER' }\`, or let the operator make ` +
+      "its own with `webhooks: { certs: { secret: 'NAME' } }`"
+  }
+}
+
+/** Parses CA certificates. @throws TypeError if the text has none. */
+export type CaParser = (pem: string) => void
+
+export interface FileCaOptions {
+  readonly file: string
+  readonly parse: CaParser
+  readonly clock: Clock
+  readonly log: Log
+  readonly files?: FileAccess | undefined
+}
+
+/**
+ * Calls `use` with the CAs in a file, and with each text that replaces it, until the signal is aborted. A file that is
+ * missing or has no certificates leaves the last text in use.
+ *
+ * @throws ConfigError if there is no text to begin with.
+ */
+export async function followCaFile(
+  { file, parse, clock, log, files = systemFiles }: FileCaOptions,
+  use: (pem: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let current: string | undefined
+  await followFiles({
+    ...{ folder: file.replace(/\/?[^/]*$/, '') || (file.startsWith('/') ? '/' : '.'), files, clock, signal },
+    read: async () => {
+      const pem = await files.readText(file).catch((error: unknown) => {
+        throw readFailure(file, "the clients' CA", error)
+      })
+      if (pem === current) return false
+      parse(pem)
+      use(pem)
+      current = pem
+      return true
+    },
+    first: (error) => new ConfigError(`Cannot verify the clients of webhooks: ${messageOf(error)}`, { cause: error }),
+    onFailure: (error) =>
+      log.warn('Using the last CAs of clients, because the file has none that can be used now; replace it', {
+        file,
+        error: messageOf(error),
+      }),
+    onRecovery: () => log.info('The file with the CAs of clients can be used again', { file }),
+  })
+}
+
+interface Following {
+  readonly folder: string
+  /** Reads the files and uses them. Resolves to whether they have changed. */
+  readonly read: () => Promise<boolean>
+  readonly files: FileAccess
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Returns the error of a first read that failed twice. */
+  readonly first: (error: unknown) => Error
+  /** Called once for each time that the files cannot be used. */
+  readonly onFailure: (error: unknown) => void
+  readonly onRecovery: () => void
+}
+
+/** Reads files now, on each notification, and every 10 s. Resolves when the signal is aborted. */
+async function followFiles(following: Following): Promise<void> {
+  const { folder, read, files, clock, signal, first, onFailure, onRecovery } = following
+  if (signal.aborted) return
+  let isNotified = false
+  let wake = (): void => {}
+  const onChange = (): void => {
+    isNotified = true
+    wake()
+  }
+  let endWatch = files.watchFolder(folder, onChange)
+  let isFirst = true
+  /** When the first of the last reads failed. */
+  let failedAtMs: number | undefined
+  let isReported = false
+  try {
+    for (;;) {
+      const wasNotified = isNotified
+      isNotified = false
+      try {
+        const hasChanged = await untilAborted(read(), signal)
+        if (isReported) onRecovery()
+        isReported = false
+        failedAtMs = undefined
+        if (hasChanged && !wasNotified && !isFirst) {
+          // The watch missed it: it follows a folder that was replaced.
+          endWatch()
+          endWatch = files.watchFolder(folder, onChange)
+        }
+        isFirst = false
+      } catch (error) {
+        if (signal.aborted) return
+        failedAtMs ??= clock.monotonic()
+        if (clock.monotonic() - failedAtMs >= RETRY_MS) {
+          if (isFirst) throw first(error)
+          if (!isReported) onFailure(error)
+          isReported = true
+        }
+      }
+      await changeOrTimeout(failedAtMs !== undefined && !isReported ? RETRY_MS : POLL_MS)
+      if (signal.aborted) return
+    }
+  } finally {
+    endWatch()
+  }
+
+  /** Never rejects. */
+  async function changeOrTimeout(ms: number): Promise<void> {
+    let stop = (): void => {}
+    const begin = (resolve: () => void): () => void => {
+      wake = resolve
+      return (stop = clock.after(ms, resolve))
+    }
+    try {
+      if (!isNotified) await rejectOnAbort(signal, begin)
+      stop()
+      if (isNotified) await sleep(clock, SETTLE_MS, signal)
+    } catch {
+      // Aborted: the caller ends.
+    }
+  }
+}

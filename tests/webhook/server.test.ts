@@ -1,0 +1,578 @@
+/** Tests the webhook server: paths, limits, certificates, client certificates, start, readiness and stop. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Agent } from 'node:https'
+import { connect as connectTcp } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { nextTurn } from '../../lib/async/clock.ts'
+import { ConfigError } from '../../lib/core/errors.ts'
+import type { CertificateSource, WebhookHandler } from '../../lib/webhook/handler.ts'
+import { WebhookServer, type WebhookServerOptions } from '../../lib/webhook/webhook_server.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { memoryMeter } from '../observe/memory_meter.ts'
+import {
+  type Answer,
+  ask1,
+  ask2,
+  type Call,
+  type Certificates,
+  certificates,
+  openSession,
+  TestSource,
+} from './clients.ts'
+
+let certs: Certificates
+before(async () => void (certs = await certificates()))
+
+const echo: WebhookHandler = ({ contentType, body }) =>
+  Promise.resolve({ status: 200, body: JSON.stringify({ contentType, body: new TextDecoder().decode(body) }) })
+
+interface Running {
+  readonly server: WebhookServer
+  readonly port: number
+  readonly clock: FakeClock
+  readonly source: TestSource
+  readonly lines: string[]
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+  call(call: Call): Promise<Answer>
+}
+
+async function running(
+  options: Partial<WebhookServerOptions>,
+  setUp: (server: WebhookServer) => void,
+  run: (running: Running) => Promise<void>,
+): Promise<void> {
+  const lines: string[] = []
+  const line = (level: string) => (message: string, fields?: object): void =>
+    void lines.push(`${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`)
+  const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  const clock = new FakeClock({ nowMs: Date.now() })
+  const source = new TestSource(certs.first)
+  const server = new WebhookServer({ host: '127.0.0.1', port: 0, certificates: source, clock, log, ...options })
+  setUp(server)
+  const stop = new AbortController()
+  const ended = server.start(stop.signal)
+  ended.catch(() => {})
+  try {
+    await server.ready(stop.signal)
+    const port = server.port!
+    const session = openSession(port, { ca: certs.authority.ca })
+    const call = (call: Call): Promise<Answer> => ask2(session, call)
+    await run({ server, port, clock, source, lines, stop, ended, call })
+    session.destroy()
+  } finally {
+    stop.abort()
+    // A failed test may have left a request open, which would delay the stop.
+    await clock.advance(1_000_000)
+    await ended
+    // Nothing secret in any line.
+    for (const { key } of [certs.first, certs.second]) {
+      const secret = key.split('\n')[1]!
+      assert.ok(!lines.some((line) => line.includes(secret)))
+    }
+  }
+}
+
+test('scenario 102: a path is served once: a second handler for it is an error, before and after the start', () =>
+  running({}, (server) => {
+    server.handle('/validate-web-example-dev-v1-site', echo)
+    assert.throws(
+      () => server.handle('/validate-web-example-dev-v1-site', echo),
+      /^Error: Cannot serve a webhook at "\/validate-web-example-dev-v1-site": the path is taken; choose another path$/,
+    )
+  }, async ({ server, call }) => {
+    assert.equal((await call({ path: '/late' })).status, 404)
+    server.handle('/late', echo)
+    assert.equal((await call({ path: '/late' })).status, 200)
+    assert.throws(() => server.handleFetch('/late', () => new Response()), /the path is taken/)
+    assert.deepEqual(server.paths, ['/validate-web-example-dev-v1-site', '/late'])
+  }))
+
+test('a path is segments of simple characters after slashes', () => {
+  const server = new WebhookServer({ certificates: new TestSource() })
+  for (const path of ['', '/', 'a', '/a/', '//a', '/a b', '/a?b', '/a.b', '/ä']) {
+    assert.throws(() => server.handle(path, echo), /^TypeError: Cannot serve a webhook at /, path)
+  }
+  for (const path of ['/a', '/a/b', '/mutate--v1-pod', '/A_1']) server.handle(path, echo)
+})
+
+test('a handler gets the content type without parameters and the body, at the path without its query', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call, port }) => {
+    const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
+    const answer = await call({ path: '/validate?timeout=5s', body: '{"ä":1}', headers })
+    const want = { contentType: 'application/json', body: '{"ä":1}' }
+    assert.deepEqual([answer.status, JSON.parse(answer.text)], [200, want])
+    assert.equal(answer.headers['content-type'], 'application/json')
+    const one = await ask1(port, { ca: certs.authority.ca, path: '/validate', body: '{"ä":1}', headers })
+    assert.deepEqual([one.status, JSON.parse(one.text)], [200, want])
+    assert.equal(JSON.parse((await call({ path: '/validate' })).text).contentType, '')
+  }))
+
+test('an unknown path is 404, another method than POST 405, each with one line', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call, lines }) => {
+    lines.length = 0
+    assert.equal((await call({ path: '/validat' })).status, 404)
+    assert.equal((await call({ path: '/validate/' })).status, 404)
+    const get = await call({ path: '/validate', method: 'GET' })
+    assert.deepEqual([get.status, get.headers['allow']], [405, 'POST'])
+    assert.deepEqual(lines, [
+      'warn Refused a request to a webhook: No webhook is served at this path {"path":"/validat","method":"POST","status":404}',
+      'warn Refused a request to a webhook: No webhook is served at this path {"path":"/validate/","method":"POST","status":404}',
+      'warn Refused a request to a webhook: A webhook is called with POST {"path":"/validate","method":"GET","status":405}',
+    ])
+    for (let i = 0; i < 100; i++) await call({ path: '/x' })
+    assert.ok(lines.length <= 5)
+  }))
+
+test('a response other than 200 is plain text', () =>
+  running({}, (server) => {
+    server.handle('/convert', () => Promise.resolve({ status: 400, body: 'not JSON' }), { protocol: 'conversion' })
+  }, async ({ call }) => {
+    const { status, text, headers } = await call({ path: '/convert' })
+    assert.deepEqual([status, text, headers['content-type']], [400, 'not JSON\n', 'text/plain; charset=utf-8'])
+  }))
+
+test('a body above the limit is 413, over both protocols', () =>
+  running({ maxBodyBytes: 100 }, (server) => server.handle('/validate', echo), async ({ call, port }) => {
+    assert.equal((await call({ path: '/validate', body: 'x'.repeat(100) })).status, 200)
+    const large = await call({ path: '/validate', body: 'x'.repeat(101) })
+    assert.deepEqual([large.status, large.text], [413, 'The body has more than 100 bytes\n'])
+    const one = await ask1(port, { ca: certs.authority.ca, path: '/validate', body: 'x'.repeat(101) })
+    assert.equal(one.status, 413)
+  }))
+
+test('the default limit of a body is 7 MiB', () =>
+  running({}, (server) => {
+    server.handle('/validate', ({ body }) => Promise.resolve({ status: 200, body: String(body.byteLength) }))
+  }, async ({ call }) => {
+    const size = 7 * 1024 * 1024
+    assert.equal((await call({ path: '/validate', body: 'x'.repeat(size) })).text, String(size))
+    assert.equal((await call({ path: '/validate', body: 'x'.repeat(size + 1) })).status, 413)
+  }))
+
+test('bodies above the limit of all together are 429, which the API server repeats after the given time', () => {
+  let answer = (): void => {}
+  let begun = (): void => {}
+  const handler: WebhookHandler = () =>
+    new Promise((resolve) => (answer = () => resolve({ status: 200, body: '{}' }), begun()))
+  return running({ maxHeldBytes: 1000 }, (server) => server.handle('/slow', handler), async ({ call }) => {
+    const asked = new Promise<void>((resolve) => (begun = resolve))
+    const open = call({ path: '/slow', body: 'x'.repeat(800) })
+    await asked
+    const refused = await call({ path: '/slow', body: 'x'.repeat(300) })
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '1'])
+    answer()
+    assert.equal((await open).status, 200)
+  })
+})
+
+test("the handler's signal is aborted at the timeout in the query, and the client gets a 504", () => {
+  const signals: AbortSignal[] = []
+  let begun = (): void => {}
+  const handler: WebhookHandler = ({ signal }) => (signals.push(signal), begun(), new Promise(() => {}))
+  return running({}, (server) => {
+    server.handle('/validate', handler)
+    server.handleFetch('/review', ({ signal }) => (signals.push(signal), begun(), new Promise(() => {})))
+  }, async ({ call, clock }) => {
+    for (const [query, ms] of [['timeout=5s', 5000], ['a=b&timeout=1500ms', 1500], ['timeout=1m', 60_000]] as const) {
+      const asked = new Promise<void>((resolve) => (begun = resolve))
+      const open = call({ path: `/validate?${query}` })
+      await asked
+      await clock.advance(ms - 1)
+      assert.equal(signals.at(-1)!.aborted, false)
+      await clock.advance(1)
+      assert.equal(signals.at(-1)!.aborted, true)
+      assert.equal((await open).status, 504)
+    }
+    const asked = new Promise<void>((resolve) => (begun = resolve))
+    const open = call({ path: '/review?timeout=3s' })
+    await asked
+    await clock.advance(2999)
+    assert.equal(signals.at(-1)!.aborted, false)
+    await clock.advance(1)
+    assert.equal(signals.at(-1)!.aborted, true)
+    assert.equal((await open).status, 500)
+  })
+})
+
+test('a handler that is done is not aborted at the timeout, also with others still waiting for theirs', () => {
+  const signals: AbortSignal[] = []
+  const handler: WebhookHandler = ({ signal }) => (signals.push(signal), Promise.resolve({ status: 200, body: '{}' }))
+  return running({}, (server) => server.handle('/validate', handler), async ({ call, clock }) => {
+    await call({ path: '/validate?timeout=5s' })
+    await clock.advance(4000)
+    await call({ path: '/validate?timeout=5s' })
+    await clock.advance(60_000)
+    assert.deepEqual(signals.map(({ aborted }) => aborted), [false, false])
+  })
+})
+
+test("the handler's signal is aborted when the client disconnects in the middle of the call", () => {
+  let begun = (_: AbortSignal): void => {}
+  const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
+  const handler: WebhookHandler = ({ signal }) => (begun(signal), new Promise(() => {}))
+  return running({}, (server) => server.handle('/validate', handler), async ({ port, call }) => {
+    const other = openSession(port, { ca: certs.authority.ca })
+    void ask2(other, { path: '/validate' }).catch(() => {})
+    const signal = await asked
+    const isAborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    other.destroy()
+    await isAborted
+    assert.equal((await call({ path: '/none' })).status, 404)
+  })
+})
+
+test('a handler that rejects or throws is a 500 without the reason, logged with it', () =>
+  running({}, (server) => {
+    server.handle('/rejects', () => Promise.reject(new Error('password 1234')), { name: 'default of Site' })
+    server.handle('/throws', () => {
+      throw new Error('sync')
+    })
+    server.handleFetch('/fetch', () => Promise.reject(new Error('fetched')))
+  }, async ({ call, lines }) => {
+    lines.length = 0
+    const rejects = await call({ path: '/rejects' })
+    assert.deepEqual([rejects.status, rejects.text.includes('1234')], [500, false])
+    assert.equal((await call({ path: '/throws' })).status, 500)
+    const fetched = await call({ path: '/fetch' })
+    assert.deepEqual([fetched.status, fetched.text], [500, ''])
+    assert.deepEqual(lines.map((line) => line.split(' {')[0]), [
+      'error The webhook "default of Site" failed: password 1234',
+      'error The webhook "/throws" failed: sync',
+      'error A webhook failed: fetched',
+    ])
+  }))
+
+test('a function of the Fetch API serves a path with any method', () =>
+  running({}, (server) => {
+    server.handleFetch('/review', async (request) => {
+      const url = new URL(request.url)
+      const { kind } = request.method === 'POST' ? await request.json() as { kind: string } : { kind: 'none' }
+      return Response.json({ kind, path: url.pathname, query: url.search }, { status: 201 })
+    })
+  }, async ({ call }) => {
+    const { status, text } = await call({ path: '/review?timeout=5s', body: '{"kind":"TokenReview"}' })
+    assert.deepEqual([status, JSON.parse(text)], [201, { kind: 'TokenReview', path: '/review', query: '?timeout=5s' }])
+    assert.equal(JSON.parse((await call({ path: '/review', method: 'GET' })).text).kind, 'none')
+  }))
+
+test('with a client CA, admission needs its certificate, conversion does not', () =>
+  running({ clientCa: { pem: certs.clients.ca } }, (server) => {
+    server.handle('/validate', echo)
+    server.handle('/convert', echo, { protocol: 'conversion' })
+    server.handle('/open', echo, { clientCertificate: 'ignored' })
+    server.handle('/strict', echo, { protocol: 'conversion', clientCertificate: 'required' })
+    server.handleFetch('/review', () => new Response('ok'))
+  }, async ({ call, port, source, clock }) => {
+    const statuses = async (ask: (call: Call) => Promise<Answer>): Promise<number[]> => {
+      const paths = ['/validate', '/convert', '/open', '/strict', '/review']
+      return (await Promise.all(paths.map((path) => ask({ path })))).map(({ status }) => status)
+    }
+    assert.deepEqual(await statuses(call), [403, 200, 200, 403, 403])
+    assert.match((await call({ path: '/validate' })).text, /^The client must present a certificate of the CA /)
+    const withClient = async (): Promise<number[]> => {
+      const { cert, key } = certs.client
+      const session = openSession(port, { ca: certs.authority.ca, cert, key })
+      const result = await statuses((call) => ask2(session, call))
+      session.destroy()
+      return result
+    }
+    assert.deepEqual(await withClient(), [200, 200, 200, 200, 200])
+    source.set(certs.second)
+    assert.deepEqual(await withClient(), [200, 200, 200, 200, 200])
+    const { first } = certs
+    const other = openSession(port, { ca: certs.authority.ca, cert: first.cert, key: first.key })
+    assert.deepEqual(await statuses((call) => ask2(other, call)), [403, 200, 200, 403, 403])
+    other.destroy()
+    await clock.advance(0)
+  }))
+
+test('without a client CA every client is accepted', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call }) => {
+    assert.equal((await call({ path: '/validate' })).status, 200)
+  }))
+
+test('a client CA that is not a certificate is a ConfigError', async () => {
+  const server = new WebhookServer({ certificates: new TestSource(certs.first), port: 0, clientCa: { pem: 'x' } })
+  await assert.rejects(
+    server.start(new AbortController().signal),
+    (error) => error instanceof ConfigError && /clientCa\) is not a certificate in PEM/.test(error.message),
+  )
+})
+
+test('a new certificate is served, with one line; one that does not match throws to its source', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ source, lines, call, port }) => {
+    lines.length = 0
+    assert.throws(() => source.set({ cert: certs.second.cert, key: certs.first.key }), /private key does not belong/)
+    assert.throws(() => source.set({ cert: 'torn', key: certs.first.key }))
+    assert.equal((await call({ path: '/validate' })).status, 200)
+    assert.deepEqual(lines, [])
+    source.set(certs.second)
+    assert.match(lines.join(), /^info Serving webhooks with a new certificate \{"notAfter":"[^"]+"\}$/)
+    const session = openSession(port, { ca: certs.authority.ca })
+    assert.equal((await ask2(session, { path: '/validate' })).status, 200)
+    session.destroy()
+  }))
+
+test('the certificate is swapped under load of both protocols, and no call fails', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ source, port }) => {
+    const ca = certs.authority.ca
+    const agent = new Agent({ keepAlive: true, maxSockets: 2 })
+    let session = openSession(port, { ca })
+    const body = 'x'.repeat(2000)
+    let swaps = 0, calls = 0, sessions = 1
+    const caller = async (call: () => Promise<Answer>): Promise<void> => {
+      while (swaps < 6) {
+        assert.equal((await call()).status, 200)
+        if (++calls % 50 === 0) source.set(++swaps % 2 ? certs.second : certs.first)
+      }
+    }
+    const two = async (): Promise<Answer> => {
+      try {
+        return await ask2(session, { path: '/validate', body })
+      } catch (error) {
+        // As the API server's client: a call that the closing session did not take is sent on another one.
+        assert.match(String(error), /REFUSED_STREAM|GOAWAY|INVALID_SESSION|session/)
+        session = openSession(port, { ca })
+        sessions++
+        return await ask2(session, { path: '/validate', body })
+      }
+    }
+    const one = (): Promise<Answer> => ask1(port, { ca, agent, path: '/validate', body })
+    await Promise.all([caller(two), caller(one), caller(one)])
+    assert.ok(sessions > 1)
+    agent.destroy()
+    session.destroy()
+  }))
+
+test('the CA of clients is read from a file, and followed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeloop-ca-'))
+  try {
+    const file = join(folder, 'ca.crt')
+    await writeFile(file, certs.authority.ca)
+    await running({ clientCa: { file } }, (server) => server.handle('/validate', echo), async ({ port, clock }) => {
+      const { cert, key } = certs.client
+      const ask = async (): Promise<number> =>
+        (await ask1(port, { ca: certs.authority.ca, cert, key, path: '/validate' })).status
+      assert.equal(await ask(), 403)
+      await writeFile(file, certs.clients.ca)
+      let status = 403
+      for (let polls = 0; status !== 200 && polls < 50; polls++) {
+        await clock.advance(10_000)
+        status = await ask()
+      }
+      assert.equal(status, 200)
+    })
+    const server = new WebhookServer({
+      certificates: new TestSource(certs.first),
+      clientCa: { file: join(folder, 'none') },
+    })
+    await assert.rejects(
+      server.start(new AbortController().signal),
+      /^ConfigError: Cannot verify the clients of webhooks: /,
+    )
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('an expired certificate, or one of the future, is served with a warning', async () => {
+  const day = 24 * 60 * 60 * 1000
+  const names = { commonName: 'old', dnsNames: ['localhost'], ipAddresses: [], usage: 'server' } as const
+  const old = await certs.authority.issue({ ...names, now: Date.now() - 10 * day, validForMs: day })
+  const future = await certs.authority.issue({ ...names, now: Date.now() + 10 * day })
+  await running({}, () => {}, ({ source, lines }) => {
+    source.set(old)
+    source.set(future)
+    assert.match(lines.find((line) => line.includes('expired'))!, /^warn The certificate of the webhooks has expired/)
+    assert.match(lines.find((line) => line.includes('not valid yet'))!, /^warn The certificate of the webhooks is not/)
+    return Promise.resolve()
+  })
+})
+
+test('a failure of the certificate source before the first pair is that of the start and of ready', async () => {
+  const source: CertificateSource = { run: () => Promise.reject(new ConfigError('no certificate at /certs')) }
+  const server = new WebhookServer({ certificates: source, port: 0 })
+  const ready = assert.rejects(server.ready(new AbortController().signal), /no certificate at \/certs/)
+  await assert.rejects(server.start(new AbortController().signal), /no certificate at \/certs/)
+  await ready
+})
+
+test('a failure of the certificate source later stops the server', async () => {
+  let fail = (_: Error): void => {}
+  const source: CertificateSource = {
+    run: (use) => (use(certs.first), new Promise((_, reject) => (fail = reject))),
+  }
+  const server = new WebhookServer({ certificates: source, host: '127.0.0.1', port: 0 })
+  const signal = new AbortController().signal
+  const ended = server.start(signal)
+  await server.ready(signal)
+  fail(new Error('the Secret is gone'))
+  await assert.rejects(ended, /the Secret is gone/)
+  await assert.rejects(server.check())
+})
+
+test('a stop before the first pair ends the start and its source', async () => {
+  const source = new TestSource()
+  const stop = new AbortController()
+  const server = new WebhookServer({ certificates: source, port: 0 })
+  const ended = server.start(stop.signal)
+  await nextTurn()
+  assert.equal(source.isRunning, true)
+  stop.abort()
+  await ended
+  assert.equal(source.isRunning, false)
+  await assert.rejects(server.check(), /does not listen yet/)
+})
+
+test('a port in use is an error that says what to do', () =>
+  running({}, () => {}, async ({ port }) => {
+    const source = new TestSource(certs.first)
+    const server = new WebhookServer({ host: '127.0.0.1', port, certificates: source })
+    const ready = assert.rejects(server.ready(new AbortController().signal), /another process uses the port/)
+    await assert.rejects(
+      server.start(new AbortController().signal),
+      new RegExp(
+        `^Error: Cannot serve webhooks on 127.0.0.1, port ${port}: another process uses the port; stop it, or ` +
+          'choose another one with `webhooks: { port: … }`$',
+      ),
+    )
+    await ready
+    assert.equal(source.isRunning, false)
+  }))
+
+test('a server starts once, on every replica, in the phase of webhooks', () =>
+  running({}, () => {}, async ({ server }) => {
+    await assert.rejects(server.start(new AbortController().signal), /it was started already/)
+    assert.deepEqual([server.role, server.everyReplica, server.name], ['webhook', true, 'webhooks'])
+  }))
+
+test('ready and check complete a handshake on the own port, and leave no line', () =>
+  running({}, () => {}, async ({ server, lines }) => {
+    lines.length = 0
+    await server.check()
+    await server.check(new AbortController().signal)
+    await assert.rejects(server.check(AbortSignal.abort(new Error('the probe was given up'))), /the probe was given up/)
+    for (let i = 0; i < 10; i++) await nextTurn()
+    assert.deepEqual(lines, [])
+  }))
+
+test('a stop lets an open request end, refuses new ones, and aborts what is left at its timeout', async () => {
+  const signals: AbortSignal[] = []
+  let begun = (): void => {}
+  const handler: WebhookHandler = ({ signal }) => (signals.push(signal), begun(), new Promise(() => {}))
+  let answer = (): void => {}
+  await running({ shutdownTimeoutMs: 4000 }, (server) => {
+    server.handle('/hangs', handler)
+    server.handle(
+      '/slow',
+      () => new Promise((resolve) => (answer = () => resolve({ status: 200, body: '{}' }), begun())),
+    )
+  }, async ({ call, stop, clock, ended, port, server }) => {
+    let asked = new Promise<void>((resolve) => (begun = resolve))
+    const slow = call({ path: '/slow?timeout=30s' })
+    await asked
+    asked = new Promise<void>((resolve) => (begun = resolve))
+    const hangs = call({ path: '/hangs' }).catch((error: Error) => error)
+    await asked
+    stop.abort()
+    await assert.rejects(ask1(port, { ca: certs.authority.ca, path: '/slow' }))
+    await assert.rejects(server.check())
+    answer()
+    assert.equal((await slow).status, 200)
+    await clock.advance(3999)
+    assert.equal(signals[0]!.aborted, false)
+    await clock.advance(1)
+    await ended
+    assert.equal(signals[0]!.aborted, true)
+    await hangs
+    assert.equal(clock.pending, 0)
+    // Ready means that a handshake works.
+    await assert.rejects(server.ready(new AbortController().signal), /Cannot reach the own webhook server on port/)
+  })
+})
+
+test('a client that is not one of TLS is one line with a limited rate, and the server stays', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ port, lines, call }) => {
+    lines.length = 0
+    const garbage = (bytes: string): Promise<void> =>
+      new Promise((resolve) => {
+        const socket = connectTcp(port, '127.0.0.1', () => socket.write(bytes))
+        socket.on('error', () => {})
+        socket.on('data', () => {})
+        socket.on('close', () => resolve())
+      })
+    await garbage('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, /^warn A client of the webhooks could not connect, or did not speak TLS and HTTP \{"error"/)
+    for (let i = 0; i < 20; i++) await garbage('garbage garbage garbage')
+    assert.ok(lines.length <= 5, String(lines.length))
+    assert.equal((await call({ path: '/validate' })).status, 200)
+  }))
+
+test('a client that does not trust the certificate is one line that names the caBundle', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ port, lines }) => {
+    lines.length = 0
+    await assert.rejects(ask1(port, { ca: certs.clients.ca, path: '/validate' }))
+    for (let i = 0; i < 200 && lines.length === 0; i++) await nextTurn()
+    // Not every runtime's client sends an alert.
+    assert.ok(lines.every((line) => line.includes('check the caBundle')), lines.join())
+    assert.ok(lines.length <= 1)
+  }))
+
+test('1,000 connections at once are answered', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ port }) => {
+    const ca = certs.authority.ca
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, (_, i) => ask1(port, { ca, path: '/validate?timeout=30s', body: String(i) })),
+    )
+    assert.ok(answers.every(({ status, text }, i) => status === 200 && JSON.parse(text).body === String(i)))
+  }))
+
+test('metrics count requests by path and status, their time, those in flight, and throws', () => {
+  const meter = memoryMeter()
+  let answer = (): void => {}
+  let begun = (): void => {}
+  return running({ meter, maxBodyBytes: 10 }, (server) => {
+    server.handle(
+      '/validate',
+      () => new Promise((resolve) => (answer = () => resolve({ status: 200, body: '{}' }), begun())),
+    )
+    server.handle('/throws', () => Promise.reject(new Error('x')))
+    server.handle('/convert', () => Promise.resolve({ status: 200, body: '{}', failed: true }), {
+      protocol: 'conversion',
+    })
+  }, async ({ call, clock }) => {
+    const value = (name: string, labels?: Record<string, string>): number | undefined =>
+      meter.value(`controller_runtime_${name}`, labels)
+    const webhook = '/validate'
+    const requests = (webhook: string, code: number): number | undefined =>
+      value('webhook_requests_total', { webhook, code: String(code) })
+    assert.deepEqual([requests('/validate', 200), requests('/validate', 500), requests('/validate', 413)], [
+      0,
+      0,
+      undefined,
+    ])
+    const asked = new Promise<void>((resolve) => (begun = resolve))
+    const open = call({ path: '/validate' })
+    await asked
+    assert.equal(value('webhook_requests_in_flight', { webhook }), 1)
+    await clock.advance(2000)
+    answer()
+    await open
+    await call({ path: '/validate', body: 'x'.repeat(11) })
+    await call({ path: '/validate', method: 'GET' })
+    await call({ path: '/throws' })
+    await call({ path: '/convert' })
+    await call({ path: '/none' })
+    assert.equal(value('webhook_requests_in_flight', { webhook }), 0)
+    assert.deepEqual([200, 405, 413].map((code) => requests('/validate', code)), [1, 1, 1])
+    assert.deepEqual([requests('/throws', 500), requests('/convert', 200), requests('/none', 404)], [1, 1, undefined])
+    assert.deepEqual(meter.observed('controller_runtime_webhook_latency_seconds', { webhook }), [2])
+    assert.equal(value('webhook_panics_total'), 1)
+    assert.equal(value('conversion_webhook_panics_total'), 1)
+  })
+})
