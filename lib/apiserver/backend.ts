@@ -7,6 +7,7 @@ import { instant } from './storage/objects.ts'
 import type { ResourceRoute } from './http/routes.ts'
 import { notFound } from './http/status.ts'
 import type { Store } from './storage/store.ts'
+import type { Webhooks } from './webhooks/session.ts'
 
 export interface Backend {
   readonly store: Store
@@ -14,6 +15,7 @@ export interface Backend {
   readonly clock: Clock
   readonly log: Log
   readonly random: () => number
+  readonly webhooks: Webhooks
   /** The mode of requests without a `fieldValidation` parameter. */
   readonly fieldValidation: FieldValidation
   /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */
@@ -54,13 +56,17 @@ export function readObject(backend: Backend, kind: Kind, route: ResourceRoute): 
 
 /** Stores an object. Returns the stored object in `kind`'s version. */
 export function putObject(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
+  const next = toStored(kind, object)
+  // A conversion webhook is called before the write: a request cannot wait for it after the write.
+  const answer = kind.rules.convert && fromStored(kind, next)
   const stored = backend.store.put(
     kind.storage.id,
     storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!),
-    toStored(kind, object),
+    next,
   )
   backend.afterWrite(kind, stored, 'put')
-  return fromStored(kind, stored)
+  if (!answer) return fromStored(kind, stored)
+  return { ...answer, metadata: { ...answer.metadata, resourceVersion: stored.metadata.resourceVersion! } }
 }
 
 /** Removes an object. `last` is the final state that watchers receive. */

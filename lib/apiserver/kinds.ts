@@ -75,6 +75,10 @@ export interface Rules {
   /** Convert to and from the storage version, for kinds whose versions differ in more than apiVersion. */
   readonly toStored?: (object: ApiObject) => ApiObject
   readonly fromStored?: (object: ApiObject) => ApiObject
+  /** Converts objects by the conversion webhook, for kinds that have one. */
+  readonly convert?: (objects: readonly ApiObject[], apiVersion: string) => Promise<readonly ApiObject[]>
+  /** Converts stored objects together, before `fromStored` is called for each of them. */
+  readonly prepare?: (stored: readonly ApiObject[]) => void
 }
 
 /** The inputs of prepareCreate. */

@@ -10,10 +10,12 @@ import type { ApiObject } from './json.ts'
 import { type Kind, Kinds } from './kinds.ts'
 import { createSystemNamespaces, deleteContents, finalizeIfEmpty, isNamespaceKind } from './storage/namespaces.ts'
 import { answerError } from './http/respond.ts'
-import { readCall } from './http/routes.ts'
+import { type Call, readCall } from './http/routes.ts'
 import { internal, StatusError } from './http/status.ts'
 import { type SavedStore, Store } from './storage/store.ts'
 import { Watches } from './verbs/watch.ts'
+import type { CallWebhook } from './webhooks/call.ts'
+import { Session, Suspension, Webhooks } from './webhooks/session.ts'
 
 /** The state of a server as JSON: the objects and the current resource version. */
 export interface SavedState {
@@ -33,6 +35,11 @@ export interface ApiServerOptions {
   readonly random?: () => number
   /** The mode of requests without a `fieldValidation` parameter. Default: `Warn`, as on a real server. */
   readonly fieldValidation?: FieldValidation
+  /**
+   * Calls admission and conversion webhooks. Default: POST over TLS to `clientConfig.url`, whose certificate `caBundle`
+   * must verify; Services cannot be reached.
+   */
+  readonly callWebhook?: CallWebhook
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -41,7 +48,8 @@ const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
  * A Kubernetes API in memory.
  *
  * Each request runs to its end synchronously when it is sent, so requests never interleave; only the response is a
- * promise. The only background work is the clock's timers for bookmarks and watch timeouts.
+ * promise. A request that calls a webhook waits for it before it writes anything, and then runs again; other requests
+ * run meanwhile. The only background work is the clock's timers for bookmarks, timeouts and repeated conversions.
  *
  * @example
  * ```ts
@@ -70,8 +78,13 @@ export class ApiServer {
       clock,
       log,
       random,
+      webhooks: new Webhooks({ clock, log, random, callWebhook: options.callWebhook ?? webhookCaller() }),
       fieldValidation,
-      afterWrite: (kind, object, type) => this.#afterWrite(kind, object, type),
+      afterWrite: (kind, object, type) => {
+        if (type === 'put' && kind.storage.id !== CRDS && !isNamespaceKind(kind)) return
+        // The server's own writes call no webhooks.
+        this.#backend.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
+      },
     }
     if (options.state) this.#restore(options.state)
     else createSystemNamespaces(this.#backend)
@@ -98,19 +111,21 @@ export class ApiServer {
     return this.#watches.size
   }
 
-  #handle(request: HttpRequest): HttpResponse {
+  #handle(request: HttpRequest): HttpResponse | Promise<HttpResponse> {
     if (request.signal?.aborted) throw request.signal.reason
     request.beforeSend?.()
     const call = readCall(request)
+    return this.#backend.webhooks.run(new Session(call), () => this.#answer(call))
+  }
+
+  #answer(call: Call): HttpResponse {
+    call.warnings.length = 0
     try {
       return dispatch(this.#backend, this.#watches, call)
     } catch (error) {
+      if (error instanceof Suspension) throw error
       if (error instanceof StatusError) return answerError(error, call.warnings)
-      this.#log.error('The API server failed to handle a request', {
-        method: request.method,
-        path: request.path,
-        error,
-      })
+      this.#log.error('The API server failed to handle a request', { method: call.method, path: call.path, error })
       return answerError(internal(error instanceof Error ? error.message : String(error)), call.warnings)
     }
   }
@@ -141,4 +156,12 @@ export class ApiServer {
     this.#store.restore(structuredClone(state.store))
     for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#backend, crd)
   }
+}
+
+/** Returns a function that calls webhooks by their URL over TLS, on kept connections. It cannot reach Services. */
+function webhookCaller(): CallWebhook {
+  let caller: Promise<CallWebhook> | undefined
+  // An API server without webhooks starts without the client for HTTPS.
+  return async (...call) =>
+    (await (caller ??= import('./webhooks/https_caller.ts').then((each) => each.httpsCaller())))(...call)
 }

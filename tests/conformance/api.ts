@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
+import type { Hooks } from './hooks.ts'
 
 // deno-lint-ignore no-explicit-any -- cases read any path of a body; a wrong path fails an assertion
 export type Body = any
@@ -51,6 +52,11 @@ export class Api {
     this.#transport = transport
     this.#shared = shared
     this.namespace = `conformance-${Date.now().toString(36)}-${namespaces++}`
+  }
+
+  get hooks(): Hooks {
+    assert.ok(this.#shared.hooks, 'this server has no webhooks')
+    return this.#shared.hooks
   }
 
   /** Drops the history of the server. */
@@ -259,6 +265,8 @@ export interface SharedKinds {
   installed?: Promise<void>
   /** Drops the history of the server, if it supports that. */
   readonly compact?: () => void
+  /** The webhooks that the server can call. */
+  readonly hooks?: Hooks
 }
 
 const FOO_SCHEMA = {

@@ -2,12 +2,14 @@
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { hooksInMemory } from './hooks.ts'
 import { CASES, runCase } from './suite.ts'
 
 for (const each of CASES) {
   test(each.name, { skip: each.skip?.embedded ?? false }, async () => {
-    const server = new ApiServer({ clock: new FakeClock() })
-    await runCase(each, server.handle, { compact: () => server.compact() })
+    const { hooks, callWebhook } = hooksInMemory()
+    const server = new ApiServer({ clock: new FakeClock(), callWebhook })
+    await runCase(each, server.handle, { hooks, compact: () => server.compact() })
     server.closeWatches()
   })
 }

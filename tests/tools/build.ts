@@ -50,7 +50,9 @@ const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^fast-check$/, /^kubeloop($|\/)
 
 /** Classes that may exist in several bundles besides mod.js, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
+  AgentPool: 'the connections of one transport; the embedded API calls webhooks by a transport of its own',
   BoundedMap: 'a data structure inside others; nothing tests what it is an instance of',
+  ChunkQueue: 'the body of one response',
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
   ConfigError: 'recognized by its name',
   RotatingFile: 'the same',

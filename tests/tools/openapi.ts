@@ -24,6 +24,7 @@ const GROUPS: readonly string[] = [
   'apis/scheduling.k8s.io/v1',
   'apis/storage.k8s.io/v1',
   'apis/discovery.k8s.io/v1',
+  'apis/admissionregistration.k8s.io/v1',
 ]
 
 /** The kinds whose definitions are kept, with all definitions that they refer to. */
@@ -57,6 +58,8 @@ const ROOTS: readonly string[] = [
   'discovery.v1.EndpointSlice',
   'autoscaling.v1.Scale',
   ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac.v1.${kind}`),
+  'admissionregistration.v1.MutatingWebhookConfiguration',
+  'admissionregistration.v1.ValidatingWebhookConfiguration',
   'apiextensions.v1.CustomResourceDefinition',
   'meta.v1.DeleteOptions',
   'meta.v1.Status',

@@ -94,6 +94,12 @@ function eventAge(object: ApiObject, nowMs: number): string {
   return age(last || undefined, nowMs)
 }
 
+const WEBHOOK_COLUMNS: readonly Column[] = [
+  NAME_COLUMN,
+  count('Webhooks', (object) => size(object['webhooks'])),
+  AGE,
+]
+
 export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ConfigMap: [NAME_COLUMN, count('Data', (object) => size(object['data']) + size(object['binaryData'])), AGE],
   CronJob: [
@@ -178,6 +184,7 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     AGE,
   ],
   Lease: [NAME_COLUMN, text('Holder', (object) => str(object, 'spec', 'holderIdentity')), AGE],
+  MutatingWebhookConfiguration: WEBHOOK_COLUMNS,
   Namespace: [NAME_COLUMN, text('Status', (object) => str(object, 'status', 'phase')), AGE],
   NetworkPolicy: [NAME_COLUMN, text('Pod-Selector', (object) => selectorText(at(object, 'spec', 'podSelector'))), AGE],
   Pod: [
@@ -270,4 +277,5 @@ export const BUILTIN_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     CONTAINERS,
     IMAGES,
   ],
+  ValidatingWebhookConfiguration: WEBHOOK_COLUMNS,
 }

@@ -7,6 +7,7 @@ import { APPS_RULES } from './apps.ts'
 import { BATCH_RULES } from './batch.ts'
 import { CORE_RULES } from './core.ts'
 import { OTHER_RULES } from './others.ts'
+import { WEBHOOK_RULES } from '../webhooks/rules.ts'
 
 interface Row {
   readonly group: string
@@ -61,6 +62,10 @@ const TABLE: readonly (readonly [string, string, readonly string[]])[] = [
   ]],
   ['scheduling.k8s.io/v1', 'scheduling.v1', ['PriorityClass priorityclasses C pc']],
   ['storage.k8s.io/v1', 'storage.v1', ['StorageClass storageclasses C sc']],
+  ['admissionregistration.k8s.io/v1', 'admissionregistration.v1', [
+    'MutatingWebhookConfiguration mutatingwebhookconfigurations C - api-extensions',
+    'ValidatingWebhookConfiguration validatingwebhookconfigurations C - api-extensions',
+  ]],
   ['apiextensions.k8s.io/v1', 'apiextensions.v1', [
     'CustomResourceDefinition customresourcedefinitions C crd,crds api-extensions',
   ]],
@@ -88,6 +93,7 @@ const RULES: Readonly<Record<string, Partial<Rules>>> = {
   ...BATCH_RULES,
   ...OTHER_RULES,
   ...CRD_RULES,
+  ...WEBHOOK_RULES,
 }
 
 /** Returns all built-in kinds. */

@@ -49,7 +49,7 @@ function serveKinds(backend: Backend, crd: ApiObject): void {
   const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
     (each) => each['type'] === 'Established' && each['status'] === 'True',
   )
-  if (established) { for (const kind of kindsOfDefinition(crd)) backend.kinds.set(kind) }
+  if (established) { for (const kind of kindsOfDefinition(crd, backend.webhooks)) backend.kinds.set(kind) }
 }
 
 /** Returns the status that the naming and establishing controllers would set. */

@@ -6,15 +6,25 @@ import type { Kind, ScalePaths } from '../kinds.ts'
 import type { Schema } from '../schema/schema.ts'
 import { ageColumn, type Column, humanDuration, NAME_COLUMN } from '../table.ts'
 import { prune } from './prune.ts'
+import { type Conversion, conversionOf } from '../webhooks/conversion.ts'
+import type { Webhooks } from '../webhooks/session.ts'
 
-export function kindsOfDefinition(crd: ApiObject): readonly Kind[] {
+export function kindsOfDefinition(crd: ApiObject, webhooks: Webhooks): readonly Kind[] {
   const spec = crd['spec'] as JsonObject
   const versions = (spec['versions'] as JsonObject[]) ?? []
   const read = readerOf(versions, `${String(spec['group'])}/`)
-  return versions.filter((version) => version['served'] === true).map((version) => kindOf(crd, spec, version, read))
+  const conversion = conversionOf(webhooks, crd, prunerOf(versions, `${String(spec['group'])}/`))
+  return versions.filter((version) => version['served'] === true)
+    .map((version) => kindOf(crd, spec, version, read, conversion))
 }
 
-function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (stored: ApiObject) => ApiObject): Kind {
+function kindOf(
+  crd: ApiObject,
+  spec: JsonObject,
+  version: JsonObject,
+  read: (stored: ApiObject) => ApiObject,
+  conversion: Conversion | undefined,
+): Kind {
   // The accepted names are served, which may be older than those of the spec.
   const names = (at(crd, 'status', 'acceptedNames') ?? spec['names']) as JsonObject
   const group = spec['group'] as string
@@ -22,6 +32,7 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
   const plural = names['plural'] as string
   const apiVersion = `${group}/${String(version['name'])}`
   const stored = (spec['versions'] as JsonObject[]).find((each) => each['storage'] === true)!
+  const storedVersion = `${group}/${String(stored['name'])}`
   const isStatus = isObject(at(version, 'subresources', 'status'))
   return {
     group,
@@ -38,7 +49,7 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
     status: isStatus,
     scale: scalePaths(at(version, 'subresources', 'scale')),
     custom: true,
-    storage: { id: `${plural}.${group}`, apiVersion: `${group}/${String(stored['name'])}`, kind },
+    storage: { id: `${plural}.${group}`, apiVersion: storedVersion, kind },
     rules: {
       nameRule: 'subdomain',
       generation: true,
@@ -49,6 +60,12 @@ function kindOf(crd: ApiObject, spec: JsonObject, version: JsonObject, read: (st
         const object = read(stored)
         return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
       },
+      ...(conversion && {
+        toStored: (object) => conversion.convert(object, storedVersion),
+        fromStored: (stored) => conversion.convert(read(stored), apiVersion),
+        prepare: (stored) => conversion.prepare(stored.map(read), apiVersion),
+        convert: conversion.convertAll,
+      }),
     },
     columns: customColumns(version),
   }
@@ -73,6 +90,13 @@ function readerOf(versions: readonly JsonObject[], prefix: string): (stored: Api
     known.set(stored, result)
     return result
   }
+}
+
+/** Returns a function that removes the fields of an object that its version does not have. */
+function prunerOf(versions: readonly JsonObject[], prefix: string): (object: ApiObject) => ApiObject {
+  const schemas = new Map(versions.map((version) => [`${prefix}${String(version['name'])}`, schemaOf(version)]))
+  return ({ apiVersion, kind, metadata, ...rest }) =>
+    ({ apiVersion, kind, metadata, ...prune(schemas.get(apiVersion)!, rest).object }) as ApiObject
 }
 
 function schemaOf(version: JsonObject): Schema {

@@ -6,6 +6,7 @@ import { nameProblems } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
 import { defaultFaults } from './defaults.ts'
 import { structuralFaults } from './structural.ts'
+import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'
 
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 
@@ -64,7 +65,7 @@ function defaults(crd: ApiObject): void {
     names['singular'] ||= names['kind'].toLowerCase()
     names['listKind'] ||= `${names['kind']}List`
   }
-  spec['conversion'] ??= { strategy: 'None' }
+  conversionDefaults(spec)
 }
 
 function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
@@ -75,6 +76,7 @@ function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
     ...namesFaults(names),
     ...versionsFaults(spec),
     ...scopeFaults(spec),
+    ...conversionFaults(spec['conversion']),
     ...(old ? changeFaults(spec, old['spec'] as JsonObject) : []),
   ]
 }

@@ -49,7 +49,7 @@ export function parseBody(call: Call, kind?: Kind): JsonBody {
 }
 
 /** Returns the parse error in Go's words, equal on every runtime: truncated text, or an invalid character. */
-function goParseError(text: string): string {
+export function goParseError(text: string): string {
   let depth = 0
   let inString = false
   for (let i = 0; i < text.length; i++) {

@@ -27,14 +27,14 @@ export function jsonPatch(document: Json, patch: Json): Json {
 function applyOperation(document: Json, operation: Json): Json {
   if (!isObject(operation)) throw badRequest('error decoding patch: an operation is not an object')
   const { op, path, from, value } = operation
-  if (typeof path !== 'string') throw refuse('missing operation path')
+  if (typeof path !== 'string') throw refuse(`${String(op)} operation failed to decode path: missing value`)
   switch (op) {
     case 'add':
-      return add(document, path, required(value, path))
+      return add(document, path, value ?? null)
     case 'remove':
       return remove(document, path).document
     case 'replace':
-      return replace(document, path, required(value, path))
+      return replace(document, path, value ?? null)
     case 'move': {
       const removed = remove(document, source(from))
       return add(removed.document, path, removed.value)
@@ -49,11 +49,6 @@ function applyOperation(document: Json, operation: Json): Json {
     default:
       throw refuse(`Unexpected kind: ${String(op)}`)
   }
-}
-
-function required(value: Json | undefined, path: string): Json {
-  if (value === undefined) throw refuse(`missing value for operation at ${path}`)
-  return value
 }
 
 function source(from: Json | undefined): string {
@@ -123,7 +118,7 @@ function remove(document: Json, path: string): { document: Json; value: Json } {
   }
   const value = Object.hasOwn(parent, last) ? parent[last] : undefined
   if (value === undefined) {
-    throw refuse(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`)
+    throw refuse(`error in remove for path: '${path}': Unable to remove nonexistent key: ${last}: missing value`)
   }
   delete parent[last]
   return { document, value }
@@ -133,8 +128,8 @@ function replace(document: Json, path: string, value: Json): Json {
   if (path === '') return value
   const { parent, last } = parentOf(document, path, 'replace')
   if (Array.isArray(parent)) parent[arrayIndex(last, parent.length, path, 'replace')] = value
-  else if (Object.hasOwn(parent, last)) put(parent, last, value)
-  else throw refuse(`replace operation does not apply: doc is missing key: ${path}: missing value`)
+  // A missing key is added: so does the server's library, against RFC 6902.
+  else put(parent, last, value)
   return document
 }
 

@@ -95,7 +95,7 @@ export function labelFaults(labels: Readonly<Record<string, unknown>> | undefine
   ])
 }
 
-function annotationFaults(annotations: Readonly<Record<string, string>> | undefined, path: string): Cause[] {
+export function annotationFaults(annotations: Readonly<Record<string, string>> | undefined, path: string): Cause[] {
   const faults: Cause[] = []
   let bytes = 0
   for (const [key, value] of Object.entries(annotations ?? {})) {

@@ -8,6 +8,7 @@ import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
 import { conflict, fault, invalid } from '../http/status.ts'
 import { selectObjects } from './list.ts'
 import { isDryRun } from './write.ts'
+import { admitDelete } from '../webhooks/admission.ts'
 
 interface DeleteOptions {
   readonly uid: string | undefined
@@ -50,8 +51,13 @@ export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call:
 /** Deletes the objects that match the selectors. Returns them as they were before. */
 export function removeCollection(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
   const options = deleteOptions(call)
-  const objects = selectObjects(backend, kind, route, call)
-  for (const stored of objects) deleteObject(backend, kind, fromStored(kind, stored), options)
+  const { webhooks } = backend
+  // A request that waits for a webhook runs again: it deletes what it has listed first, each object once.
+  const objects = webhooks.once('objects', () => selectObjects(backend, kind, route, call))
+  kind.rules.prepare?.(objects)
+  for (const stored of objects) {
+    webhooks.once(stored.metadata.uid!, () => void deleteObject(backend, kind, fromStored(kind, stored), options))
+  }
   return objects.map((stored) => fromStored(kind, stored))
 }
 
@@ -63,6 +69,7 @@ export function deleteObject(
   options: DeleteOptions,
 ): ApiObject | undefined {
   checkPreconditions(kind, object, options)
+  admitDelete(backend, kind, object, options.dryRun)
   const next = clone(object)
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
     kind.rules.beginDelete(next, instant(backend.clock.now()))

@@ -28,10 +28,13 @@ export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   const prefix = prefixOf(route)
   const position = token ? readToken(backend, token, query) : undefined
   const revision = position?.revision ?? revisionOf(backend, query)
-  const all = listAt(backend, kind, prefix, revision, position, query).filter(matches)
+  const found = listAt(backend, kind, prefix, revision, position, query)
+  if (query.get('fieldSelector')) kind.rules.prepare?.(found)
+  const all = found.filter(matches)
   const from = position ? all.findIndex((object) => keyOf(object.metadata) > position.after) : 0
   const rest = from < 0 ? [] : all.slice(from)
   const objects = limit > 0 ? rest.slice(0, limit) : rest
+  kind.rules.prepare?.(objects)
   const remaining = rest.length - objects.length
   const isSelective = query.get('labelSelector') || query.get('fieldSelector')
   const next = remaining > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
@@ -47,7 +50,9 @@ export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: C
 
 /** Returns the stored objects that match the selectors of a request. */
 export function selectObjects(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
-  return backend.store.list(kind.storage.id, prefixOf(route)).filter(selectorOf(kind, call.query))
+  const found = backend.store.list(kind.storage.id, prefixOf(route))
+  if (call.query.get('fieldSelector')) kind.rules.prepare?.(found)
+  return found.filter(selectorOf(kind, call.query))
 }
 
 /** Returns a predicate on stored objects for `labelSelector` and `fieldSelector`. */

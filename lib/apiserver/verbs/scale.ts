@@ -2,7 +2,7 @@
 import { type Backend, readObject } from '../backend.ts'
 import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
 import { selectorText } from '../selectors.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, type Meta, putAt } from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
@@ -15,6 +15,7 @@ import {
   MODIFIED_MESSAGE,
   unsupportedMediaType,
 } from '../http/status.ts'
+import { mutated, placeOf, validated } from '../webhooks/admission.ts'
 import { isDryRun, updateObject, writerOf } from './write.ts'
 
 export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
@@ -22,8 +23,19 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
   const now = scaleOf(object, paths)
   if (call.method === 'GET') return now
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
-  const wanted = call.method === 'PUT' ? readJsonBody(call).value : patched(now, call)
-  if (!isObject(wanted)) throw badRequest('the body of the request must be a Scale')
+  const given = call.method === 'PUT' ? readJsonBody(call).value : patched(now, call)
+  if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
+  const dryRun = isDryRun(call.query.getAll('dryRun'))
+  const admission = {
+    ...placeOf(kind, object),
+    operation: 'UPDATE',
+    subresource: 'scale',
+    old: now as ApiObject,
+    dryRun,
+    objectKind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+  } as const
+  const scaled = { ...now, spec: {}, ...given, metadata: { ...now['metadata'] as Meta, ...given['metadata'] as Meta } }
+  const wanted = mutated(backend, { ...admission, object: scaled as unknown as ApiObject }, () => {})
   const version = at(wanted, 'metadata', 'resourceVersion')
   if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
@@ -35,6 +47,7 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
       [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
     )
   }
+  validated(backend, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
   const { object: written } = updateObject(
@@ -47,7 +60,7 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
       ...writerOf(backend, kind, route, call),
       subresource: 'scale',
     },
-    isDryRun(call.query.getAll('dryRun')),
+    dryRun,
   )
   return scaleOf(written, paths)
 }

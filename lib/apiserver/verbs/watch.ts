@@ -8,6 +8,7 @@ import { warningHeaders } from '../http/respond.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
 import { fault, invalid, StatusError } from '../http/status.ts'
 import type { Change } from '../storage/store.ts'
+import { OrderedWork } from '../webhooks/ordered_work.ts'
 import { parseVersion, prefixOf, selectorOf, tooLargeVersion } from './list.ts'
 
 /** Renders an object: in full, as a table, or as metadata only. */
@@ -55,6 +56,8 @@ export function watch(
     for (const each of cleanups.splice(0)) each()
     watches.delete(body)
   })
+  /** The definition of a custom kind may have changed since the watch started. */
+  const currentKind = (): Kind => backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
   let isFirst = true
   const lineOf = (type: string, object: ApiObject): string => {
     const line = `{"type":"${type}","object":${render(object, isFirst)}}\n`
@@ -71,23 +74,29 @@ export function watch(
       `{"type":"BOOKMARK","object":${JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata })}}\n`,
     )
   }
-  const sendChange = (change: Change): void => {
+  /** `isOwn`: whether it runs in a session of this watch, and not in that of the request that has written. */
+  const sendChange = (change: Change, isOwn: boolean): void => {
     if (change.revision <= plan.after || !change.key.startsWith(scope.prefix)) return
-    const event = eventFor(change, (object) => scope.isNamed(object) && matches(object))
-    // The definition of a custom kind may have changed since the watch started.
-    const current = backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
-    if (event) body.push(lineOf(event.type, fromStored(current, event.object)))
+    const find = (): ReturnType<typeof eventFor> =>
+      eventFor(change, (object) => scope.isNamed(object) && matches(object))
+    const event = isOwn ? backend.webhooks.once(`event ${change.revision}`, find) : find()
+    if (event) body.push(lineOf(event.type, fromStored(currentKind(), event.object)))
   }
 
   try {
     const changes = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
+    kind.rules.prepare?.(
+      plan.from === 'state'
+        ? backend.store.list(kind.storage.id, scope.prefix)
+        : changes.flatMap(({ object, before }) => before ? [object, before] : [object]),
+    )
     if (plan.from === 'state') {
       for (const object of backend.store.list(kind.storage.id, scope.prefix)) {
         if (scope.isNamed(object) && matches(object)) body.pushInitial(lineOf('ADDED', fromStored(kind, object)))
       }
       if (plan.endBookmark) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
     }
-    changes.forEach(sendChange)
+    for (const change of changes) sendChange(change, true)
   } catch (error) {
     // A watch from an expired version returns 200 with an ERROR event: clients expect this event.
     if (!(error instanceof StatusError)) throw error
@@ -96,9 +105,18 @@ export function watch(
     return answer(body, call)
   }
   watches.add(body)
-  cleanups.push(backend.store.listen(kind.storage.id, sendChange))
+  // Events that wait for a conversion stay in order, also with bookmarks.
+  const converting = new OrderedWork(backend.webhooks, () => body.isOpen)
+  cleanups.push(backend.store.listen(kind.storage.id, (change) => {
+    if (converting.isBusy || currentKind().rules.convert) converting.add(() => sendChange(change, true))
+    else sendChange(change, false)
+  }))
   cleanups.push(backend.clock.after(plan.timeoutMs, () => body.end()))
-  if (plan.bookmarks) cleanups.push(repeat(backend, () => sendBookmark()))
+  if (plan.bookmarks) {
+    cleanups.push(repeat(backend, () => {
+      if (!converting.isBusy) sendBookmark()
+    }))
+  }
   const { signal } = call
   if (signal) {
     const onAbort = (): void => body.fail(signal.reason)

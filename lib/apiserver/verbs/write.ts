@@ -10,6 +10,7 @@ import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry } from 
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { initMetadata, metadataFaults, preserveMetadata, updateGeneration } from '../storage/objects.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
+import { isAdmitting, mutated, placeOf, validated } from '../webhooks/admission.ts'
 import {
   alreadyExists,
   type Cause,
@@ -105,13 +106,16 @@ export function createObject(
   dryRun: boolean,
   managedFields?: ManagedFieldsEntry[],
 ): Written {
-  const object = clone(wanted)
+  let object = clone(wanted)
   if (object.metadata.resourceVersion) {
     throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
   }
   checkNamespace(backend, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroValue(kind.schema)
   setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
+  const admission = isAdmitting(backend, kind) &&
+    { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
+  if (admission) object = mutated(backend, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
   const isGenerated = !object.metadata.name && !!object.metadata.generateName
   const context = { nowMs: () => backend.clock.now(), random: backend.random }
   initMetadata(object, kind, context)
@@ -126,6 +130,7 @@ export function createObject(
       ...(kind.rules.validate?.(object, undefined) ?? []),
     ],
   )
+  if (admission) object = validated(backend, { ...placeOf(kind, object), ...admission, object })
   if (backend.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!))) {
     throw (isGenerated ? generateNameConflict : alreadyExists)(kind, object.metadata.name!)
   }
@@ -143,7 +148,16 @@ export function updateObject(
   dryRun: boolean,
   managedFields?: ManagedFieldsEntry[],
 ): Written {
-  const object = clone(wanted)
+  // Webhooks have admitted a write to /scale before, as a Scale.
+  const admission = writer.subresource !== 'scale' && isAdmitting(backend, kind) &&
+    { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
+  const ownFields = (object: ApiObject): void =>
+    setManagedFields(
+      object,
+      managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
+    )
+  const admitted = admission ? mutated(backend, { ...admission, object: wanted }, ownFields) : wanted
+  let object = clone(admitted)
   if (!object.metadata.resourceVersion && !kind.rules.unconditionalUpdate) {
     // Unlike other errors, this one names the resource instead of the kind.
     throw invalid(
@@ -153,7 +167,8 @@ export function updateObject(
     )
   }
   const faults = preserveMetadata(object, old, kind)
-  setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer))
+  // The webhooks have seen, and may have changed, the managedFields.
+  if (admitted === wanted) ownFields(object)
   restoreUnwritten(kind, subresource, object, old)
   updateGeneration(object, old, kind)
   const isStatus = subresource === 'status'
@@ -161,6 +176,7 @@ export function updateObject(
   faults.push(...((isStatus ? kind.rules.validateStatus?.(object, old) : kind.rules.validate?.(object, old)) ?? []))
   throwIfInvalid(kind, object, faults)
   object.metadata.resourceVersion = old.metadata.resourceVersion!
+  if (admission) object = validated(backend, { ...admission, object })
   if (isLastFinalizerGone(object)) {
     if (!dryRun) removeObject(backend, kind, old)
     return { object, created: false }
@@ -171,6 +187,13 @@ export function updateObject(
   const stored = backend.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
   if (jsonEqual(toStored(kind, object), stored)) return { object: old, created: false }
   return { object: putObject(backend, kind, object), created: false }
+}
+
+/** Removes what clients cannot set on a new object, in place; only then, webhooks see it. */
+function wipeSystemFields({ metadata }: ApiObject): void {
+  for (const field of ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    delete metadata[field]
+  }
 }
 
 function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | undefined): void {

@@ -1,0 +1,200 @@
+/** Converts custom objects between the versions of their definition by its conversion webhook. */
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
+import { errorWithoutReason } from '../http/status.ts'
+import { annotationFaults, labelFaults } from '../storage/names.ts'
+import { newUid } from '../storage/objects.ts'
+import { CallError, type WebhookClientConfig } from './call.ts'
+import { Suspension, type Webhooks } from './session.ts'
+
+/** A real API server gives conversions the default timeout of its requests. */
+const TIMEOUT_MS = 30_000
+
+/** The conversion of one definition. */
+export interface Conversion {
+  /** Returns the object in a version. Suspends the request if a webhook must be called. */
+  convert(object: ApiObject, apiVersion: string): ApiObject
+  /** Converts objects together, for later calls of `convert`. Suspends the request if a webhook must be called. */
+  prepare(objects: readonly ApiObject[], apiVersion: string): void
+  /** Calls the webhook. Rejects with a StatusError if it fails, or if its answer breaks a rule. */
+  convertAll(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]>
+}
+
+/**
+ * Returns the conversion of a definition with `strategy: Webhook`, otherwise undefined. `pruned` removes the fields
+ * that the version of an object does not have; as on a real server, a conversion sets no defaults.
+ */
+export function conversionOf(
+  webhooks: Webhooks,
+  crd: ApiObject,
+  pruned: (object: ApiObject) => ApiObject,
+): Conversion | undefined {
+  const spec = crd['spec'] as JsonObject
+  if (at(spec, 'conversion', 'strategy') !== 'Webhook') return undefined
+  const client = at(spec, 'conversion', 'webhook', 'clientConfig') as unknown as WebhookClientConfig
+  const reviewVersions = at(spec, 'conversion', 'webhook', 'conversionReviewVersions') as Json[]
+  const versions = (spec['versions'] as JsonObject[]).map(({ name }) => `${String(spec['group'])}/${String(name)}`)
+
+  async function convertAll(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
+    const pending = objects.filter((object) => object.apiVersion !== apiVersion)
+    if (pending.length === 0) return objects
+    const unknown = pending.find((object) => !versions.includes(object.apiVersion))
+    if (unknown) {
+      throw errorWithoutReason(500, `request to convert CR from an invalid group/version: ${unknown.apiVersion}`)
+    }
+    const results = await review(pending, apiVersion)
+    let next = 0
+    return objects.map((object) => object.apiVersion === apiVersion ? object : pruned(results[next++]!))
+  }
+
+  async function review(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
+    const [first] = objects
+    const of = `conversion webhook for ${first!.apiVersion}, Kind=${first!.kind}`
+    try {
+      if (!reviewVersions.includes('v1')) {
+        throw new CallError('the embedded API sends ConversionReview v1 only')
+      }
+      const uid = newUid(webhooks.random)
+      const request = { uid, desiredAPIVersion: apiVersion, objects: objects.map(withoutVersion) as unknown as Json }
+      const answer = await webhooks.post(
+        client,
+        {
+          kind: 'ConversionReview',
+          apiVersion: 'apiextensions.k8s.io/v1',
+          request,
+          response: { uid: '', convertedObjects: null, result: { metadata: {} } },
+        },
+        TIMEOUT_MS,
+        webhooks.current?.signal,
+      )
+      const converted = convertedObjects(answer, uid)
+      if (converted.length !== objects.length) {
+        throw errorWithoutReason(500, `${of} returned ${converted.length} objects, expected ${objects.length}`)
+      }
+      return objects.map((object, index) => checked(of, object, converted[index]!, apiVersion, index, objects.length))
+    } catch (error) {
+      throw error instanceof CallError
+        ? Object.assign(errorWithoutReason(500, `${of} failed: ${error.message}`), { cause: error })
+        : error
+    }
+  }
+
+  function prepare(objects: readonly ApiObject[], apiVersion: string): void {
+    const session = webhooks.current
+    if (!session) return
+    const pending = objects.filter((object) =>
+      object.apiVersion !== apiVersion && session.converted(object, apiVersion) === undefined
+    )
+    if (pending.length === 0) return
+    // The failure is reported by the run that needs the objects, so that it becomes its response.
+    const failed = session.failure(apiVersion)
+    if (failed) throw failed
+    throw new Suspension(async () => {
+      try {
+        const results = await webhooks.within(session, () => convertAll(pending, apiVersion))
+        for (const [index, object] of pending.entries()) session.addConverted(object, apiVersion, results[index]!)
+      } catch (error) {
+        session.addFailure(apiVersion, error)
+      }
+    })
+  }
+
+  return {
+    convert(object, apiVersion) {
+      prepare([object], apiVersion)
+      return webhooks.current?.converted(object, apiVersion) ?? object
+    },
+    prepare,
+    convertAll,
+  }
+}
+
+/** Stored objects have no resourceVersion, as in etcd. */
+function withoutVersion(object: ApiObject): ApiObject {
+  const { resourceVersion: _, ...metadata } = object.metadata
+  return { ...object, metadata } as ApiObject
+}
+
+function convertedObjects(review: JsonObject, uid: string): readonly Json[] {
+  const { apiVersion, kind, response } = review
+  if (apiVersion !== 'apiextensions.k8s.io/v1' || kind !== 'ConversionReview') {
+    const [group, version] = String(apiVersion ?? '').includes('/')
+      ? String(apiVersion).split('/')
+      : ['', apiVersion ?? '']
+    throw new CallError(
+      'expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, ' +
+        `got ${String(group)}/${String(version)}, Kind=${String(kind ?? '')}`,
+    )
+  }
+  if (!isObject(response)) throw new CallError('no response provided')
+  const given = response['uid'] ?? ''
+  if (given !== uid) throw new CallError(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(given)}`)
+  const { status, message } = isObject(response['result']) ? response['result'] : {} as JsonObject
+  if (status !== 'Success') {
+    throw new CallError(
+      message ? String(message) : `response.result.status was '${String(status ?? '')}', not 'Success'`,
+    )
+  }
+  return Array.isArray(response['convertedObjects']) ? response['convertedObjects'] : []
+}
+
+/** Returns a converted object with the metadata of the original: only labels and annotations may change. */
+function checked(
+  of: string,
+  original: ApiObject,
+  converted: Json,
+  apiVersion: string,
+  index: number,
+  count: number,
+): ApiObject {
+  const refuse = (reason: string): Error => errorWithoutReason(500, `${of} returned ${reason}`)
+  const place = count > 1 ? `invalid converted object at index ${index}` : 'invalid object at index 0'
+  if (!isObject(converted)) throw refuse(`${place}: it is not an object`)
+  if (converted['apiVersion'] !== apiVersion) {
+    const received = String(converted['apiVersion'] ?? '')
+    throw refuse(`${place}: invalid groupVersion (expected ${apiVersion}, received ${received})`)
+  }
+  if (converted['kind'] !== original.kind) {
+    const received = String(converted['kind'] ?? '')
+    throw refuse(`${place}: invalid kind (expected ${original.kind}, received ${received})`)
+  }
+  const object = count > 1 ? place : 'invalid object'
+  const metadata = converted['metadata']
+  const fields = isObject(metadata) ? metadata : {}
+  for (const [field, label] of [['name', 'name'], ['namespace', 'namespace'], ['uid', 'UID']] as const) {
+    const before = original.metadata[field] ?? ''
+    const after = fields[field] ?? ''
+    if (before !== after) throw refuse(`${object}: must have the same ${label}: ${before} != ${String(after)}`)
+  }
+  const inMetadata = count > 1 ? `invalid metadata in object at index ${index}` : 'invalid metadata'
+  if (metadata === undefined) throw refuse(`${inMetadata}: missing metadata in converted object`)
+  if (!isObject(metadata)) throw refuse(`${inMetadata}: invalid metadata in converted object`)
+  const restored = clone(original.metadata)
+  for (const field of ['labels', 'annotations'] as const) {
+    const texts = metadata[field]
+    delete restored[field]
+    if (texts === undefined || texts === null) continue
+    if (!isObject(texts)) throw refuse(`${inMetadata}: invalid metadata.${field} in converted object`)
+    for (const [key, value] of Object.entries(texts)) {
+      if (typeof value !== 'string') {
+        throw refuse(
+          `${inMetadata}: metadata.${field}[${key}] must be a string, but is ${goType(value)} in converted object`,
+        )
+      }
+    }
+    const faults = field === 'labels'
+      ? labelFaults(texts, 'metadata.labels')
+      : annotationFaults(texts as Record<string, string>, 'metadata.annotation')
+    if (faults.length > 0) {
+      const lines = faults.map((fault) => `${fault.field}: ${fault.message}`)
+      throw refuse(`${inMetadata}: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`)
+    }
+    restored[field] = texts as { [key: string]: string }
+  }
+  return { ...converted, metadata: restored } as ApiObject
+}
+
+function goType(value: Json | undefined): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
+  if (typeof value === 'boolean') return 'bool'
+  return Array.isArray(value) ? '[]interface {}' : value === null ? '<nil>' : 'map[string]interface {}'
+}

@@ -1,0 +1,282 @@
+/** The rules of webhook configurations, and of the conversion in a CustomResourceDefinition. */
+import { selectorFaults } from '../selectors.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
+import type { Rules } from '../kinds.ts'
+import { nameProblems } from '../storage/names.ts'
+import { type Cause, fault } from '../http/status.ts'
+
+const rules: Partial<Rules> = { generation: true, unconditionalUpdate: false }
+
+export const WEBHOOK_RULES: Readonly<Record<string, Partial<Rules>>> = {
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': {
+    ...rules,
+    defaults: (config) => webhooksOf(config).forEach((hook) => hookDefaults(hook, { reinvocationPolicy: 'Never' })),
+    validate: (config) => configurationFaults(config, true),
+  },
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': {
+    ...rules,
+    defaults: (config) => webhooksOf(config).forEach((hook) => hookDefaults(hook, {})),
+    validate: (config) => configurationFaults(config, false),
+  },
+}
+
+function objects(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+function webhooksOf(config: ApiObject): JsonObject[] {
+  return objects(config['webhooks'])
+}
+
+function hookDefaults(hook: JsonObject, more: JsonObject): void {
+  const given: JsonObject = {
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    timeoutSeconds: 10,
+    ...more,
+  }
+  for (const [field, value] of Object.entries(given)) hook[field] ??= value
+  for (const rule of objects(hook['rules'])) rule['scope'] ??= '*'
+  serviceDefaults(hook['clientConfig'])
+}
+
+function serviceDefaults(clientConfig: Json | undefined): void {
+  if (isObject(clientConfig) && isObject(clientConfig['service'])) clientConfig['service']['port'] ??= 443
+}
+
+function configurationFaults(config: ApiObject, mutating: boolean): Cause[] {
+  const names = new Set<Json | undefined>()
+  return webhooksOf(config).flatMap((hook, index) => {
+    const path = `webhooks[${index}]`
+    const { name } = hook
+    const isDuplicate = !!name && names.has(name)
+    names.add(name)
+    return [
+      ...hookFaults(hook, path, mutating),
+      ...reviewVersionFaults(hook['admissionReviewVersions'], `${path}.admissionReviewVersions`),
+      ...(isDuplicate ? [fault.duplicate(`${path}.name`, name)] : []),
+    ]
+  })
+}
+
+function hookFaults(hook: JsonObject, path: string, mutating: boolean): Cause[] {
+  const { sideEffects, timeoutSeconds, namespaceSelector, objectSelector } = hook
+  const faults = nameFaults(hook['name'], `${path}.name`)
+  for (const [index, rule] of objects(hook['rules']).entries()) {
+    faults.push(...ruleFaults(rule, `${path}.rules[${index}]`))
+  }
+  faults.push(
+    ...oneOf(hook, 'failurePolicy', ['Fail', 'Ignore'], path),
+    ...oneOf(hook, 'matchPolicy', ['Equivalent', 'Exact'], path),
+  )
+  if (sideEffects === undefined || sideEffects === null || sideEffects === '') {
+    faults.push(fault.required(`${path}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
+  } else faults.push(...oneOf(hook, 'sideEffects', ['None', 'NoneOnDryRun'], path))
+  if (typeof timeoutSeconds === 'number' && (timeoutSeconds < 1 || timeoutSeconds > 30)) {
+    const detail = 'the timeout value must be between 1 and 30 seconds'
+    faults.push(fault.invalid(`${path}.timeoutSeconds`, timeoutSeconds, detail))
+  }
+  if (isObject(namespaceSelector)) faults.push(...selectorFaults(namespaceSelector, `${path}.namespaceSelector`))
+  if (isObject(objectSelector)) faults.push(...selectorFaults(objectSelector, `${path}.objectSelector`))
+  if (mutating) faults.push(...oneOf(hook, 'reinvocationPolicy', ['IfNeeded', 'Never'], path))
+  const clientConfig = isObject(hook['clientConfig']) ? hook['clientConfig'] : {}
+  if ((clientConfig['url'] === undefined) === (clientConfig['service'] === undefined)) {
+    faults.push(fault.required(`${path}.clientConfig`, 'exactly one of url or service is required'))
+  } else faults.push(...clientFaults(clientConfig, `${path}.clientConfig`))
+  for (const [index, condition] of objects(hook['matchConditions']).entries()) {
+    const at = `${path}.matchConditions[${index}]`
+    if (!condition['expression']) faults.push(fault.required(`${at}.expression`))
+    if (!condition['name']) faults.push(fault.required(`${at}.name`))
+  }
+  return faults
+}
+
+function nameFaults(name: Json | undefined, path: string): Cause[] {
+  if (!name) return [fault.required(path)]
+  const problems = nameProblems(String(name), 'subdomain')
+  if (problems.length > 0) return problems.map((problem) => fault.invalid(path, name, problem))
+  const detail = 'should be a domain with at least three segments separated by dots'
+  return String(name).split('.').length < 3 ? [fault.invalid(path, name, detail)] : []
+}
+
+function oneOf(of: JsonObject, field: string, supported: readonly string[], path: string): Cause[] {
+  const value = of[field]
+  if (value === undefined || value === null || supported.includes(String(value))) return []
+  return [fault.notSupported(`${path}.${field}`, value, supported)]
+}
+
+const OPERATIONS: readonly string[] = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+
+function ruleFaults(rule: JsonObject, path: string): Cause[] {
+  const faults: Cause[] = []
+  const list = (field: string, others: string): string[] => {
+    const value = rule[field]
+    const items = Array.isArray(value) ? value.map(String) : []
+    if (items.length === 0) faults.push(fault.required(`${path}.${field}`))
+    if (others && items.length > 1 && items.includes('*')) {
+      faults.push(fault.invalid(`${path}.${field}`, items, `if '*' is present, must not specify other ${others}`))
+    }
+    return items
+  }
+  for (const [index, operation] of list('operations', 'operations').entries()) {
+    if (!OPERATIONS.includes(operation)) {
+      faults.push(fault.notSupported(`${path}.operations[${index}]`, operation, OPERATIONS))
+    }
+  }
+  list('apiGroups', 'API groups')
+  for (const [index, version] of list('apiVersions', 'API versions').entries()) {
+    if (!version) faults.push(fault.required(`${path}.apiVersions[${index}]`))
+  }
+  faults.push(...resourceFaults(list('resources', ''), `${path}.resources`))
+  const { scope } = rule
+  if (scope !== undefined && !['*', 'Cluster', 'Namespaced'].includes(String(scope))) {
+    faults.push(fault.notSupported(`${path}.scope`, scope, ['*', 'Cluster', 'Namespaced']))
+  }
+  return faults
+}
+
+function resourceFaults(resources: readonly string[], path: string): Cause[] {
+  const faults: Cause[] = []
+  const allSubresources = new Set<string>()
+  const allResources = new Set<string>()
+  let last = ''
+  for (const [index, text] of resources.entries()) {
+    if (!text) {
+      faults.push(fault.required(`${path}[${index}]`))
+      continue
+    }
+    const slash = text.indexOf('/')
+    if (slash < 0) {
+      last = text
+      continue
+    }
+    const resource = text.slice(0, slash)
+    const sub = text.slice(slash + 1)
+    if (allSubresources.has(resource)) {
+      faults.push(fault.invalid(`${path}[${index}]`, text, `if '${resource}/*' is present, must not specify ${text}`))
+    }
+    if (allResources.has(sub)) {
+      faults.push(fault.invalid(`${path}[${index}]`, text, `if '*/${sub}' is present, must not specify ${text}`))
+    }
+    if (sub === '*') allSubresources.add(resource)
+    if (resource === '*') allResources.add(sub)
+  }
+  if (resources.length > 1 && resources.includes('*/*')) {
+    faults.push(fault.invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+  }
+  // The real server looks at the last resource without a slash only.
+  if (resources.includes('*') && last !== '*') {
+    const detail = "if '*' is present, must not specify other resources without subresources"
+    faults.push(fault.invalid(path, resources, detail))
+  }
+  return faults
+}
+
+const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
+
+function reviewVersionFaults(versions: Json | undefined, path: string): Cause[] {
+  const list = Array.isArray(versions) ? versions.map(String) : []
+  if (list.length === 0) return [fault.required(path, `must specify one of ${REVIEW_VERSIONS.join(', ')}`)]
+  const faults: Cause[] = []
+  for (const [index, version] of list.entries()) {
+    if (list.indexOf(version) < index) faults.push(fault.invalid(`${path}[${index}]`, version, 'duplicate version'))
+    else {
+      const problems = nameProblems(version, 'label1035')
+      faults.push(...problems.map((problem) => fault.invalid(`${path}[${index}]`, version, problem)))
+    }
+  }
+  if (!list.some((version) => REVIEW_VERSIONS.includes(version))) {
+    faults.push(fault.invalid(path, list, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`))
+  }
+  return faults
+}
+
+const URL_FORM = '; desired format: https://host[/path]'
+
+/** Returns the faults of a URL or a service reference. */
+function clientFaults({ url, service }: JsonObject, path: string): Cause[] {
+  if (url !== undefined) return urlFaults(String(url), `${path}.url`)
+  return serviceFaults(isObject(service) ? service : {}, `${path}.service`)
+}
+
+/** The parts of a URL, by the expression of RFC 3986, which does not repair a URL as `new URL` does. */
+const URL_PARTS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s
+
+function urlFaults(url: string, path: string): Cause[] {
+  const [, scheme = '', authority = '', query = '', fragment = ''] = URL_PARTS.exec(url) ?? []
+  const at = authority.lastIndexOf('@')
+  const host = authority.slice(at + 1)
+  if (host && !URL.canParse(`https://${host}`)) {
+    return [fault.required(path, `url must be a valid URL: parse ${JSON.stringify(url)}: invalid host${URL_FORM}`)]
+  }
+  const faults: Cause[] = []
+  if (scheme !== 'https') {
+    faults.push(fault.invalid(path, scheme, `'https' is the only allowed URL scheme${URL_FORM}`))
+  }
+  if (!host) faults.push(fault.invalid(path, host, `host must be specified${URL_FORM}`))
+  if (at >= 0) {
+    faults.push(fault.invalid(path, authority.slice(0, at), 'user information is not permitted in the URL'))
+  }
+  if (fragment) faults.push(fault.invalid(path, fragment, 'fragments are not permitted in the URL'))
+  if (query) faults.push(fault.invalid(path, query, 'query parameters are not permitted in the URL'))
+  return faults
+}
+
+function serviceFaults(service: JsonObject, path: string): Cause[] {
+  const faults: Cause[] = []
+  // The real server mixes these two up: a missing name is reported as a missing namespace.
+  if (!service['namespace']) faults.push(fault.required(`${path}.name`))
+  if (!service['name']) faults.push(fault.required(`${path}.namespace`))
+  const port = service['port']
+  if (typeof port === 'number' && (port < 1 || port > 65_535)) {
+    faults.push(fault.invalid(`${path}.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'))
+  }
+  const urlPath = service['path']
+  if (typeof urlPath !== 'string' || urlPath === '' || urlPath === '/') return faults
+  const refuse = (detail: string): void => void faults.push(fault.invalid(`${path}.path`, urlPath, detail))
+  if (!urlPath.startsWith('/')) refuse("must start with a '/'")
+  for (const [index, segment] of urlPath.slice(1).replace(/\/$/, '').split('/').entries()) {
+    if (!segment) refuse(`segment[${index}] may not be empty`)
+    else for (const problem of nameProblems(segment, 'subdomain')) refuse(`segment[${index}]: ${problem}`)
+  }
+  return faults
+}
+
+/** Sets the defaults of the `conversion` of a definition, in place. */
+export function conversionDefaults(spec: JsonObject): void {
+  const conversion = spec['conversion'] ??= { strategy: 'None' }
+  const webhook = isObject(conversion) ? conversion['webhook'] : undefined
+  if (isObject(webhook)) serviceDefaults(webhook['clientConfig'])
+}
+
+/** Returns the faults of the `conversion` of a definition, under the field names of the server's internal version. */
+export function conversionFaults(conversion: Json | undefined): Cause[] {
+  if (!isObject(conversion)) return []
+  const { strategy } = conversion
+  const path = 'spec.conversion'
+  if (!strategy) return [fault.required(`${path}.strategy`)]
+  if (strategy !== 'None' && strategy !== 'Webhook') {
+    return [fault.notSupported(`${path}.strategy`, strategy, ['None', 'Webhook'])]
+  }
+  const webhook = isObject(conversion['webhook']) ? conversion['webhook'] : {}
+  const { clientConfig, conversionReviewVersions: versions } = webhook
+  if (strategy === 'None') {
+    const detail = 'should not be set when strategy is not set to Webhook'
+    const faults: Cause[] = []
+    if (clientConfig) faults.push(fault.forbidden(`${path}.webhookClientConfig`, detail))
+    if (versions) faults.push(fault.forbidden(`${path}.conversionReviewVersions`, detail))
+    return faults
+  }
+  const clientPath = `${path}.webhookClientConfig`
+  const faults: Cause[] = []
+  if (!isObject(clientConfig)) faults.push(fault.required(clientPath, 'required when strategy is set to Webhook'))
+  else if ((clientConfig['url'] === undefined) === (clientConfig['service'] === undefined)) {
+    faults.push(fault.required(clientPath, 'exactly one of url or service is required'))
+  } else faults.push(...clientFaults(clientConfig, clientPath))
+  const versionsPath = `${path}.conversionReviewVersions`
+  if (!Array.isArray(versions) || versions.length === 0) faults.push(fault.required(versionsPath))
+  else faults.push(...reviewVersionFaults(versions, versionsPath))
+  return faults
+}

@@ -1,0 +1,464 @@
+/** Tests of webhooks in the embedded API: time, cancellation, TLS, the server's own writes, watches. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer, type CallWebhook, type WebhookAnswer } from '../../lib/apiserver/mod.ts'
+import { encodeBase64 } from '../../lib/core/base64.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
+import type { HttpRequest } from '../../lib/core/transport.ts'
+import { lineBatches } from '../../lib/async/lines.ts'
+import { answerText } from '../../lib/apiserver/http/respond.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { serveHttps, type ServerRequest } from '../../lib/runtime/net/https_server.ts'
+import type { Log } from '../../lib/observe/log.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+// deno-lint-ignore no-explicit-any -- tests read any path of a body
+type Body = any
+
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const BARS = '/apis/example.com/v1/namespaces/default/bars'
+const BARS_V2 = BARS.replace('/v1/', '/v2/')
+
+async function send(
+  server: ApiServer,
+  method: HttpRequest['method'],
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<{ status: number; body: Body }> {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const response = await server.handle({ method, path, body: text, headers: { 'content-type': type }, signal })
+  return { status: response.status, body: JSON.parse(await response.body.text()) }
+}
+
+function configMap(name: string): Body {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: {} }
+}
+
+async function configure(server: ApiServer, kind: string, fields: Body = {}): Promise<void> {
+  const { status, body } = await send(server, 'POST', `${ADMISSION}/${kind.toLowerCase()}s`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind,
+    metadata: { name: `config-${JSON.stringify(fields).length}` },
+    webhooks: [{
+      name: 'hook.example.com',
+      clientConfig: { url: 'https://127.0.0.1:9443/hook' },
+      rules: [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+      ...fields,
+    }],
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+}
+
+const VALIDATING = 'ValidatingWebhookConfiguration'
+const MUTATING = 'MutatingWebhookConfiguration'
+
+function allow(body: string, more: Body = {}): WebhookAnswer {
+  const { request } = JSON.parse(body)
+  const response = { uid: request.uid, allowed: true, ...more }
+  return { status: 200, body: JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }) }
+}
+
+/** Converts `spec.a` of v1 to `spec.b` of v2 and back. */
+function convert(body: string): WebhookAnswer {
+  const { request } = JSON.parse(body)
+  const convertedObjects = request.objects.map(({ spec, ...object }: Body) => ({
+    ...object,
+    apiVersion: request.desiredAPIVersion,
+    spec: request.desiredAPIVersion.endsWith('v2') ? { b: spec.a } : { a: spec.b },
+  }))
+  const response = { uid: request.uid, result: { status: 'Success' }, convertedObjects }
+  return {
+    status: 200,
+    body: JSON.stringify({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response }),
+  }
+}
+
+async function defineBars(server: ApiServer): Promise<void> {
+  const { status, body } = await send(server, 'POST', CRDS, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'bars.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'bars', kind: 'Bar' },
+      conversion: {
+        strategy: 'Webhook',
+        webhook: { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] },
+      },
+      versions: ['v1', 'v2'].map((name) => ({
+        name,
+        served: true,
+        storage: name === 'v1',
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      })),
+    },
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+}
+
+function bar(name: string, a: string): Body {
+  return { apiVersion: 'example.com/v1', kind: 'Bar', metadata: { name }, spec: { a } }
+}
+
+function down(): never {
+  throw new NetworkError('Cannot connect to 127.0.0.1:9443', { phase: 'connect', code: 'ECONNREFUSED' })
+}
+
+/** A webhook whose calls wait until the test answers them. */
+function waitingHook(): { callWebhook: CallWebhook; next(): Promise<Parameters<CallWebhook> & { answer(): void }> } {
+  const calls: unknown[] = []
+  const waiting: ((call: unknown) => void)[] = []
+  return {
+    callWebhook: (...call) =>
+      new Promise((resolve) => {
+        const entry = Object.assign(call, { answer: () => resolve(allow(call[1])) })
+        const first = waiting.shift()
+        if (first) first(entry)
+        else calls.push(entry)
+      }),
+    next: () =>
+      new Promise((resolve) => {
+        const first = calls.shift()
+        if (first) resolve(first as never)
+        else waiting.push(resolve as never)
+      }),
+  }
+}
+
+test('without a matching webhook a request still runs to its end when it is sent', async () => {
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook: down })
+  await configure(server, VALIDATING, { objectSelector: { matchLabels: { never: 'there' } } })
+  const writing = server.handle({ method: 'POST', path: CONFIG_MAPS, body: JSON.stringify(configMap('a')) })
+  const reading = server.handle({ method: 'GET', path: `${CONFIG_MAPS}/a` })
+  assert.deepEqual([(await writing).status, (await reading).status], [201, 200])
+})
+
+for (const failurePolicy of ['Fail', 'Ignore']) {
+  test(`a webhook is aborted after timeoutSeconds, with failurePolicy ${failurePolicy}`, async () => {
+    const clock = new FakeClock()
+    const { callWebhook, next } = waitingHook()
+    const server = new ApiServer({ clock, callWebhook })
+    await configure(server, VALIDATING, { timeoutSeconds: 3, failurePolicy })
+    const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'))
+    const [client, , { timeoutMs, signal }] = await next()
+    assert.deepEqual([client.url, timeoutMs], ['https://127.0.0.1:9443/hook', 3000])
+    await clock.advance(2999)
+    assert.equal(signal.aborted, false)
+    await clock.advance(1)
+    assert.equal(signal.aborted, true)
+    const { status, body } = await writing
+    if (failurePolicy === 'Ignore') assert.equal(status, 201)
+    else {
+      assert.equal(
+        body.message,
+        'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ' +
+          'Post "https://127.0.0.1:9443/hook?timeout=3s": context deadline exceeded',
+      )
+    }
+    assert.equal((await send(server, 'GET', `${CONFIG_MAPS}/a`)).status, failurePolicy === 'Ignore' ? 200 : 404)
+  })
+}
+
+test('an answered webhook leaves no timer', async () => {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock, callWebhook: (_, body) => Promise.resolve(allow(body)) })
+  await configure(server, VALIDATING)
+  await send(server, 'POST', CONFIG_MAPS, configMap('a'))
+  assert.equal(clock.pending, 0)
+})
+
+test('an aborted request rejects with its reason, aborts the webhook and stores nothing', async () => {
+  const { callWebhook, next } = waitingHook()
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook })
+  await configure(server, MUTATING)
+  const stop = new AbortController()
+  const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'), stop.signal)
+  const call = await next()
+  stop.abort(new Error('enough'))
+  await assert.rejects(writing, /enough/)
+  assert.equal(call[2].signal.aborted, true)
+  call.answer()
+  assert.equal((await send(server, 'GET', `${CONFIG_MAPS}/a`)).status, 404)
+})
+
+test('an aborted request aborts the conversion that it waits for', async () => {
+  const stop = new AbortController()
+  let isAborted = false
+  const server = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: (_client, _body, { signal }) => {
+      stop.abort(new Error('enough'))
+      isAborted = signal.aborted
+      return new Promise(() => {})
+    },
+  })
+  await defineBars(server)
+  await send(server, 'POST', BARS, bar('x', '1'))
+  await assert.rejects(send(server, 'GET', `${BARS_V2}/x`, undefined, stop.signal), /enough/)
+  assert.equal(isAborted, true)
+})
+
+test('a dry run is refused if a stored configuration has a webhook with side effects', async () => {
+  const first = new ApiServer({ clock: new FakeClock() })
+  await configure(first, VALIDATING)
+  // Such a configuration can no longer be created.
+  const state = JSON.parse(JSON.stringify(first.save()).replace('"sideEffects":"None"', '"sideEffects":"Some"'))
+  const callWebhook: CallWebhook = (_, body) => Promise.resolve(allow(body))
+  const server = new ApiServer({ clock: new FakeClock(), state, callWebhook })
+  const { status, body } = await send(server, 'POST', `${CONFIG_MAPS}?dryRun=All`, configMap('a'))
+  const message = 'admission webhook "hook.example.com" does not support dry run'
+  assert.deepEqual([status, body.reason, body.message], [400, 'BadRequest', message])
+  assert.equal((await send(server, 'POST', CONFIG_MAPS, configMap('a'))).status, 201)
+})
+
+test('other requests run while one waits for a webhook, and it sees what they write', async () => {
+  const { callWebhook, next } = waitingHook()
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook })
+  await configure(server, VALIDATING)
+  const first = send(server, 'POST', CONFIG_MAPS, configMap('a'))
+  const second = send(server, 'POST', CONFIG_MAPS, configMap('a'))
+  const [slow, quick] = [await next(), await next()]
+  quick.answer()
+  assert.equal((await second).status, 201)
+  slow.answer()
+  const { status, body } = await first
+  assert.deepEqual([status, body.reason], [409, 'AlreadyExists'])
+})
+
+test('a webhook that writes the object which it reviews ends in a conflict', async () => {
+  let calls = 0
+  const server: ApiServer = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: async (_, body) => {
+      const patch = { data: { calls: String(++calls) } }
+      if (!JSON.parse(body).request.dryRun) await send(server, 'PATCH', `${CONFIG_MAPS}/a?fieldManager=hook`, patch)
+      return allow(body)
+    },
+  })
+  await send(server, 'POST', CONFIG_MAPS, configMap('a'))
+  await configure(server, VALIDATING, {
+    objectSelector: { matchExpressions: [{ key: 'reviewed', operator: 'Exists' }] },
+  })
+  const change = { metadata: { labels: { reviewed: 'yes' } } }
+  const { status, body } = await send(server, 'PATCH', `${CONFIG_MAPS}/a`, change)
+  assert.deepEqual([status, body.reason, calls], [409, 'Conflict', 10])
+})
+
+test('a throwing callWebhook is a failed call', async () => {
+  const server = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: () => {
+      throw new TypeError('broken')
+    },
+  })
+  await configure(server, VALIDATING)
+  const { body } = await send(server, 'POST', CONFIG_MAPS, configMap('a'))
+  assert.match(body.message, /failed to call webhook: Post "https:\/\/127\.0\.0\.1:9443\/hook\?timeout=10s": broken$/)
+})
+
+test('a denial in the middle of a collection keeps what is deleted', async () => {
+  const server = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: (_, body) =>
+      Promise.resolve(allow(body, { allowed: JSON.parse(body).request.oldObject.metadata.name !== 'b' })),
+  })
+  for (const name of ['a', 'b', 'c']) await send(server, 'POST', CONFIG_MAPS, configMap(name))
+  await configure(server, VALIDATING)
+  assert.equal((await send(server, 'DELETE', CONFIG_MAPS)).status, 400)
+  const { body } = await send(server, 'GET', CONFIG_MAPS)
+  assert.deepEqual(body.items.map((each: Body) => each.metadata.name), ['b', 'c'])
+})
+
+test('a collection of many objects is deleted with a review of each', async () => {
+  let reviews = 0
+  const server = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: (_, body) => {
+      reviews++
+      return Promise.resolve(allow(body))
+    },
+  })
+  for (let at = 0; at < 30; at++) await send(server, 'POST', CONFIG_MAPS, configMap(`c${at}`))
+  await configure(server, VALIDATING)
+  const { status, body } = await send(server, 'DELETE', CONFIG_MAPS)
+  assert.deepEqual([status, body.items?.length, reviews], [200, 30, 30])
+})
+
+test('the contents of a deleted namespace or definition are deleted without webhooks', async () => {
+  const callWebhook: { call: CallWebhook } = { call: (_, body) => Promise.resolve(convert(body)) }
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook: (...call) => callWebhook.call(...call) })
+  await defineBars(server)
+  await send(server, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
+  await send(server, 'POST', BARS_V2.replace('default', 'n'), { ...bar('x', ''), apiVersion: 'example.com/v2' })
+  await send(server, 'POST', BARS, bar('x', '1'))
+  const path = `${CRDS}/bars.example.com`
+  const { body } = await send(server, 'GET', path)
+  // Objects that are stored in a version that is no longer the storage version would need a conversion.
+  for (const version of body.spec.versions) version.storage = version.name === 'v2'
+  assert.equal((await send(server, 'PUT', path, body)).status, 200)
+  await configure(server, VALIDATING, {
+    rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['bars'] }],
+  })
+  callWebhook.call = down
+  assert.equal((await send(server, 'DELETE', '/api/v1/namespaces/n')).status, 200)
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/n')).status, 404)
+  assert.equal((await send(server, 'DELETE', path)).status, 200)
+  assert.equal((await send(server, 'GET', path)).status, 404)
+})
+
+test('a watch waits for its conversion webhook, sends no bookmark meanwhile, and keeps the order', async () => {
+  const clock = new FakeClock()
+  let isDown = false
+  const callWebhook: CallWebhook = (_, body) => isDown ? down() : Promise.resolve(convert(body))
+  const server = new ApiServer({ clock, callWebhook })
+  await defineBars(server)
+  const path = `${BARS_V2}?watch=true&allowWatchBookmarks=true`
+  const batches = lineBatches((await server.handle({ method: 'GET', path })).body)
+  const events: string[] = []
+  const next = async (count: number): Promise<string[]> => {
+    for (; events.length < count;) {
+      const { value } = await batches.next()
+      for (const line of value as string[]) {
+        const { type, object } = JSON.parse(line)
+        events.push(`${type} ${object.spec?.b ?? ''}`.trim())
+      }
+    }
+    return events.splice(0, count)
+  }
+  isDown = true
+  await send(server, 'POST', BARS, bar('x', '1'))
+  await send(server, 'POST', BARS, bar('y', '2'))
+  await clock.advance(60_000)
+  isDown = false
+  await clock.advance(1000)
+  assert.deepEqual(await next(2), ['ADDED 1', 'ADDED 2'])
+  await clock.advance(60_000)
+  assert.deepEqual(await next(1), ['BOOKMARK'])
+  server.closeWatches()
+})
+
+/** Opens a watch. Returns a function that reads the next events as `TYPE name value`. */
+async function watching(server: ApiServer, path: string): Promise<(count: number) => Promise<string[]>> {
+  const batches = lineBatches((await server.handle({ method: 'GET', path: `${path}watch=true` })).body)
+  const events: string[] = []
+  return async (count) => {
+    for (; events.length < count;) {
+      const { value } = await batches.next()
+      for (const line of value as string[]) {
+        const { type, object } = JSON.parse(line)
+        events.push([type, object.metadata.name, object.spec?.b].filter(Boolean).join(' '))
+      }
+    }
+    return events.splice(0, count)
+  }
+}
+
+test('watches with different selectors each get their own event of a write', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const all = await watching(server, `${CONFIG_MAPS}?`)
+  const some = await watching(server, `${CONFIG_MAPS}?labelSelector=app%3Da&`)
+  const one = await watching(server, `${CONFIG_MAPS}?fieldSelector=metadata.name%3Db&`)
+  for (const [name, app] of [['a', 'a'], ['b', 'b']]) {
+    await send(server, 'POST', CONFIG_MAPS, { ...configMap(name!), metadata: { name, labels: { app } } })
+  }
+  await send(server, 'PATCH', `${CONFIG_MAPS}/a`, { metadata: { labels: { app: 'b' } } })
+  await send(server, 'PATCH', `${CONFIG_MAPS}/b`, { metadata: { labels: { app: 'a' } } })
+  assert.deepEqual(await all(4), ['ADDED a', 'ADDED b', 'MODIFIED a', 'MODIFIED b'])
+  assert.deepEqual(await some(3), ['ADDED a', 'DELETED a', 'ADDED b'])
+  assert.deepEqual(await one(2), ['ADDED b', 'MODIFIED b'])
+  server.closeWatches()
+})
+
+test('an open watch converts as soon as the definition has a conversion webhook', async () => {
+  const callWebhook: CallWebhook = (_, body) => Promise.resolve(convert(body))
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook })
+  await defineBars(server)
+  const path = `${CRDS}/bars.example.com`
+  const { conversion } = (await send(server, 'GET', path)).body.spec
+  await send(server, 'PATCH', path, { spec: { conversion: { strategy: 'None', webhook: null } } })
+  const next = await watching(server, `${BARS_V2}?`)
+  await send(server, 'POST', BARS, bar('x', '1'))
+  await send(server, 'PATCH', path, { spec: { conversion } })
+  assert.equal((await send(server, 'POST', BARS, bar('y', '2'))).status, 201)
+  await send(server, 'POST', BARS, bar('z', '3'))
+  assert.deepEqual(await next(3), ['ADDED x', 'ADDED y 2', 'ADDED z 3'])
+  server.closeWatches()
+})
+
+test('a restored server converts and reviews as before', async () => {
+  const callWebhook: CallWebhook = ({ url }, body) =>
+    Promise.resolve(url!.endsWith('/convert') ? convert(body) : allow(body, { allowed: false }))
+  const first = new ApiServer({ clock: new FakeClock(), callWebhook })
+  await defineBars(first)
+  await send(first, 'POST', BARS, bar('x', '1'))
+  await configure(first, VALIDATING)
+  const server = new ApiServer({ clock: new FakeClock(), callWebhook, state: first.save() })
+  assert.deepEqual((await send(server, 'GET', `${BARS_V2}/x`)).body.spec, { b: '1' })
+  assert.equal((await send(server, 'POST', CONFIG_MAPS, configMap('a'))).status, 400)
+})
+
+test('a webhook with matchConditions is called without them, and logged', async () => {
+  const warnings: unknown[] = []
+  const quiet = (): void => {}
+  const log: Log = {
+    debug: quiet,
+    info: quiet,
+    error: quiet,
+    warn: (message, fields) => warnings.push([message, fields]),
+  }
+  const server = new ApiServer({ clock: new FakeClock(), log, callWebhook: (_, body) => Promise.resolve(allow(body)) })
+  await configure(server, VALIDATING, { matchConditions: [{ name: 'never', expression: 'false' }] })
+  for (const name of ['a', 'b']) await send(server, 'POST', CONFIG_MAPS, configMap(name))
+  assert.equal(warnings.length, 1)
+  assert.match(JSON.stringify(warnings), /does not evaluate matchConditions.*hook\.example\.com/)
+})
+
+test('by default webhooks are called over TLS, with the certificate verified', async () => {
+  const authority = await createAuthority()
+  const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] }
+  const { cert, key } = await authority.issue({ commonName: 'hook', ...names, usage: 'server' })
+  const requests: ServerRequest[] = []
+  const hook = await serveHttps({
+    host: '127.0.0.1',
+    port: 0,
+    cert,
+    key,
+    maxBodyBytes: 1_000_000,
+    handle: (request) => {
+      requests.push(request)
+      const { status, body } = allow(new TextDecoder().decode(request.body))
+      return Promise.resolve(answerText(status, body, 'application/json'))
+    },
+    refuseBody: () => answerText(413, ''),
+    onError: (error) => assert.fail(String(error)),
+  })
+  const url = `https://127.0.0.1:${hook.port}/hook`
+  const clients: [Body, RegExp | undefined][] = [
+    [{ url, caBundle: encodeBase64(authority.ca) }, undefined],
+    [{ url, caBundle: encodeBase64((await createAuthority()).ca) }, /x509: certificate signed by unknown authority/],
+    [{ url, caBundle: encodeBase64('no certificate') }, /unable to load root certificates/],
+    [{ service: { namespace: 'default', name: 'svc' } }, /"svc" not found: .* set clientConfig\.url instead$/],
+  ]
+  try {
+    for (const [clientConfig, expected] of clients) {
+      const server = new ApiServer()
+      await configure(server, VALIDATING, { clientConfig })
+      const { status, body } = await send(server, 'POST', CONFIG_MAPS, configMap('a'))
+      assert.equal(status, expected ? 500 : 201, JSON.stringify(body))
+      if (expected) assert.match(body.message, expected)
+    }
+    assert.equal(requests.length, 1)
+    const { path, headers, method } = requests[0]!
+    assert.deepEqual([method, path, headers['content-type']], ['POST', '/hook?timeout=10s', 'application/json'])
+    assert.equal(headers['user-agent'], 'kube-apiserver-admission')
+  } finally {
+    await hook.close()
+  }
+})
