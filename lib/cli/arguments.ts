@@ -26,6 +26,7 @@ export type Command =
     readonly kind: 'crd'
     readonly file: string
     readonly runtime: RuntimeName | undefined
+    readonly namespace: string | undefined
     readonly passed: readonly string[]
   }
 
@@ -58,7 +59,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
   dev: { files: 1, options: RUN_OPTIONS, passes: true },
   demo: { files: 0, options: RUN_OPTIONS, passes: true },
   new: { files: 1, options: {}, passes: false },
-  crd: { files: 1, options: { runtime: 'value' }, passes: true },
+  crd: { files: 1, options: { runtime: 'value', namespace: 'value' }, passes: true },
   types: { files: 1, options: {}, passes: false },
 }
 
@@ -76,7 +77,9 @@ export function parseCommand(args: readonly string[]): Command {
   const file = fileOf(name, words)
   if (name === 'new' || name === 'types') return { kind: name, file: file! }
   const options = { ...runOptions(name, values), passed }
-  if (name === 'crd') return { kind: name, file: file!, runtime: options.runtime, passed }
+  if (name === 'crd') {
+    return { kind: name, file: file!, runtime: options.runtime, namespace: values.get('namespace')?.at(-1), passed }
+  }
   return name === 'demo' ? { kind: 'demo', options } : { kind: 'dev', options: { ...options, file: file! } }
 }
 
@@ -223,9 +226,11 @@ Writes a sample operator with its tests, and the configuration of the runtime th
 called with, if it is missing: package.json and tsconfig.json, or deno.json. Overwrites no file.`,
   crd: `kubeloop crd FILE [options]
 
-Prints the CustomResourceDefinitions of the kinds that FILE exports or has an operator for, as YAML:
-"kubeloop crd operator.ts | kubectl apply -f -". Loads the file, but does not start its operator.
+Prints the CustomResourceDefinitions of the kinds that FILE exports or has an operator for, and the
+configurations of its webhooks, as YAML: "kubeloop crd operator.ts | kubectl apply -f -". Loads the file,
+but does not start its operator.
 
+  --namespace NAME      where the operator runs, for the Service of its webhooks; default: default
   --runtime NAME        node, bun or deno; default: the one that this command was called with
   -- ARGUMENTS          arguments for the runtime, as in "-- --allow-net=example.org"`,
   types: `kubeloop types FILE

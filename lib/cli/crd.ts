@@ -1,5 +1,4 @@
-/** `kubeloop crd FILE`: prints the CustomResourceDefinitions of an operator's kinds. */
-import type { CustomResourceDefinition } from '../core/resource.ts'
+/** `kubeloop crd FILE`: prints the CustomResourceDefinitions of an operator's kinds, and its webhook configurations. */
 import { exec } from '../runtime/os/exec.ts'
 import { exists } from '../runtime/os/files.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
@@ -11,6 +10,8 @@ import { findRuntime, loadArguments } from './runtimes.ts'
 export interface CrdOptions {
   readonly file: string
   readonly runtime: RuntimeName | undefined
+  /** Where the operator runs, for the Service of its webhooks. Default: `default`. */
+  readonly namespace: string | undefined
   /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
 }
@@ -19,16 +20,16 @@ export interface CrdOptions {
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** @throws Error if the file does not exist, cannot be loaded, or has no kind with a schema. */
-export async function printDefinitions({ file, runtime: requested, passed }: CrdOptions): Promise<void> {
+export async function printDefinitions({ file, runtime: requested, namespace, passed }: CrdOptions): Promise<void> {
   if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
   const runtime = await findRuntime(requested, file)
-  const { loaderUrl, RESULT } = await import('./crd_loader.ts')
+  const { loaderUrl, NAMESPACE, RESULT } = await import('./crd_loader.ts')
   // Deno resolves the file's imports by the configuration above the main module. A main module from standard input is
   // in the user's folder.
   const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
   const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
   const { code, stdout, stderr } = await exec(runtime.program, args, {
-    env: { KUBELOOP_CRD: file },
+    env: { KUBELOOP_CRD: file, ...(namespace !== undefined && { [NAMESPACE]: namespace }) },
     stdin,
     maxBytes: MAX_BYTES,
   })
@@ -43,11 +44,8 @@ export async function printDefinitions({ file, runtime: requested, passed }: Crd
   }
   const result = JSON.parse(line.slice(RESULT.length)) as LoadResult
   if ('error' in result) throw new Error(result.error)
-  writeLine(textOf(result.definitions).trimEnd())
-}
-
-function textOf(definitions: readonly CustomResourceDefinition[]): string {
-  return definitions.map(yamlText).join('---\n')
+  for (const note of result.notes) writeErrorLine(note)
+  writeLine(result.definitions.map(yamlText).join('---\n').trimEnd())
 }
 
 /** A string that needs no quotes in YAML 1.1, which kubectl reads, nor in YAML 1.2. */

@@ -65,6 +65,8 @@ export interface Launch {
   readonly preload: string
   /** `host:port` of the embedded API. */
   readonly server: string
+  /** `host:port` of the operator's webhooks. */
+  readonly webhooks: string
   /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
   /** Deno's configuration file, unless it finds one by the folder. */
@@ -107,14 +109,21 @@ export function loadArguments(
 }
 
 /** The environment variables that kubeloop reads under `kubeloop dev`. */
-const ENVIRONMENT = ['KUBECONFIG', 'KUBELOOP_DEV', 'KUBELOOP_ELECT', 'KUBELOOP_FILE', 'KUBELOOP_LOG']
+const ENVIRONMENT = [
+  'KUBECONFIG',
+  'KUBELOOP_DEV',
+  'KUBELOOP_ELECT',
+  'KUBELOOP_FILE',
+  'KUBELOOP_LOG',
+  'KUBELOOP_WEBHOOK_PORT',
+]
 
 /**
  * Returns the permissions that kubeloop needs and those of the user. Deno takes each flag once, so lists are joined.
  */
-function denoPermissions({ server, passed }: Launch): string[] {
+function denoPermissions({ server, webhooks, passed }: Launch): string[] {
   const needed: Readonly<Record<string, readonly string[]>> = {
-    '--allow-net': [server],
+    '--allow-net': [server, webhooks],
     '--allow-read': ['.'],
     '--allow-env': ENVIRONMENT,
     '--allow-sys': ['hostname'],

@@ -59,6 +59,20 @@ export class ApiError extends Error {
     this.retryAfterMs = options.retryAfterMs
     this.status = status
   }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isOfClass(value, this, ApiError, 'ApiError')
+  }
+}
+
+/**
+ * Compares names, because the files beside mod.js contain these classes, too. Classes of users that extend them are
+ * compared as usual.
+ */
+// deno-lint-ignore ban-types -- as in the declaration of Symbol.hasInstance
+function isOfClass(value: unknown, asked: Function, own: Function, name: string): boolean {
+  if (asked !== own) return Function.prototype[Symbol.hasInstance].call(asked, value)
+  return value instanceof Error && (value.name === name || Function.prototype[Symbol.hasInstance].call(own, value))
 }
 
 /** The Status reasons that apimachinery names; servers may send others. */
@@ -140,6 +154,10 @@ export class TerminalError extends Error {
 /** The lease was lost to another holder, or was not renewed in time. The process must end. */
 export class LeadershipLost extends Error {
   override readonly name = 'LeadershipLost'
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isOfClass(value, this, LeadershipLost, 'LeadershipLost')
+  }
 }
 
 /**
@@ -167,9 +185,8 @@ export class NetworkError extends Error {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 
-  /** Compares names, because the files beside mod.js contain this class, too. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof Error && value.name === 'ConfigError'
+    return isOfClass(value, this, ConfigError, 'ConfigError')
   }
 }
 

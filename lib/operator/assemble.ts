@@ -13,6 +13,7 @@ import { GONE, type Result } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
+import type { HealthServer } from '../manager/servers/health.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import {
@@ -20,10 +21,12 @@ import {
   controllerName,
   finalizerOf,
   isOptional,
+  leaseOf,
   type OperatorDescription,
   type OperatorOptions,
 } from './description.ts'
 import { addEndpoints, type OperatorMeter } from './endpoints.ts'
+import type { OperatorWebhooks } from './webhooks.ts'
 import { sourcesOf } from './sources.ts'
 
 export interface AssemblySetup {
@@ -47,6 +50,9 @@ export interface AssemblySetup {
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** The runnables of the clusters. */
   readonly running: readonly Runnable[]
+  readonly webhooks: OperatorWebhooks | undefined
+  /** Called when the webhooks are served, before the caches start. */
+  readonly afterWebhooks: (signal: AbortSignal) => Promise<void>
   /** The leader's controllers of an optional cluster wait for its latch. */
   readonly installed: ReadonlyMap<OtherCluster, Latch>
 }
@@ -63,6 +69,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const endpoints = serves
     ? addEndpoints(options, { manager, clusters, elector, meter, clock, log })
     : { health: undefined, metrics: undefined }
+  if (setup.webhooks) addWebhooks(setup.webhooks, setup, endpoints.health, manager)
   if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
@@ -76,10 +83,32 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     clock,
     log,
     ...endpoints,
+    webhooks: setup.webhooks?.server,
     cluster: fencedCluster(clusters.main, manager.fence),
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
     controllers: new Map(controllers.map((controller) => [controller.name, controller])),
   }
+}
+
+/** Adds the server of webhooks, its readiness check, and the leader's care for its certificate. */
+function addWebhooks(
+  { server, rotate }: OperatorWebhooks,
+  { clusters: { main }, afterWebhooks }: AssemblySetup,
+  health: HealthServer | undefined,
+  manager: Manager,
+): void {
+  const { name, role } = server
+  manager.add({
+    name,
+    role,
+    start: (signal) => server.start(signal),
+    async ready(signal) {
+      await server.ready(signal)
+      await afterWebhooks(signal)
+    },
+  })
+  health?.addReadiness('webhooks', (signal) => server.check(signal))
+  manager.add({ name: 'certificates of webhooks', start: (signal) => rotate(main.api.fenced(manager.fence), signal) })
 }
 
 /** Returns a controller that, if it runs only on the leader, starts when the latch is open. */
@@ -221,8 +250,7 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
   const { clusters, instance, identity, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
-  const lease = own.lease ?? name
-  const namespace = own.namespace ?? (config?.namespace || undefined)
+  const { lease, namespace } = leaseOf({ leaderElection, name }, config?.namespace)
   // A start with only a transport, as in a test, has no configuration and no other replicas.
   if (config && namespace === undefined) {
     const hint = 'set leaderElection.namespace, as replicas in different namespaces lead at the same time'

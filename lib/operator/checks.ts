@@ -1,5 +1,4 @@
 /** Refuses mistakes in an operator's description, with their places in the user's file. */
-import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { checkOptionNames, type OptionShape, type ShapeOf } from '../core/option_names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
@@ -7,17 +6,21 @@ import { LOG_LEVELS } from '../observe/log.ts'
 import { callerFrame } from '../observe/stack.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import { parseAddress } from '../manager/servers/address.ts'
+import { at, placeOf } from './places.ts'
 import type { ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
 import {
+  type AdmissionDescription,
   type CacheDeclaration,
   type CacheDescription,
   type CacheSelection,
   type ControllerDescription,
   controllerName,
   finalizerOf,
+  hasWebhooks,
   type LeaderElectionOptions,
   type OperatorDescription,
   type OperatorOptions,
+  usedResources,
 } from './description.ts'
 
 // The names of all options, and the values of those that have a choice.
@@ -48,6 +51,14 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   health: 0,
   metrics: { address: 0, registry: 0 },
   profiling: 0,
+  webhooks: {
+    port: 0,
+    host: 0,
+    certs: { secret: 0, namespace: 0 },
+    clientCa: 0,
+    service: { name: 0, namespace: 0, port: 0 },
+    url: 0,
+  },
 }
 
 export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
@@ -128,26 +139,28 @@ export function checkShape(cannot: string, options: unknown, shape: OptionShape)
   })
 }
 
-/** Calls `check` and adds the place in the user's file to its errors. */
-function at(declaredAt: () => string | undefined, check: () => void): void {
-  try {
-    check()
-  } catch (cause) {
-    throw new TypeError(`${messageOf(cause)}${placeOf({ declaredAt })}`, { cause })
-  }
-}
-
-/** Returns a suffix with the place in the user's file. */
-function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
-  const place = declaredAt()
-  return place ? ` (${place})` : ''
+/** @throws TypeError with the place in the user's file, if an admission has no function, or what is no function. */
+export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescription): void {
+  const cannot = `Cannot admit ${resource.kind}`
+  checkShape(cannot, hooks, { default: 0, validate: 0 })
+  at(declaredAt, () => {
+    for (const name of ['default', 'validate'] as const) {
+      const { [name]: hook } = hooks
+      if (hook !== undefined && typeof hook !== 'function') throw new TypeError(`${cannot}: ${name} is not a function`)
+    }
+    if (!hooks.default && !hooks.validate) {
+      throw new TypeError(
+        `${cannot}: give default, validate, or both: app.admission(Kind, { validate: (object) => [] })`,
+      )
+    }
+  })
 }
 
 /** Checks a description before a start connects to anything. */
 export function checkDescription(description: OperatorDescription): void {
   const { options, controllers, tasks } = description
   const cannot = `Cannot start operator "${options.name}"`
-  if (controllers.length === 0 && tasks.length === 0) {
+  if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
   }
   for (
@@ -158,6 +171,14 @@ export function checkDescription(description: OperatorDescription): void {
     ]
   ) {
     if (address !== undefined) parseAddress(address)
+  }
+  for (const resource of usedResources(description)) {
+    if (!resource.definition?.hasRefinements) continue
+    const id = resourceId(resource)
+    if (description.admissions.some(({ resource, hooks }) => resourceId(resource) === id && hooks.validate)) continue
+    const { kind } = resource
+    const remedy = `app.admission(${kind}, { validate: ${kind}.definition.validate })`
+    throw new TypeError(`${cannot}: nothing checks the refinements in the schema of ${kind}; add ${remedy}`)
   }
   const names = new Map<string, ControllerDescription>()
   const finalizers = new Map<string, ControllerDescription>()

@@ -17,6 +17,7 @@ import type { Manager } from '../manager/manager.ts'
 import type { PartMeter } from '../manager/metrics.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
 import type { MetricsServer } from '../manager/servers/metrics_server.ts'
+import type { Fetch } from '../manager/servers/server.ts'
 
 /** A cluster besides the operator's own, returned by `app.cluster(…)`. Each start opens its own connection. */
 export interface OtherCluster {
@@ -220,6 +221,23 @@ export interface ClusterParts
   readonly unfenced: Cluster
 }
 
+/** The server of an operator's webhooks, which runs on every replica. */
+export interface WebhookParts {
+  /** Undefined until the server listens. */
+  readonly port: number | undefined
+  readonly paths: readonly string[]
+  /**
+   * Serves a path with a function of the Fetch API, for webhooks that are not reviews of admission or conversion, such
+   * as token reviews. With `clientCa`, clients need a certificate, unless `clientCertificate` is `ignored`. If the
+   * function throws, the error is logged, and the client gets an empty 500.
+   *
+   * @throws TypeError if the path is not segments of letters, digits, `-` and `_` after slashes. Error if it is taken.
+   */
+  handleFetch(path: string, fetch: Fetch, options?: { readonly clientCertificate?: 'required' | 'ignored' }): void
+  /** Completes a TLS handshake with the server. Rejects if that fails, or after 10 s. */
+  check(signal?: AbortSignal): Promise<void>
+}
+
 /** The parts of a started operator, for extensions. */
 export interface Parts {
   /**
@@ -236,6 +254,8 @@ export interface Parts {
   readonly health: HealthServer | undefined
   /** Accepts handlers before the start. Undefined without `metrics`. */
   readonly metrics: MetricsServer | undefined
+  /** Undefined if the operator has neither admissions, conversions, nor the option `webhooks`. */
+  readonly webhooks: WebhookParts | undefined
   /** The meter of the operator. Undefined if metrics are off. */
   readonly meter: (Meter & PartMeter) | undefined
   readonly clock: Clock

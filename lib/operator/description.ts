@@ -8,6 +8,9 @@ import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Result } from '../controller/result.ts'
+import { type ConversionDescription, withConverted } from '../schema/conversions.ts'
+import type { Admission } from '../webhook/admission.ts'
+import type { AdmissionOptions } from '../webhook/admission_options.ts'
 import type {
   Context,
   ControllerOptions,
@@ -153,6 +156,42 @@ export interface OperatorOptions {
   metrics?: Address | { readonly address?: Address; readonly registry?: PrometheusRegistry }
   /** The address of `/debug/pprof/`, whose clients can read this process's memory. Default: not served. */
   profiling?: Address
+  /**
+   * The server of webhooks. It runs on every replica if the operator has an admission or a conversion, or if this is
+   * given, and starts before the caches, as their lists may need a conversion.
+   */
+  webhooks?: WebhookOptions
+}
+
+/**
+ * The server of webhooks, its certificate, and how the API server reaches it.
+ *
+ * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
+ */
+export interface WebhookOptions {
+  /** Default: 9443. 0 is any free port. */
+  port?: number
+  /** The interface to listen on. Default: all, or 127.0.0.1 if the API server calls a URL of 127.0.0.1. */
+  host?: string
+  /**
+   * The certificate. A folder: `tls.crt` and `tls.key` in it, as cert-manager writes them; they are read again when
+   * they change. `{ secret }`: made by kubeloop with a CA of its own, kept in that Secret of the operator's namespace
+   * (or `namespace`) for all replicas, and renewed at two thirds of its life. Default: the folder
+   * `k8s-webhook-server/serving-certs` in the folder for temporary files, as in controller-runtime.
+   */
+  certs?: string | { readonly secret: string; readonly namespace?: string }
+  /** A file with the CAs of client certificates in PEM: then admission reviews need one. Default: none is needed. */
+  clientCa?: string
+  /**
+   * The Service through which the API server reaches this process. Default, in a pod: the operator's name, in its
+   * namespace, port 443.
+   */
+  service?: string | { readonly name: string; readonly namespace?: string; readonly port?: number }
+  /**
+   * The URL through which the API server reaches this process, as `https://host:port`, instead of a Service. Default,
+   * outside of a pod: `https://127.0.0.1` and the port.
+   */
+  url?: string
 }
 
 /** Runs beside the controllers until the signal is aborted. */
@@ -232,6 +271,37 @@ export interface OperatorDescription {
   readonly tasks: { readonly name: string; readonly task: Task; readonly everyReplica: boolean }[]
   readonly clusters: ClusterDescription[]
   readonly extensions: ((parts: Parts) => void | Promise<void>)[]
+  readonly admissions: AdmissionDescription[]
+  readonly conversions: ConversionDescription[]
+}
+
+/** The admission webhooks of a kind. */
+export interface AdmissionDescription {
+  readonly resource: AnyResource
+  readonly hooks: Admission<KubeObject>
+  readonly options: AdmissionOptions
+  /** Returns the place of the declaration in the user's file, for errors. */
+  readonly declaredAt: () => string | undefined
+}
+
+/**
+ * Returns the name and the namespace of an operator's Lease. `configured`: the namespace of the cluster's
+ * configuration.
+ */
+export function leaseOf(
+  { leaderElection, name }: {
+    readonly leaderElection?: OperatorOptions['leaderElection'] | undefined
+    readonly name: string
+  },
+  configured: string | undefined,
+): { readonly lease: string; readonly namespace: string | undefined } {
+  const own = typeof leaderElection === 'object' ? leaderElection : {}
+  return { lease: own.lease ?? name, namespace: own.namespace ?? (configured || undefined) }
+}
+
+/** Whether the operator serves webhooks. */
+export function hasWebhooks({ options, admissions, conversions }: OperatorDescription): boolean {
+  return options.webhooks !== undefined || admissions.length + conversions.length > 0
 }
 
 /** Returns the name of a controller. Default: the kind in lower case. */
@@ -245,6 +315,19 @@ export function controllerName({ options, resource }: ControllerDescription): st
  */
 export function finalizerOf(controller: ControllerDescription, operator: string): string | undefined {
   return controller.finalize && (controller.finalize.finalizer ?? `${operator}/${controllerName(controller)}`)
+}
+
+/**
+ * Returns every kind that the operator needs in a cluster (undefined is its own), and may define there: those that it
+ * watches, and all versions of conversions and the kinds of admissions.
+ */
+export function usedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
+  const watched = watchedResources(description, cluster)
+  if (cluster) return watched
+  return [
+    ...withConverted(watched, description.conversions),
+    ...description.admissions.map(({ resource }) => resource),
+  ]
 }
 
 /** Returns every kind that the operator watches in a cluster; undefined is its own. */

@@ -10,6 +10,7 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { builderOf, describeController } from './builder.ts'
 import {
   CACHE_SHAPE,
+  checkAdmission,
   checkCache,
   checkCacheDefaults,
   checkDescription,
@@ -20,7 +21,9 @@ import {
   TASK_SHAPE,
 } from './checks.ts'
 import type { ControllerBuilder, ControllerOptions, OtherCluster, Parts } from './context.ts'
+import { at } from './places.ts'
 import type {
+  AdmissionDescription,
   CacheDeclaration,
   CacheDescription,
   ClusterDescription,
@@ -28,6 +31,9 @@ import type {
   OperatorOptions,
   Task,
 } from './description.ts'
+import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
+import type { Admission } from '../webhook/admission.ts'
+import type { AdmissionOptions } from '../webhook/admission_options.ts'
 import { describedReader } from './tool_hooks.ts'
 import { startOperator, type StartOptions } from './start.ts'
 import { runOperator } from './run.ts'
@@ -49,6 +55,51 @@ export interface Operator {
    */
   // deno-lint-ignore no-explicit-any -- as above
   cache<T extends KubeObject>(resource: Resource<T, any>, options?: CacheDeclaration<T>): Operator
+  /**
+   * Declares functions that the API server calls before it stores objects of a kind: `default` changes an object,
+   * `validate` finds problems. The operator serves them (see `webhooks`), on every replica. A kind may have several;
+   * they are called in order, until one finds a problem.
+   *
+   * @throws TypeError if an option is invalid, or neither function is given.
+   *
+   * @example
+   * ```ts
+   * import { defineResource, operator } from 'kubeloop'
+   * import * as z from 'zod'
+   * const Site = defineResource({
+   *   group: 'web.example.dev', version: 'v1', kind: 'Site',
+   *   spec: z.object({ hosts: z.array(z.string()).default([]), issuer: z.optional(z.string()) }),
+   * })
+   * const app = operator({ name: 'sites' })
+   * app.admission(Site, {
+   *   default(site) {
+   *     site.spec.issuer ??= 'letsencrypt'
+   *   },
+   *   validate: (site, { warn }) => {
+   *     if (site.spec.hosts.length === 0) warn('this site has no host')
+   *     return site.spec.hosts.includes('localhost') ? [{ field: 'spec.hosts', message: 'not a site: localhost' }] : []
+   *   },
+   * })
+   * ```
+   */
+  admission<T extends KubeObject>(
+    // deno-lint-ignore no-explicit-any -- as above
+    resource: Resource<T, any>,
+    hooks: Admission<NoInfer<T>>,
+    options?: AdmissionOptions,
+  ): Operator
+  /**
+   * Declares how objects of a version of a kind become those of the version that is stored, the hub, and back. All
+   * other versions of the kind have such a declaration with the same hub. The operator serves the conversion (see
+   * `webhooks`), on every replica.
+   *
+   * @throws TypeError if the two are not versions of one kind, or there is a conversion of `from` already.
+   */
+  convert<Old extends ConvertibleKind, Hub extends ConvertibleKind>(
+    from: Old,
+    hub: Hub,
+    conversion: NoInfer<Conversion<Old, Hub>>,
+  ): Operator
   /** Adds a task that runs beside the controllers: only on the leader, unless `everyReplica`. */
   add(name: string, task: Task, options?: { everyReplica?: boolean }): Operator
   /**
@@ -132,6 +183,8 @@ export function operator(options: OperatorOptions): Operator {
     tasks: [],
     clusters: [],
     extensions: [],
+    admissions: [],
+    conversions: [],
   }
   const used = noteDescribed(description)
   const app: Operator = {
@@ -156,6 +209,23 @@ export function operator(options: OperatorOptions): Operator {
       }
       checkCache(description, declared)
       description.caches.push(declared)
+      return app
+    },
+    admission(resource, hooks, admissionOptions = {}) {
+      const declared: AdmissionDescription = {
+        resource,
+        hooks: hooks as unknown as Admission<KubeObject>,
+        options: admissionOptions,
+        declaredAt: callerFrame(),
+      }
+      checkAdmission(declared)
+      description.admissions.push(declared)
+      return app
+    },
+    convert(from, hub, conversion) {
+      at(callerFrame(), () => {
+        description.conversions.push(describeConversion(from, hub, conversion as never, description.conversions))
+      })
       return app
     },
     add(name, task, taskOptions = {}) {

@@ -1,32 +1,22 @@
 /** Starts an operator: opens its clusters, prepares its CRDs, runs its parts, and closes all. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { messageOf } from '../core/errors.ts'
-import type { Fence } from '../core/fence.ts'
-import { type AnyResource, resourceId } from '../core/resource.ts'
+import { fileMissing, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
-import { untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
-import { Latch } from '../async/latch.ts'
+import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { fill } from '../observe/format_log.ts'
 import { type Log, type LogFields, safeLog } from '../observe/log.ts'
-import { clusterSuffix } from '../client/api.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
-import { type Clusters, logOf, openClusters } from './clusters.ts'
-import type { OtherCluster, Parts } from './context.ts'
-import { createCrds, installCrds, verifyCrds } from './crds.ts'
-import {
-  isOptional,
-  type OperatorDescription,
-  type OperatorOptions,
-  optionalIn,
-  watchedResources,
-} from './description.ts'
+import { boundTo, clientsOf, openClusters } from './clusters.ts'
+import type { Parts } from './context.ts'
+import { addInstallation, type DefinitionSetup, latchesOf, preparationOf } from './definitions.ts'
+import { hasWebhooks, isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { checkMeter, meterOf } from './endpoints.ts'
-import { optionalCluster, untilDone } from './optional.ts'
+import { optionalCluster } from './optional.ts'
+import type { OperatorWebhooks, WebhookMode } from './webhooks.ts'
 
 /** Options of a start. Only `cluster` is for everyday use; the rest is for tests and tools. */
 export interface StartOptions {
@@ -64,6 +54,10 @@ export interface StartOptions {
    * Whether to start the servers that extensions add. A function is called with each of them instead. Default: true.
    */
   listens?: boolean | ((server: Runnable) => void)
+  /** How the webhooks are served. Default: `stated`, as the operator states. */
+  webhooks?: WebhookMode
+  /** Called with the webhooks before they start. */
+  onWebhooks?: (webhooks: OperatorWebhooks) => void
   /** Freezes the objects that caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
@@ -102,10 +96,27 @@ export async function startOperator(
     fieldValidation: options.fieldValidation,
   })
   try {
-    const { leaderElection, listens, onReconcile } = options
+    const { leaderElection, listens, onReconcile, webhooks: mode = 'stated' } = options
     const elects = hasElection(description.options.leaderElection, options)
-    const prepare = preparationOf(description, clusters, options, elects)
-    for (const cluster of [undefined, ...description.clusters]) if (!isOptional(cluster)) await prepare(cluster, signal)
+    const webhooks = hasWebhooks(description)
+      ? (await loadWebhooks())(description, {
+        ...setup,
+        budget: turnBudgetOf(clock),
+        api: clusters.main.api,
+        client: (call) => boundTo(clientsOf(clusters, undefined), call).client,
+        namespace: clusters.main.config?.namespace,
+        definitionLog: options.definitionLog,
+        mode,
+      })
+      : undefined
+    if (webhooks) options.onWebhooks?.(webhooks)
+    const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks }
+    const prepare = preparationOf(definitions)
+    // The definitions of kinds with conversions name a server that must listen before, and the CA of its certificate.
+    const isLate = description.conversions.length > 0 && mode !== 'memory'
+    for (const cluster of [undefined, ...description.clusters]) {
+      if (!isOptional(cluster) && !(isLate && cluster === undefined)) await prepare(cluster, signal)
+    }
     const running = [
       clusters.main,
       ...[...clusters.others].map(([other, cluster]) => {
@@ -114,21 +125,20 @@ export async function startOperator(
           : cluster
       }),
     ]
-    const installs = elects && crdsOf(description, options).mode === 'install'
-    const installed = new Map(
-      installs ? description.clusters.filter(isOptional).map((cluster) => [cluster, new Latch()]) : [],
-    )
+    const installed = latchesOf(definitions)
     const parts = assemble(description, {
       ...setup,
       clusters,
       running,
       installed,
+      webhooks,
+      afterWebhooks: (signal) => isLate ? prepare(undefined, signal) : Promise.resolve(),
       serves,
       listens,
       leaderElection,
       onReconcile,
     })
-    if (installs) addInstallation(description, clusters, options, installed, parts)
+    addInstallation(definitions, installed, parts.manager)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
@@ -137,6 +147,12 @@ export async function startOperator(
   } finally {
     clusters.close()
   }
+}
+
+/** @throws ConfigError if the file beside mod.js is missing. */
+async function loadWebhooks(): Promise<typeof import('./webhooks.ts').openWebhooks> {
+  const { openWebhooks } = await import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
+  return openWebhooks
 }
 
 /** The call order of pino. */
@@ -165,121 +181,4 @@ function instanceOf({ leaderElection }: OperatorOptions): string {
   } catch (cause) {
     throw new Error(`Cannot name this process: ${messageOf(cause)}, or state leaderElection.identity`, { cause })
   }
-}
-
-type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
-
-/**
- * Returns what prepares the CRDs of a cluster before its caches start. With leader election, only the leader changes
- * existing CRDs.
- */
-function preparationOf(
-  description: OperatorDescription,
-  clusters: Clusters,
-  options: StartOptions,
-  elects: boolean,
-): InCluster {
-  const { mode } = crdsOf(description, options)
-  const prepare = mode === 'verify' ? verifyCrds : mode === 'ignore' ? undefined : elects ? createCrds : installCrds
-  return async (cluster, signal) => {
-    if (prepare) await prepareIn(prepare, definitionsOf(description, clusters, options, cluster), cluster, signal)
-  }
-}
-
-/**
- * Adds the installation of CRDs by the leader. The leader's work starts when they are served; work in an optional
- * cluster, when they are served there.
- */
-function addInstallation(
-  description: OperatorDescription,
-  clusters: Clusters,
-  options: StartOptions,
-  late: ReadonlyMap<OtherCluster, Latch>,
-  { manager, clock, log }: Parts,
-): void {
-  const installed = new Latch()
-  const install: InCluster = (cluster, signal) =>
-    prepareIn(installCrds, definitionsOf(description, clusters, options, cluster, manager.fence), cluster, signal)
-  manager.add({
-    name: 'definitions',
-    role: 'preparation',
-    async start(signal) {
-      for (const cluster of [undefined, ...description.clusters]) {
-        if (!isOptional(cluster)) await install(cluster, signal)
-      }
-      installed.open()
-    },
-    ready: (signal) => untilAborted(installed.opened, signal),
-  })
-  for (const [cluster, latch] of late) {
-    const { name } = cluster
-    manager.add({
-      name: `definitions in ${name}`,
-      async start(signal) {
-        const report = (reason: string): void =>
-          log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
-        await untilDone(
-          (signal) => install(cluster, signal),
-          report,
-          { name, clock, log, random: options.random },
-          signal,
-        )
-        latch.open()
-      },
-    })
-  }
-}
-
-function crdsOf(
-  { options }: OperatorDescription,
-  { crds = options.crds ?? 'verify' }: StartOptions,
-): { readonly mode: string; readonly narrow?: boolean } {
-  return typeof crds === 'object' ? crds : { mode: crds }
-}
-
-/** Calls `prepare` for the definitions of a cluster. Errors name a cluster other than the operator's own. */
-async function prepareIn(
-  prepare: typeof installCrds,
-  definitions: ReturnType<typeof definitionsOf>,
-  cluster: OtherCluster | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await prepare(...definitions, signal)
-  } catch (error) {
-    const text = messageOf(error)
-    const where = clusterSuffix({ cluster: cluster?.name }).trimStart()
-    // Errors of requests name the cluster already, as do the log lines of an optional cluster.
-    if (!cluster || isOptional(cluster) || signal.aborted || text.includes(where)) throw error
-    throw new Error(text.includes(HERE) ? text.replace(HERE, where) : `${text} (${where})`, { cause: error })
-  }
-}
-
-/** The place in errors about a definition, which the name of a cluster replaces. */
-const HERE = 'in this cluster'
-
-/** Returns the first arguments of `prepare` in a cluster. CRDs of optional kinds are not the operator's. */
-function definitionsOf(
-  description: OperatorDescription,
-  clusters: Clusters,
-  options: StartOptions,
-  cluster: OtherCluster | undefined,
-  fence?: Fence,
-): [AnyResource[], Parameters<typeof installCrds>[1]] {
-  const { clock = systemClock } = options
-  const log = safeLog(options.definitionLog ?? options.log ?? ownLog(description.options))
-  const { narrow } = crdsOf(description, options)
-  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
-  const ours = new Map<string, AnyResource>()
-  for (const resource of watchedResources(description, cluster)) {
-    if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
-  }
-  const { api } = clusters.of(cluster)
-  return [[...ours.values()], {
-    api: fence ? api.fenced(fence) : api,
-    clock,
-    log: logOf(log, cluster),
-    fieldManager: description.options.name,
-    narrow,
-  }]
 }

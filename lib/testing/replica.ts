@@ -1,5 +1,6 @@
 /** Implements a replica in a world: its connections, clock, log, servers and reconciles, and its sudden end. */
 import type { Clock, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
+import type { WebhookClientConfig } from '../apiserver/webhooks/call.ts'
 import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import type { HttpBody } from '../core/transport.ts'
@@ -9,6 +10,7 @@ import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
 import { type HotKeys, hotKeys } from '../controller/hot_keys.ts'
 import type { FakeClock } from './fake_clock.ts'
+import type { WebhookHandler, WebhookResponse } from '../webhook/handler.ts'
 
 /**
  * A replica. A killed one has the same effect on the world as a process after SIGKILL: its requests reach no API
@@ -22,6 +24,8 @@ export class Replica {
   parts: Parts | undefined
   /** The servers of its extensions, which a world does not start. */
   readonly servers: Runnable[] = []
+  /** The handlers of the operator's webhooks by their paths. */
+  webhooks: ReadonlyMap<string, WebhookHandler> = new Map()
   readonly clock: Clock
   /** The clock of reconciles, which counts their timers. */
   readonly userClock: Clock
@@ -131,6 +135,22 @@ export class Replica {
 
 function never(): Promise<never> {
   return new Promise(() => {})
+}
+
+/**
+ * Calls a webhook in the first of the running replicas, all of which serve it. Rejects if there is none, as a
+ * connection to a Service without endpoints does.
+ */
+export async function callIn(
+  replicas: readonly Replica[],
+  { url, service }: WebhookClientConfig,
+  body: string,
+  signal: AbortSignal,
+): Promise<WebhookResponse> {
+  const path = service?.path ?? (url === undefined ? '/' : new URL(url).pathname)
+  const handler = replicas.find(({ isKilled, webhooks }) => !isKilled && webhooks.has(path))?.webhooks.get(path)
+  if (!handler) throw new Error(`no running replica of the operator serves ${path}`)
+  return await handler({ contentType: 'application/json', body: new TextEncoder().encode(body), signal })
 }
 
 /**

@@ -9,13 +9,13 @@ import {
   type Parts,
   type Transport,
 } from 'kubeloop'
-import { ApiServer } from 'kubeloop/apiserver'
+import { ApiServer, type CallWebhook } from 'kubeloop/apiserver'
 import { newUid } from '../apiserver/storage/objects.ts'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
-import { type OperatorOptions, watchedResources } from '../operator/description.ts'
+import { hasWebhooks, type OperatorOptions, usedResources } from '../operator/description.ts'
 import { nextTurn } from '../async/clock.ts'
 import { crdOf } from '../schema/crds.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
@@ -24,7 +24,7 @@ import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
-import { type FailingKey, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
+import { callIn, type FailingKey, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
@@ -199,8 +199,12 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const activity = new Activity(faults, halt)
   const admin = (handle: Transport): Cluster =>
     new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
+  /** The running replicas, each with the function that drops its activity. */
+  const running = new Map<Replica, () => void>()
+  const callWebhook: CallWebhook = async (address, body, { signal }) =>
+    await callIn([...running.keys()], address, body, signal)
   const open = (name: string | null): Opened => {
-    const { handle } = new ApiServer({ clock, random })
+    const { handle } = new ApiServer({ clock, random, callWebhook })
     const counted = activity.counting(handle)
     // Faults are outside of the count: a delayed request is not open.
     const of = (replica: Replica): Transport => replica.receiving(faults.around(replica.sending(counted), name))
@@ -208,7 +212,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
   const main = open(null)
   const { client } = main.admin
-  await createObjects(main.admin, objects, () => crdOf(watchedResources(description)))
+  const own = () => crdOf(usedResources(description), { conversions: description.conversions })
+  await createObjects(main.admin, objects, own)
   const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
 
   for (const { handle } of [main, ...others.values()]) {
@@ -218,16 +223,17 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       return collector.start(stopping.signal)
     })
   }
-  /** The running replicas, each with the function that drops its activity. */
-  const running = new Map<Replica, () => void>()
   for (let number = 0; number < replicas; number++) {
     const runs = new ReplicaRuns(clock, log)
     const replica = new Replica(number, runs, clock, log)
     activity.watchRuns(runs)
     // A source of its own, so that log lines do not change other random values.
     const ids = seededRandom(seed + 1 + number)
-    const drop = activity.run((watch) =>
-      operator.start(stopping.signal, {
+    // A module that is being loaded has no open request.
+    let loads = hasWebhooks(description)
+    const drop = activity.run((watch) => {
+      watch({ idle: () => !loads, busyWith: () => ['the webhooks are being loaded'] })
+      return operator.start(stopping.signal, {
         instance: `replica-${number}`,
         identity: identityOf(description.options.leaderElection, number),
         transport: main.transportOf(replica),
@@ -241,6 +247,11 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         freeze: true,
         fieldValidation: 'Strict',
         serves: false,
+        webhooks: 'memory',
+        onWebhooks({ handlers }) {
+          replica.webhooks = handlers
+          loads = false
+        },
         listens: (server) => void replica.servers.push(server),
         ...(replicas > 1 ? {} : { leaderElection: false }),
         onReconcile: (report) => {
@@ -251,7 +262,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
           for (const controller of parts.controllers.values()) watch(watchedOf(controller, parts, replica))
         },
       }).finally(() => running.delete(replica))
-    )
+    })
     running.set(replica, drop)
   }
   const { grace = '30s', name } = description.options

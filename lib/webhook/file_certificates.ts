@@ -127,7 +127,7 @@ export class FileCertificates implements CertificateSource {
 }
 
 /** Parses CA certificates. @throws TypeError if the text has none. */
-export type CaParser = (pem: string) => void
+type CaParser = (pem: string) => void
 
 export interface FileCaOptions {
   readonly file: string

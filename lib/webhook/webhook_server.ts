@@ -88,12 +88,6 @@ interface Route {
  * Serves webhooks from its start to its stop, over HTTP/2 and HTTP/1.1.
  *
  * A new certificate is used at once for new connections; open connections end after their open requests.
- *
- * @example
- * ```ts
- * const server = new WebhookServer({ certificates: new FileCertificates({ folder: '/certs' }) })
- * server.handle('/validate-web-example-dev-v1-site', validateSite)
- * ```
  */
 export class WebhookServer implements Runnable {
   readonly name = 'webhooks'

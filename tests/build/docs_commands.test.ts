@@ -194,12 +194,16 @@ test(
       await project.run(NEW)
       const dev = project.start(DEV.split(' --apply')[0]!)
       await dev.until(/"message":"definition"/)
-      const crd = inline(/^kubeloop crd .* \| kubectl/)
+      const crd = inline(/^kubeloop crd \S+ \| kubectl/)
       assert.match(
         await project.run(crd.replace('kubectl', 'kubectl --kubeconfig .kubeloop/kubeconfig')),
         /^customresourcedefinition\.apiextensions\.k8s\.io\/foos\.samplecontroller\.k8s\.io (?:created|configured|unchanged)/,
       )
       await dev.stop()
+      assert.match(
+        await project.run(inline(/^kubeloop crd \S+ --namespace/).split(' |')[0]!),
+        /^kind: CustomResourceDefinition$/m,
+      )
       await project.run(`${crd.split(' |')[0]} > crd.yaml`)
       await project.run(inline(/^kubeloop types .* > /))
       assert.match(project.read('widget.ts'), /^export const Foo\b/m)

@@ -108,6 +108,7 @@ test("other clusters have paths of the embedded API, which gets their kinds; wit
       pid: 0,
       kinds: ['apps/v1/deployments'],
       clusters: [{ name: 'west', kinds: ['v1/configmaps', 'v1/secrets'] }, { name: 'east', kinds: [] }],
+      webhooks: false,
     }])
   }
 })

@@ -54,7 +54,13 @@ test('the launcher has the same oldest version', () => {
   assert.ok(bin.includes(`const OLDEST_NODE = [${OLDEST_NODE.join(', ')}]`))
 })
 
-const launch = { file: '/w/a.ts', preload: '/k/preload.js', server: '127.0.0.1:1234', passed: ['--x'] }
+const launch = {
+  file: '/w/a.ts',
+  preload: '/k/preload.js',
+  server: '127.0.0.1:1234',
+  webhooks: '127.0.0.1:5',
+  passed: ['--x'],
+}
 
 test('each runtime loads the preloaded module before the file', () => {
   assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), [
@@ -72,9 +78,9 @@ test('each runtime loads the preloaded module before the file', () => {
 })
 
 const NEEDED = [
-  '--allow-net=127.0.0.1:1234',
+  '--allow-net=127.0.0.1:1234,127.0.0.1:5',
   '--allow-read=.',
-  '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG',
+  '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_WEBHOOK_PORT',
   '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>
@@ -85,7 +91,7 @@ const denoFlags = (passed: readonly string[]): string[] =>
 test('Deno gets exactly the permissions that kubeloop needs, joined with those of the user', () => {
   assert.deepEqual(denoFlags([]), NEEDED)
   assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), [
-    '--allow-net=127.0.0.1:1234,example.org',
+    '--allow-net=127.0.0.1:1234,127.0.0.1:5,example.org',
     ...NEEDED.slice(1),
     '--allow-run=git',
     '--x',

@@ -5,7 +5,7 @@ import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
-import { SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
+import { INSTALLED_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
 interface Host {
   readonly open: () => Promise<{ answer: SessionResponse; end: () => Promise<void> }>
@@ -112,4 +112,34 @@ test('an operator that starts before the end of the last one is noticed stays th
   await second.end()
   await clock.advance(30)
   assert.deepEqual((await open()).answer, { start: 3, changed: 'a file that it imports', downMs: 30 })
+})
+
+test('an operator with webhooks starts as installed when its notice arrives, or after 10 s', async () => {
+  const clock = new FakeClock()
+  const events: string[] = []
+  const sessions = new SessionHost({
+    clock,
+    changed: () => undefined,
+    prepare: async () => {},
+    onStart: (_, start, installed) => void installed.then(() => events.push(`installed ${start}`)),
+  })
+  const over = sessions.over(() => Promise.reject(new Error('not for the API')))
+  const open = async (webhooks: boolean): Promise<void> => {
+    const body = JSON.stringify({ operator: 'o', pid: 1, kinds: [], clusters: [], webhooks })
+    await over({ method: 'POST', path: SESSION_PATH, body })
+    await nextTurn()
+  }
+  await open(false)
+  assert.deepEqual(events.splice(0), ['installed 1'])
+  await open(true)
+  assert.deepEqual(events.splice(0), [])
+  assert.equal((await over({ method: 'POST', path: INSTALLED_PATH, body: '{}' })).status, 200)
+  await nextTurn()
+  assert.deepEqual(events.splice(0), ['installed 2'])
+  await open(true)
+  await clock.advance(9999)
+  assert.deepEqual(events, [])
+  await clock.advance(1)
+  assert.deepEqual(events, ['installed 3'])
+  sessions.close()
 })

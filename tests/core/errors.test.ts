@@ -234,3 +234,16 @@ test('a failed fetch of this runtime reports the refused connection', async () =
     (error) => /refused|unable to connect/i.test(messageOf(error)),
   )
 })
+
+test('errors of the copies of these classes in files beside mod.js count, and classes of users stay apart', () => {
+  const copy = (name: string): Error => Object.assign(new Error('from a copy'), { name })
+  for (const known of [ApiError, LeadershipLost, ConfigError]) {
+    assert.ok(copy(known.name) instanceof known, known.name)
+    assert.ok(!(copy('Other') instanceof known), known.name)
+    assert.ok(!(('text' as unknown) instanceof known), known.name)
+  }
+  class Own extends LeadershipLost {}
+  assert.ok(new Own('mine') instanceof LeadershipLost)
+  assert.ok(new Own('mine') instanceof Own)
+  assert.ok(!(new LeadershipLost('theirs') instanceof Own))
+})

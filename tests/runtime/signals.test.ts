@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import process from 'node:process'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { onSignals } from '../../lib/runtime/os/signals.ts'
+import { onIdleEnd, onSignals } from '../../lib/runtime/os/signals.ts'
 
 type Counted = `${string} ${number}`
 
@@ -57,4 +57,12 @@ test('after the release no signal is reported', async () => {
   release()
   assert.equal(process.listenerCount('SIGHUP'), before)
   assert.deepEqual(counted, [])
+})
+
+test('lines for an idle end share one listener, as a process warns of more than ten, and each can be withdrawn', () => {
+  const listeners = process.listenerCount('beforeExit')
+  const withdraw = Array.from({ length: 20 }, () => onIdleEnd(() => undefined))
+  assert.equal(process.listenerCount('beforeExit'), listeners + 1)
+  for (const each of withdraw) each()
+  assert.equal(process.listenerCount('beforeExit'), listeners)
 })

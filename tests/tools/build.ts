@@ -41,8 +41,12 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   kubeconfig: 'lib/config/context.ts',
   // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
+  // For servers with a certificate, other than that of webhooks.
+  https: 'lib/runtime/net/https_server.ts',
   // For requested profiles.
   profiling: 'lib/manager/servers/profiling.ts',
+  // For admissions and conversions.
+  webhooks: 'lib/operator/webhooks.ts',
 }
 
 /** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
@@ -54,9 +58,12 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   BoundedMap: 'a data structure inside others; nothing tests what it is an instance of',
   ChunkQueue: 'the body of one response',
   CommandNotFound: 'thrown and caught within the bundle that runs a command',
-  ConfigError: 'recognized by its name',
+  ApiError: 'recognized by its name',
+  ConfigError: 'the same',
+  LeadershipLost: 'the same',
   RotatingFile: 'the same',
   Exchange: 'an open request inside one server; nothing tests what it is an instance of',
+  held: 'keeps requests alive that its own bundle has made',
   Heap: 'an internal data structure, without instanceof checks',
   Latch: 'the same',
   LazyAbort: 'the same',
@@ -102,7 +109,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     },
   })
   const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
-  await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, onceOnly(ownedByMod), fromSibling] })
+  await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
   for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'kubeconfig.js'), `./${name}.js`)
   await tsup({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
   await tsup({

@@ -6,6 +6,7 @@ import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { sleep, systemClock } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
+import { freePort } from '../../runtime/net/loopback.ts'
 import { exists } from '../../runtime/os/files.ts'
 import { onSignals } from '../../runtime/os/signals.ts'
 import { isTerminal, writeLine } from '../../runtime/os/terminal.ts'
@@ -119,6 +120,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     preload: await preloadOf(runtime),
     kubeconfig: absolutePath(kubeconfig),
     authority: api.authority,
+    webhookPort: await freePort(),
     onPids: (pids) => folder.guard(pids),
     onOutputClosed: () => stopOnClosedOutput(scope),
   })
@@ -126,7 +128,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
   void stopWithNpm(scope, run.parent)
   let applying: Promise<void> = Promise.resolve()
   const suggested = new Set<string | undefined>()
-  function onStart({ kinds, clusters, pid }: SessionRequest): void {
+  function onStart({ kinds, clusters, pid }: SessionRequest, _start: number, installed: Promise<void>): void {
     runner.operatorIs(pid)
     for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {
       if (suggested.has(name)) continue
@@ -138,7 +140,8 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
         ...(name && { cluster: name }),
       })
     }
-    applying = applier.apply(scope.signal)
+    // Webhooks must see the objects.
+    applying = installed.then(() => applier.apply(scope.signal))
   }
   const watching = watchManifests({
     apply: options.apply,

@@ -23,6 +23,8 @@ export interface OperatorRunnerOptions {
   readonly kubeconfig: string
   /** `host:port` of the embedded API. */
   readonly authority: string
+  /** The port of the operator's webhooks on 127.0.0.1, the same for all its starts: the API keeps their address. */
+  readonly webhookPort: number
   readonly clock: Clock
   readonly report: (event: DevEvent) => void
   /** Called with the processes that must end with this one. */
@@ -102,15 +104,18 @@ export class OperatorRunner {
   }
 
   async #start(): Promise<ChildProcess> {
-    const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority } = this.#options
+    const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority, webhookPort } =
+      this.#options
+    const webhooks = `127.0.0.1:${webhookPort}`
     const child = await spawnInherited({
       command: runtime.program,
-      args: launchArguments(runtime, { file, preload, server: authority, passed, denoConfig }),
+      args: launchArguments(runtime, { file, preload, server: authority, webhooks, passed, denoConfig }),
       env: {
         KUBECONFIG: kubeconfig,
         KUBELOOP_DEV: pretty ? 'pretty' : 'json',
         KUBELOOP_ELECT: elect ? '1' : '',
         KUBELOOP_FILE: title,
+        KUBELOOP_WEBHOOK_PORT: String(webhookPort),
       },
     })
     this.#child = child

@@ -8,10 +8,13 @@ import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
-import { type OperatorDescription, watchedResources } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription, watchedResources } from '../../operator/description.ts'
 
 /** The path of sessions. No API group can have this name. */
 export const SESSION_PATH = '/kubeloop/dev/session'
+
+/** The path of the notice that an operator's webhooks are installed. */
+export const INSTALLED_PATH: string = `${SESSION_PATH}/installed`
 
 /** Returns the path prefix of another cluster's API. All clusters share a port, so that Deno needs one permission. */
 export function pathOfCluster(name: string): string {
@@ -32,6 +35,8 @@ export interface SessionRequest {
   readonly kinds: readonly string[]
   /** Its other clusters, each with its kinds. */
   readonly clusters: readonly { readonly name: string; readonly kinds: readonly string[] }[]
+  /** Whether it installs webhooks, and sends a notice when they are in place. */
+  readonly webhooks: boolean
 }
 
 /** The first line of the response, whose body stays open for as long as the command runs. */
@@ -48,6 +53,8 @@ export interface Session {
   readonly response: SessionResponse
   /** Resolves when the command has ended. */
   readonly ended: Promise<void>
+  /** Sends the notice that the operator's webhooks are installed. */
+  installed(): Promise<void>
 }
 
 /** Opens a session, which then owns the connection. Resolves with undefined if the server is not `kubeloop dev`. */
@@ -63,7 +70,13 @@ export async function openSession(
     return [...new Set([...reconciled, ...watchedResources(description, cluster)].map(resourceId))]
   }
   const clusters = description.clusters.map((cluster) => ({ name: cluster.name, kinds: kindsIn(cluster) }))
-  const request: SessionRequest = { operator: description.options.name, pid, kinds: kindsIn(), clusters }
+  const request: SessionRequest = {
+    operator: description.options.name,
+    pid,
+    kinds: kindsIn(),
+    clusters,
+    webhooks: hasWebhooks(description),
+  }
   const headers = { 'content-type': 'application/json' }
   const response = await connection({ method: 'POST', path: SESSION_PATH, headers, body: JSON.stringify(request) })
   if (response.status !== 200) {
@@ -79,7 +92,11 @@ export async function openSession(
     first = next.value[0]
   }
   const ended = drain(batches).finally(() => connection.close())
-  return { response: JSON.parse(first) as SessionResponse, ended }
+  const installed = async (): Promise<void> => {
+    const { body } = await connection({ method: 'POST', path: INSTALLED_PATH, headers, body: '{}' })
+    body.cancel()
+  }
+  return { response: JSON.parse(first) as SessionResponse, ended, installed }
 }
 
 async function drain(batches: AsyncIterator<unknown>): Promise<void> {

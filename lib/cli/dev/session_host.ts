@@ -2,7 +2,8 @@
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
-import { SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
+import { Latch } from '../../async/latch.ts'
+import { INSTALLED_PATH, SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
@@ -10,8 +11,14 @@ export interface SessionHostOptions {
   changed(): { readonly file: string; readonly atMs: number } | undefined
   /** Awaited before a session is accepted, so that the operator's clusters are served then. */
   prepare(request: SessionRequest): Promise<void>
-  onStart(request: SessionRequest, start: number): void
+  /**
+   * `installed` resolves when the operator's webhooks are installed, at once without webhooks; after 10 s in any case.
+   */
+  onStart(request: SessionRequest, start: number, installed: Promise<void>): void
 }
+
+/** How long to wait for an operator to install its webhooks. Without them it has failed, or another replica leads. */
+const INSTALL_TIMEOUT_MS = 10_000
 
 /** A longer time between two operators is not the duration of a restart. */
 const MAX_RESTART_MS = 10_000
@@ -22,6 +29,8 @@ export class SessionHost {
   #starts = 0
   /** When the last operator ended; undefined while one runs. */
   #endedAt: number | undefined
+  /** Opens when the webhooks of the running operator are installed. */
+  #installed = new Latch()
 
   constructor(options: SessionHostOptions) {
     this.#options = options
@@ -34,7 +43,10 @@ export class SessionHost {
 
   /** Wraps a transport to accept sessions as well. */
   over(network: Transport): Transport {
-    return (request) => (request.path === SESSION_PATH ? this.#open(request) : network(request))
+    return (request) => {
+      if (request.path === INSTALLED_PATH) return this.#noteInstalled()
+      return request.path === SESSION_PATH ? this.#open(request) : network(request)
+    }
   }
 
   /** Ends all sessions, so that the operators end. */
@@ -49,12 +61,24 @@ export class SessionHost {
     const start = ++this.#starts
     const response = start === 1 ? { start } : this.#restart(start)
     this.#endedAt = undefined
-    onStart(session, start)
+    onStart(session, start, this.#untilInstalled(session))
     const body = new OpenBody(`${JSON.stringify(response)}\n`, [this.#closing.signal, request.signal], () => {
       // The next operator may start before the end of this one is noticed.
       if (this.#starts === start) this.#endedAt = clock.now()
     })
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
+  }
+
+  #untilInstalled({ webhooks }: SessionRequest): Promise<void> {
+    if (!webhooks) return Promise.resolve()
+    const installed = this.#installed = new Latch()
+    const cancel = this.#options.clock.after(INSTALL_TIMEOUT_MS, () => installed.open())
+    return installed.opened.finally(cancel)
+  }
+
+  #noteInstalled(): Promise<HttpResponse> {
+    this.#installed.open()
+    return Promise.resolve({ status: 200, headers: {}, body: new OpenBody('', [AbortSignal.abort()], () => {}) })
   }
 
   #restart(start: number): SessionResponse {

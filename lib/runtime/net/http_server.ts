@@ -1,9 +1,9 @@
 /** Serves the process's own endpoints (probes, metrics, a user's) over HTTP or TLS. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { fileMissing } from '../../core/errors.ts'
 import { untilAborted } from '../../async/abort.ts'
 import { builtins } from '../os/builtins.ts'
-import { serveHttps } from './https_server.ts'
 import { listen, trackSockets } from './listen.ts'
 import {
   type ExchangeOptions,
@@ -53,6 +53,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     refuseBody: () => responseOf(tooLarge(maxBodyBytes)),
   }
   if (tls) {
+    const { serveHttps } = await import('./https_server.ts').catch(fileMissing('Cannot serve TLS', 'https.js'))
     return await serveHttps({
       ...exchange,
       ...tls,

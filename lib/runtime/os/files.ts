@@ -74,6 +74,11 @@ export function hostName(): string {
   return hostname()
 }
 
+/** Returns the folder for temporary files from `TMPDIR`, as Go does; on Windows from `TEMP`. */
+export function temporaryFolder(): string {
+  return isWindows ? optionalEnv('TEMP') ?? 'C:\\Windows\\Temp' : optionalEnv('TMPDIR') ?? '/tmp'
+}
+
 /** Resolves a relative `file` against `folder`, without the working directory: that needs a permission on Deno. */
 export function resolvePath(folder: string, file: string): string {
   return path.isAbsolute(file) ? file : path.join(folder, file)

@@ -75,11 +75,24 @@ export function onOwnEnd(onEnd: (code: number) => number | undefined): void {
  * Returns a function that prevents it.
  */
 export function onIdleEnd(line: () => string | undefined): () => void {
-  const write = (code: number): void => {
+  // One listener for all lines: a process warns of more than ten.
+  if (idleLines.size === 0) process.once('beforeExit', writeIdleLines)
+  // Equal functions must count separately.
+  const own = { line }
+  idleLines.add(own)
+  return () => {
+    idleLines.delete(own)
+    if (idleLines.size === 0) process.off('beforeExit', writeIdleLines)
+  }
+}
+
+const idleLines = new Set<{ readonly line: () => string | undefined }>()
+
+function writeIdleLines(code: number): void {
+  for (const { line } of idleLines) {
     // Another listener may have set a failure code just now, and reported why.
     const text = (process.exitCode ?? code) === 0 ? line() : undefined
     if (text) process.stderr.write(`${text}\n`)
   }
-  process.once('beforeExit', write)
-  return () => void process.off('beforeExit', write)
+  idleLines.clear()
 }

@@ -19,6 +19,9 @@ export const DEV = 'KUBELOOP_DEV'
 /** `1` keeps the operator's leader election. */
 const ELECT = 'KUBELOOP_ELECT'
 
+/** The port of the operator's webhooks on 127.0.0.1. */
+const WEBHOOK_PORT = 'KUBELOOP_WEBHOOK_PORT'
+
 /** A restart is reported after this time at the latest, even if not every key was reconciled. */
 const MAX_RESTART_WAIT_MS = 1000
 
@@ -48,6 +51,7 @@ export async function prepareOperator(
     definitionLog: session ? silentLog : log,
     fieldValidation: 'Strict',
     serves: false,
+    webhooks: { port: Number(optionalEnv(WEBHOOK_PORT) ?? 0) },
     freeze: true,
   }
   const hot = hotKeys(systemClock)
@@ -56,7 +60,15 @@ export async function prepareOperator(
     const problem = hot.ended(`${report.controller} ${report.key}`, report)
     if (problem) log.warn(problem)
   }
-  return { options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onReconcile }, flush }
+  const onAssembled = (parts: Parts): void => {
+    options.onAssembled?.(parts)
+    // The command has ended if the notice fails, and this process ends with it.
+    if (session && parts.webhooks) void parts.manager.elected.then(session.installed).catch(() => {})
+  }
+  return {
+    options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onAssembled, onReconcile },
+    flush,
+  }
 }
 
 type Restart = Parameters<LiveView['restarted']>[0]

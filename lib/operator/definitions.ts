@@ -1,0 +1,153 @@
+/** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
+import { messageOf } from '../core/errors.ts'
+import type { Fence } from '../core/fence.ts'
+import { type AnyResource, resourceId } from '../core/resource.ts'
+import { untilAborted } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import { Latch } from '../async/latch.ts'
+import { type Log, safeLog } from '../observe/log.ts'
+import { clusterSuffix } from '../client/api.ts'
+import type { Manager } from '../manager/manager.ts'
+import { type Clusters, logOf } from './clusters.ts'
+import type { OtherCluster } from './context.ts'
+import { createCrds, installCrds, verifyCrds } from './crds.ts'
+import { isOptional, type OperatorDescription, type OperatorOptions, optionalIn, usedResources } from './description.ts'
+import { untilDone } from './optional.ts'
+import type { OperatorWebhooks } from './webhooks.ts'
+
+export interface DefinitionSetup {
+  readonly description: OperatorDescription
+  readonly clusters: Clusters
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+  readonly options: { readonly crds?: OperatorOptions['crds']; readonly definitionLog?: Log }
+  /** Whether there is leader election. Then only the leader changes existing definitions. */
+  readonly elects: boolean
+  readonly webhooks: OperatorWebhooks | undefined
+}
+
+/** Works on the definitions of a cluster; undefined is the operator's own. */
+type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
+
+/** Returns what prepares the CRDs of a cluster before its caches start. */
+export function preparationOf(setup: DefinitionSetup): InCluster {
+  const { mode } = modeOf(setup)
+  const prepare = mode === 'verify'
+    ? verifyCrds
+    : mode === 'ignore'
+    ? undefined
+    : setup.elects
+    ? createCrds
+    : installCrds
+  return async (cluster, signal) => {
+    if (prepare) await prepareIn(prepare, setup, cluster, signal)
+  }
+}
+
+/** Returns a latch for each optional cluster whose leader's controllers wait for its definitions. */
+export function latchesOf(setup: DefinitionSetup): ReadonlyMap<OtherCluster, Latch> {
+  const late = setup.elects && mayInstall(setup) ? setup.description.clusters.filter(isOptional) : []
+  return new Map(late.map((cluster) => [cluster, new Latch()]))
+}
+
+/**
+ * Adds what the leader installs: changes of CRDs, and the configurations of webhooks. The leader's work starts when the
+ * CRDs are served; work in an optional cluster, when they are served there.
+ */
+export function addInstallation(
+  setup: DefinitionSetup,
+  late: ReadonlyMap<OtherCluster, Latch>,
+  manager: Manager,
+): void {
+  const { description, clusters, clock, log, random, elects, webhooks } = setup
+  if (!mayInstall(setup) || !(elects || webhooks)) return
+  const installed = new Latch()
+  const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
+  manager.add({
+    name: 'definitions',
+    role: 'preparation',
+    async start(signal) {
+      // Without leader election, they were installed before the caches started.
+      for (const cluster of elects ? [undefined, ...description.clusters] : []) {
+        if (!isOptional(cluster)) await install(cluster, signal)
+      }
+      await webhooks?.install(clusters.main.api.fenced(manager.fence), signal)
+      installed.open()
+    },
+    ready: (signal) => untilAborted(installed.opened, signal),
+  })
+  for (const [cluster, latch] of late) {
+    const { name } = cluster
+    manager.add({
+      name: `definitions in ${name}`,
+      async start(signal) {
+        const report = (reason: string): void =>
+          log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
+        await untilDone((signal) => install(cluster, signal), report, { name, clock, log, random }, signal)
+        latch.open()
+      },
+    })
+  }
+}
+
+function mayInstall(setup: DefinitionSetup): boolean {
+  return modeOf(setup).mode === 'install'
+}
+
+function modeOf(
+  { description: { options }, options: { crds = options.crds ?? 'verify' } }: DefinitionSetup,
+): { readonly mode: string; readonly narrow?: boolean } {
+  return typeof crds === 'object' ? crds : { mode: crds }
+}
+
+/** Calls `prepare` for the definitions of a cluster. Errors name a cluster other than the operator's own. */
+async function prepareIn(
+  prepare: typeof installCrds,
+  setup: DefinitionSetup,
+  cluster: OtherCluster | undefined,
+  signal: AbortSignal,
+  fence?: Fence,
+): Promise<void> {
+  try {
+    await prepare(ownKinds(setup, cluster), await dependenciesOf(setup, cluster, fence, signal), signal)
+  } catch (error) {
+    const text = messageOf(error)
+    const where = clusterSuffix({ cluster: cluster?.name }).trimStart()
+    // Errors of requests name the cluster already, as do the log lines of an optional cluster.
+    if (!cluster || isOptional(cluster) || signal.aborted || text.includes(where)) throw error
+    throw new Error(text.includes(HERE) ? text.replace(HERE, where) : `${text} (${where})`, { cause: error })
+  }
+}
+
+/** The place in errors about a definition, which the name of a cluster replaces. */
+const HERE = 'in this cluster'
+
+/** Returns the operator's own kinds in a cluster. CRDs of optional kinds are not the operator's. */
+function ownKinds({ description }: DefinitionSetup, cluster: OtherCluster | undefined): AnyResource[] {
+  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
+  const ours = new Map<string, AnyResource>()
+  for (const resource of usedResources(description, cluster)) {
+    if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
+  }
+  return [...ours.values()]
+}
+
+async function dependenciesOf(
+  setup: DefinitionSetup,
+  cluster: OtherCluster | undefined,
+  fence: Fence | undefined,
+  signal: AbortSignal,
+): Promise<Parameters<typeof installCrds>[1]> {
+  const { description, clusters, clock, options, webhooks } = setup
+  const { api } = clusters.of(cluster)
+  return {
+    api: fence ? api.fenced(fence) : api,
+    clock,
+    log: logOf(safeLog(options.definitionLog ?? setup.log), cluster),
+    fieldManager: description.options.name,
+    narrow: modeOf(setup).narrow,
+    // Webhooks are called by the operator's own cluster alone.
+    ...(!cluster && { conversions: description.conversions, conversion: await webhooks?.conversion(signal) }),
+  }
+}

@@ -1,0 +1,17 @@
+/** Adds places in the user's file to errors. */
+import { messageOf } from '../core/errors.ts'
+
+/** Calls `check` and adds the place in the user's file to its errors. */
+export function at(declaredAt: () => string | undefined, check: () => void): void {
+  try {
+    check()
+  } catch (cause) {
+    throw new TypeError(`${messageOf(cause)}${placeOf({ declaredAt })}`, { cause })
+  }
+}
+
+/** Returns a suffix with the place in the user's file. */
+export function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
+  const place = declaredAt()
+  return place ? ` (${place})` : ''
+}

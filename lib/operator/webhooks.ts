@@ -1,0 +1,316 @@
+/**
+ * Serves the webhooks of an operator, and installs their configurations. Loaded only for operators that have webhooks.
+ */
+import { type AnyResource, type CustomResourceConversion, groupResourceOf } from '../core/resource.ts'
+import { LeadershipLost, messageOf } from '../core/errors.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { aborted } from '../async/abort.ts'
+import { type Clock, sleep, type TurnBudget } from '../async/clock.ts'
+import { type Log, safeLog } from '../observe/log.ts'
+import type { Api } from '../client/api.ts'
+import type { Client } from '../client/client.ts'
+import { readTextIfExists, resolvePath, temporaryFolder } from '../runtime/os/files.ts'
+import { optionalEnv } from '../runtime/os/env.ts'
+import { admissionHandler } from '../webhook/admission_handler.ts'
+import { admissionPath, type AdmissionPhase } from '../webhook/admission_path.ts'
+import { type AdmissionDescription as ConfiguredAdmission, checkAdmission } from '../webhook/admission_options.ts'
+import {
+  configurationsOf,
+  conversionOf,
+  namesOf,
+  type WebhookConfiguration,
+  type WebhookConfigurations,
+  type WebhookTarget,
+} from '../webhook/configurations.ts'
+import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
+import { FileCertificates } from '../webhook/file_certificates.ts'
+import type { CertificateSource, WebhookHandler } from '../webhook/handler.ts'
+import { injectCa, installConfigurations } from '../webhook/install.ts'
+import { lossWarnings } from '../webhook/lost_fields.ts'
+import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
+import { SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
+import { WebhookServer } from '../webhook/webhook_server.ts'
+import { at } from './places.ts'
+import { type AdmissionDescription, leaseOf, type OperatorDescription, type WebhookOptions } from './description.ts'
+import type { WebhookParts } from './context.ts'
+import type { OperatorMeter } from './endpoints.ts'
+
+const DEFAULT_PORT = 9443
+
+/** The default folder of certificates, as in controller-runtime. */
+const DEFAULT_FOLDER = 'k8s-webhook-server/serving-certs'
+
+/** How often the CA beside a certificate in files is read. */
+const CA_REREAD_MS = 60_000
+
+/**
+ * `stated`: as the operator's options state. `memory`: the server does not listen, and its handlers are called in this
+ * process. A port: on that port of 127.0.0.1 (0 is any free one), with a certificate that is kept in memory.
+ */
+export type WebhookMode = 'stated' | 'memory' | { readonly port: number }
+
+export interface WebhookSetup {
+  /** The operator's own cluster, without a fence. */
+  readonly api: Api
+  /** Returns the client of one call, whose signal ends the client's requests. */
+  readonly client: (call: { readonly signal: AbortSignal }) => Client
+  /** The namespace of the cluster's configuration, if it has one. */
+  readonly namespace: string | undefined
+  readonly meter: OperatorMeter | undefined
+  readonly clock: Clock
+  /** The time that long work may take of each turn; shared with the operator's other work. */
+  readonly budget: TurnBudget
+  readonly log: Log
+  /** Logs what is installed, instead of `log`. */
+  readonly definitionLog?: Log | undefined
+  readonly mode: WebhookMode
+}
+
+/** The CAs that the API server trusts. */
+interface Trust {
+  readonly source: CertificateSource
+  /** Resolves with the CAs in PEM. Undefined: others write them. */
+  bundle(signal: AbortSignal): Promise<string | undefined>
+  /** Keeps the configurations' CAs up to date until the signal is aborted; for the leader. */
+  rotate(
+    leader: { readonly api: Api; inject(bundle: string, signal: AbortSignal): Promise<number> },
+    signal: AbortSignal,
+  ): Promise<void>
+}
+
+/** The webhooks of one start of an operator. */
+export interface OperatorWebhooks {
+  readonly server: WebhookParts & Runnable & Required<Pick<Runnable, 'ready'>>
+  /** The handlers by their paths, for calls without a network. */
+  readonly handlers: ReadonlyMap<string, WebhookHandler>
+  /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
+  conversion(signal: AbortSignal): Promise<CustomResourceConversion | undefined>
+  /** Writes the configurations. `api` is fenced for the leader. */
+  install(api: Api, signal: AbortSignal): Promise<void>
+  /** The leader's work: keeps the certificate valid, and the configurations' CAs up to date. */
+  rotate(api: Api, signal: AbortSignal): Promise<void>
+}
+
+/**
+ * Makes the server and the handlers of an operator's webhooks. Nothing listens yet.
+ *
+ * @throws TypeError for invalid options, with the place in the user's file.
+ */
+export function openWebhooks(description: OperatorDescription, setup: WebhookSetup): OperatorWebhooks {
+  const { options, conversions } = description
+  const { meter, clock, mode } = setup
+  const log = safeLog(setup.log)
+  const own = ownObjects(description, setup.namespace)
+  const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
+  const { port = DEFAULT_PORT, host, clientCa } = given
+  const reached = reachedBy(given, options.name, own.namespace, mode)
+  const trust = trustOf(description, setup, own.namespace, namesOf(reached === 'loopback' ? loopback(port) : reached))
+  const server = new WebhookServer({
+    host: host ?? (reached === 'loopback' ? '127.0.0.1' : undefined),
+    port,
+    certificates: trust.source,
+    clientCa: clientCa === undefined ? undefined : { file: clientCa },
+    meter,
+    clock,
+    log,
+  })
+  const handlers = new Map<string, WebhookHandler>()
+  const admissions = groupsOf(description.admissions)
+  for (const { path, phase, resource, members } of admissions) {
+    const handler = admissionHandler(phase, resource, members.map(({ hooks }) => hooks), {
+      client: setup.client,
+      clock,
+      log,
+    })
+    handlers.set(path, handler)
+    server.handle(path, handler, { name: `${phase === 'mutate' ? 'default' : 'validate'} of ${resource.kind}` })
+  }
+  if (conversions.length > 0) {
+    const onThrow = (error: unknown, what: string): void => log.error(what, { error })
+    const handler = conversionHandler({ conversions, budget: setup.budget, onThrow })
+    handlers.set(CONVERT_PATH, handler)
+    // A hint, which must not delay the start.
+    void lossWarnings(conversions, setup.budget).then((warnings) => warnings.forEach((warning) => log.warn(warning)))
+    server.handle(CONVERT_PATH, handler, { name: 'conversion', protocol: 'conversion' })
+  }
+  /** The port is known when the server listens. */
+  const target = (): WebhookTarget => reached === 'loopback' ? loopback(server.port ?? port) : reached
+  const configurations = (caBundle: string | undefined): WebhookConfigurations =>
+    configurationsOf({
+      operator: options.name,
+      admissions: admissions.flatMap(configured),
+      target: target(),
+      caBundle,
+      own,
+    })
+  // Invalid options must fail the start before anything is written.
+  configurations(undefined)
+  const dependencies = (api: Api) => ({ api, log: safeLog(setup.definitionLog ?? log), operator: options.name })
+  const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
+  return {
+    server,
+    handlers,
+    async conversion(signal) {
+      return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
+    },
+    async install(api, signal) {
+      await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
+    },
+    rotate: (api, signal) =>
+      trust.rotate({
+        api,
+        inject: (bundle, signal) => injectCa(bundle, { crds, target: target() }, dependencies(api), signal),
+      }, signal),
+  }
+}
+
+function loopback(port: number): { readonly url: string } {
+  return { url: `https://127.0.0.1:${port}` }
+}
+
+/** What a cluster must have for an operator's webhooks. */
+export interface WebhookDefinitions {
+  /** Undefined without conversions. */
+  readonly conversion: CustomResourceConversion | undefined
+  /** The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration, as far as they are needed. */
+  readonly configurations: readonly WebhookConfiguration[]
+  /** How the API server calls the operator. */
+  readonly target: WebhookTarget
+}
+
+/**
+ * Returns what a cluster must have, without CAs, for an operator that runs there. `namespace`: where it runs.
+ *
+ * @throws TypeError for invalid options, with the place in the user's file.
+ */
+export function describeWebhooks(description: OperatorDescription, namespace: string): WebhookDefinitions {
+  const { options, conversions, admissions } = description
+  const { url, service } = options.webhooks ?? {}
+  const target = url === undefined ? serviceOf(service, options.name, namespace) : { url }
+  const { mutating, validating } = configurationsOf({
+    operator: options.name,
+    admissions: groupsOf(admissions).flatMap(configured),
+    target,
+    own: ownObjects(description, namespace),
+  })
+  return {
+    conversion: conversions.length > 0 ? conversionOf(target) : undefined,
+    configurations: [mutating, validating].filter((each) => each !== undefined),
+    target,
+  }
+}
+
+function serviceOf(service: WebhookOptions['service'], operator: string, namespace: string): WebhookTarget {
+  const { name = operator, ...rest } = typeof service === 'string' ? { name: service } : service ?? {}
+  return { service: { namespace, ...rest, name } }
+}
+
+/** Returns how the API server calls this process. `loopback`: by a URL of 127.0.0.1, with the port that is bound. */
+function reachedBy(
+  { service, url }: Pick<WebhookOptions, 'service' | 'url'>,
+  operator: string,
+  namespace: string,
+  mode: WebhookMode,
+): WebhookTarget | 'loopback' {
+  if (url !== undefined && service !== undefined) {
+    throw new TypeError('Cannot serve webhooks: both webhooks.url and webhooks.service are given; give one of them')
+  }
+  if (url !== undefined) return { url }
+  const isInPod = mode === 'stated' && optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
+  if (service === undefined && !isInPod) return 'loopback'
+  return serviceOf(service, operator, namespace)
+}
+
+/** What the operator itself writes: its Lease, and its Secret. */
+function ownObjects({ options }: OperatorDescription, configured: string | undefined) {
+  const { certs } = options.webhooks ?? {}
+  const secret = typeof certs === 'object' ? certs : undefined
+  const { lease, namespace } = leaseOf(options, configured)
+  return { namespace: secret?.namespace ?? namespace ?? 'default', lease, secret: secret?.secret }
+}
+
+function trustOf(
+  { options }: OperatorDescription,
+  { api, meter, clock, log, mode }: WebhookSetup,
+  namespace: string,
+  names: ReturnType<typeof namesOf>,
+): Trust {
+  if (mode === 'memory') {
+    return {
+      source: { run: (_use, signal) => aborted(signal) },
+      bundle: () => Promise.resolve(undefined),
+      rotate: (_leader, signal) => aborted(signal),
+    }
+  }
+  if (mode !== 'stated') {
+    const source = inMemoryCertificates({ names, clock })
+    // The configurations are installed with its CA, which lives as long as the process.
+    return { source, bundle: () => source.bundle(), rotate: (_leader, signal) => aborted(signal) }
+  }
+  const { certs = resolvePath(temporaryFolder(), DEFAULT_FOLDER) } = options.webhooks ?? {}
+  if (typeof certs === 'object') {
+    const made = new SelfMadeCertificates({
+      api,
+      namespace,
+      secret: certs.secret,
+      operator: options.name,
+      names,
+      clock,
+      log,
+    })
+    return {
+      source: made,
+      bundle: (signal) => made.bundle(signal),
+      rotate: (leader, signal) => made.rotate(leader, signal),
+    }
+  }
+  const bundle = (): Promise<string | undefined> => readTextIfExists(resolvePath(certs, 'ca.crt'))
+  return {
+    source: new FileCertificates({ folder: certs, clock, log, meter }),
+    bundle,
+    async rotate({ inject }, signal) {
+      let injected: string | undefined
+      while (!signal.aborted) {
+        try {
+          const ca = await bundle()
+          if (ca !== undefined && ca !== injected) {
+            await inject(ca, signal)
+            injected = ca
+          }
+        } catch (error) {
+          if (signal.aborted || error instanceof LeadershipLost) throw error
+          log.warn(`Cannot update the CA of the webhooks; trying again in 60 s: ${messageOf(error)}`)
+        }
+        await sleep(clock, CA_REREAD_MS, signal).catch(() => {})
+      }
+    },
+  }
+}
+
+interface AdmissionGroup {
+  readonly path: string
+  readonly phase: AdmissionPhase
+  readonly resource: AnyResource
+  readonly members: AdmissionDescription[]
+}
+
+/** Returns the admissions by their paths, in the order of declaration. */
+function groupsOf(admissions: readonly AdmissionDescription[]): readonly AdmissionGroup[] {
+  const groups = new Map<string, AdmissionGroup>()
+  for (const admission of admissions) {
+    const { resource, hooks, options, declaredAt } = admission
+    for (const phase of ['mutate', 'validate'] as const) {
+      if (!(phase === 'mutate' ? hooks.default : hooks.validate)) continue
+      const path = admissionPath(phase, resource)
+      at(declaredAt, () => checkAdmission({ resource, path, mutating: phase === 'mutate', options }))
+      const group = groups.get(path) ?? { path, phase, resource, members: [] }
+      groups.set(path, group)
+      group.members.push(admission)
+    }
+  }
+  return [...groups.values()]
+}
+
+function configured({ path, phase, resource, members }: AdmissionGroup): readonly ConfiguredAdmission[] {
+  return members.map(({ options }) => ({ resource, path, mutating: phase === 'mutate', options }))
+}

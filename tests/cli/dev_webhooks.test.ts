@@ -1,0 +1,54 @@
+/** `kubeloop dev` with an operator of webhooks, which the embedded API calls on loopback. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Cluster, dynamicResource, loadConfig } from 'kubeloop'
+import { type Folder, type Line, makeFolder } from './dev_command.ts'
+
+const OPERATOR = `
+import { defineResource, operator } from 'kubeloop'
+import * as z from 'zod'
+
+const names = { group: 'web.example.dev', kind: 'Site' }
+const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
+const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
+const app = operator({ name: 'sites', webhooks: { port: 1, certs: 'nowhere' } })
+app.convert(Old, Site, {
+  up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
+  down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
+})
+app.admission(Site, { default: ({ spec }) => { spec.hosts = spec.hosts.map((host) => host.toLowerCase()) } })
+await app.run(import.meta)
+`
+const SITE = (host: string): string =>
+  `{ apiVersion: web.example.dev/v1alpha1, kind: Site, metadata: { name: a }, spec: { host: ${host} } }\n`
+const Site = dynamicResource({ group: 'web.example.dev', version: 'v1', kind: 'Site' })
+
+async function spec(folder: Folder): Promise<unknown> {
+  const { cluster } = await loadConfig({ kubeconfig: join(folder.path, '.kubeloop/kubeconfig') })
+  const connection = new Cluster({ name: 'test', config: cluster })
+  const site = await connection.client.get(Site, { namespace: 'default', name: 'a' })
+  connection.close()
+  return site?.['spec']
+}
+
+test('objects of --apply pass the webhooks, also after a restart that finds the address of the last run', async () => {
+  const folder = makeFolder()
+  try {
+    folder.write('sites.ts', OPERATOR)
+    for (const host of ['A.dev', 'B.dev']) {
+      folder.write('site.yaml', SITE(host))
+      const dev = folder.run('dev', 'sites.ts', '--apply', 'site.yaml')
+      const applied = await dev.line(
+        'the object',
+        ({ message, level }: Line) => message === 'applied' || level === 'error',
+      )
+      assert.equal(applied['object'], 'Site default/a', dev.output())
+      assert.deepEqual(await spec(folder), { hosts: [host.toLowerCase()] })
+      dev.kill('SIGTERM')
+      assert.equal(await dev.ended, 0, dev.output())
+    }
+  } finally {
+    await folder.remove()
+  }
+})

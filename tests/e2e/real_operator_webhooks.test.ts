@@ -1,0 +1,198 @@
+/** The API server calls an operator's webhooks: admission, conversion, certificates, configurations. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Cluster, defineResource, httpTransport, isReason, operator } from 'kubeloop'
+import { ConfigMap, NetworkPolicy, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+import app, { Site, SiteV1alpha1 } from '../../examples/8_site_webhooks.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { Api } from '../../lib/client/api.ts'
+import type { Client } from '../../lib/client/client.ts'
+import type { OperatorWebhooks } from '../../lib/operator/webhooks.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+
+let envtest: Envtest
+let transport: Transport & { close(): void }
+let client: Client
+/** What the API server warned of since the last look. */
+const warnings: string[] = []
+before(async () => {
+  if (skip) return
+  envtest = await startEnvtest()
+  transport = httpTransport(envtest.config)
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) }
+  client = new Cluster({ name: 'test', transport, log }).client
+})
+after(async () => {
+  transport?.close()
+  await envtest?.stop()
+})
+
+/** Runs an operator while `work` runs. */
+async function running(
+  what: typeof app,
+  work: () => Promise<void>,
+  options: Parameters<typeof app.start>[1] = {},
+): Promise<void> {
+  const stopping = new AbortController()
+  const ready = new Latch()
+  const ended = what.start(stopping.signal, {
+    cluster: envtest.config,
+    log: silentLog,
+    ...options,
+    onAssembled: ({ manager }) => void manager.elected.then(() => ready.open()),
+  })
+  await Promise.race([ready.opened, ended])
+  try {
+    await work()
+  } finally {
+    stopping.abort()
+    await ended
+  }
+}
+
+const never = new AbortController().signal
+
+const at = (name: string) => ({ metadata: { namespace: 'default', name } })
+
+/** Waits by a watch until an object passes the test. */
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0;; tries++) {
+    const found = await look()
+    if (found !== undefined) return found
+    assert.ok(tries < 600, 'it did not happen within a minute')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+test('the example defaults, warns, denies, converts and reconciles', { skip }, () =>
+  running(app, async () => {
+    const made = await client.create(Site, { ...at('a'), spec: { hosts: ['A.example.dev'] } })
+    assert.deepEqual(made.spec, { hosts: ['a.example.dev'], issuer: 'letsencrypt', tls: { mode: 'off' } })
+
+    const bad = client.create(Site, { ...at('b'), spec: { hosts: ['ok.dev', 'not_ok.dev'] } })
+    await assert.rejects(bad, (error: unknown) => {
+      assert.ok(isReason(error, 'Invalid'), String(error))
+      assert.deepEqual(error.causes, [{ field: 'spec.hosts[1]', message: '"not_ok.dev" has an underscore' }])
+      assert.match(
+        error.message,
+        /admission webhook "validate-web-example-dev-v1-site\.sites\.kubeloop" denied the request/,
+      )
+      return true
+    })
+    assert.equal(await client.get(Site, at('b').metadata), undefined)
+
+    // The same rules for the old version: it is converted first.
+    const old = await client.create(SiteV1alpha1, {
+      ...at('old'),
+      spec: { hostnames: 'OLD.dev b.dev', tlsSecret: 's' },
+    })
+    assert.deepEqual(old.spec, { hostnames: 'old.dev b.dev', issuer: 'letsencrypt', tlsSecret: 's' })
+    const converted = await client.get(Site, at('old').metadata)
+    assert.deepEqual(converted?.spec, {
+      hosts: ['old.dev', 'b.dev'],
+      issuer: 'letsencrypt',
+      tls: { mode: 'on', secretName: 's' },
+    })
+    const names = (await client.list(SiteV1alpha1)).map(({ spec }) => spec.hostnames)
+    assert.deepEqual(names, ['a.example.dev', 'old.dev b.dev'])
+
+    await until(async () => (await client.get(Site, at('old').metadata))?.status?.ready || undefined)
+    assert.ok(await client.get(NetworkPolicy, at('old').metadata))
+  }, { webhooks: { port: 0 } }))
+
+test(
+  'a built-in kind is defaulted, warned of and protected from deletion, with a certificate from a Secret',
+  { skip },
+  () => {
+    const guard = operator({
+      name: 'guard',
+      crds: 'install',
+      webhooks: { port: 0, certs: { secret: 'guard-certificates' } },
+    })
+    const seen: unknown[] = []
+    guard.admission(ConfigMap, {
+      default(map, { operation, dryRun }) {
+        map.data = { ...map.data, last: operation }
+        if (dryRun) map.data['dry'] = 'run'
+      },
+    })
+    guard.admission(ConfigMap, {
+      async validate(map, { operation, old, warn, user, client, name, namespace }) {
+        seen.push([
+          operation,
+          name,
+          namespace,
+          old?.data?.['last'],
+          user.username,
+          user.groups.includes('system:masters'),
+        ])
+        if (map.data?.['ask']) {
+          const other = await client.get(ConfigMap, { namespace: 'default', name: map.data['ask'] })
+          if (!other) return [{ field: 'data.ask', message: 'there is no such map', reason: 'FieldValueNotFound' }]
+        }
+        if (operation === 'DELETE') {
+          warn('someone deletes a map')
+          if (map.data?.['keep']) return [{ field: 'data.keep', message: 'it must be kept' }]
+        }
+        return undefined
+      },
+    }, {
+      operations: ['CREATE', 'UPDATE', 'DELETE'],
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+    })
+    return running(guard, async () => {
+      seen.length = warnings.length = 0
+      const made = await client.create(ConfigMap, { ...at('m'), data: { a: '1' } })
+      assert.deepEqual(made.data, { a: '1', last: 'CREATE' })
+      const patched = await client.patch(ConfigMap, at('m').metadata, { merge: { data: { keep: 'yes' } } })
+      assert.deepEqual(patched.data, { a: '1', keep: 'yes', last: 'UPDATE' })
+      const kept = client.delete(ConfigMap, at('m').metadata)
+      await assert.rejects(kept, /validate--v1-configmap\.guard\.kubeloop.*data\.keep: .*it must be kept/s)
+      assert.deepEqual(warnings, ['The API server warns: someone deletes a map'])
+      await assert.rejects(
+        client.create(ConfigMap, { ...at('n'), data: { ask: 'nothing' } }),
+        (error: unknown) =>
+          isReason(error, 'Invalid') && error.status.details?.causes?.[0]?.reason === 'FieldValueNotFound',
+      )
+      await client.create(ConfigMap, { ...at('n'), data: { ask: 'm' } })
+      assert.deepEqual(seen, [
+        ['CREATE', 'm', 'default', undefined, 'envtest-admin', true],
+        ['UPDATE', 'm', 'default', 'CREATE', 'envtest-admin', true],
+        ['DELETE', 'm', 'default', undefined, 'envtest-admin', true],
+        ['CREATE', 'n', 'default', undefined, 'envtest-admin', true],
+        ['CREATE', 'n', 'default', undefined, 'envtest-admin', true],
+      ])
+      const secret = await client.get(Secret, { namespace: 'default', name: 'guard-certificates' })
+      assert.equal(secret?.type, 'kubernetes.io/tls')
+    })
+  },
+)
+
+test('fields that the operator does not know survive its defaults', { skip }, async () => {
+  const names = { group: 'fields.example.com', version: 'v1', kind: 'Wide' }
+  const Wide = defineResource({
+    ...names,
+    spec: z.object({ a: z.string().optional(), theirs: z.array(z.int()).optional() }),
+  })
+  const wide = operator({ name: 'wide', crds: 'install' })
+  wide.controllerFor(Wide).reconcile(async () => {})
+  await running(wide, async () => {})
+  const Narrow = defineResource({ ...names, spec: z.object({ a: z.string().optional() }) })
+  const narrow = operator({ name: 'narrow', webhooks: { port: 0, certs: { secret: 'narrow-certificates' } } })
+  narrow.admission(Narrow, {
+    default: ({ spec }) => {
+      spec.a ??= 'filled in'
+    },
+  })
+  let webhooks: OperatorWebhooks | undefined
+  await running(narrow, async () => {
+    await webhooks!.install(new Api({ transport }), never)
+    const made = await client.create(Wide, { ...at('w'), spec: { theirs: [1, 2, 3] } })
+    assert.deepEqual(made.spec, { a: 'filled in', theirs: [1, 2, 3] })
+  }, { crds: 'ignore', onWebhooks: (opened) => void (webhooks = opened) })
+})

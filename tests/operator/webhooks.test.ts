@@ -1,0 +1,348 @@
+/** Webhooks of an operator: what is declared, served, installed, and by which replica. Over TLS on loopback. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { test } from 'node:test'
+import { Cluster, defineResource, isReason, type Log, type Operator, operator, type Parts } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, MutatingWebhookConfiguration, Secret, ValidatingWebhookConfiguration } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { Latch } from '../../lib/async/latch.ts'
+import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
+import type { Transport } from '../../lib/core/transport.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import type { StartOptions } from '../../lib/operator/start.ts'
+
+const names = { group: 'web.example.dev', kind: 'Site' }
+const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
+const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
+
+function sites(options: Partial<Parameters<typeof operator>[0]> = {}): Operator {
+  const app = operator({ name: 'sites', crds: 'install', ...options })
+  app.convert(Old, Site, {
+    up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
+    down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
+  })
+  app.admission(Site, { default: (site) => void site.spec.hosts.push('added') })
+  app.admission(Site, {
+    validate: ({ spec }) => spec.hosts.includes('bad') ? [{ field: 'spec.hosts', message: 'it is bad' }] : [],
+  })
+  return app
+}
+
+const at = (name: string) => ({ metadata: { namespace: 'default', name } })
+
+interface Running {
+  readonly client: Cluster['client']
+  readonly api: Cluster['api']
+  readonly parts: Parts
+  /** What happened: lines of the log, and writes. */
+  readonly events: string[]
+  readonly handle: Transport
+}
+
+/** Runs an operator on an embedded API server while `work` runs. */
+async function running(
+  app: Operator,
+  work: (running: Running) => Promise<void>,
+  options: StartOptions = {},
+  handle: Transport = new ApiServer().handle,
+): Promise<void> {
+  const stopping = new AbortController()
+  const ready = new Latch()
+  const events: string[] = []
+  const line = (message: string): void => void events.push(message.replace(/:\d+$/, ''))
+  const log: Log = { debug() {}, info: line, warn: line, error: line }
+  let parts: Parts | undefined
+  const ended = app.start(stopping.signal, {
+    log,
+    instance: 'test',
+    webhooks: { port: 0 },
+    transport: (request) => {
+      const [path] = request.path.split('?')
+      if (request.method !== 'GET') events.push(`${request.method} ${path!.split('/').slice(-2).join('/')}`)
+      return handle(request)
+    },
+    onAssembled: (assembled) => {
+      parts = assembled
+      void assembled.manager.elected.then(() => ready.open())
+    },
+    ...options,
+  })
+  await Promise.race([ready.opened, ended])
+  try {
+    const { client, api } = new Cluster({ name: 'admin', transport: handle })
+    await work({ client, api, parts: parts!, events, handle })
+  } finally {
+    stopping.abort()
+    await ended
+  }
+}
+
+test('the API server calls the admissions and conversions of an operator that has no controller', () =>
+  running(sites(), async ({ client }) => {
+    const made = await client.create(Site, { ...at('a'), spec: { hosts: ['a'] } })
+    assert.deepEqual(made.spec, { hosts: ['a', 'added'] })
+    await assert.rejects(client.create(Site, { ...at('b'), spec: { hosts: ['bad'] } }), (error: unknown) => {
+      assert.ok(isReason(error, 'Invalid'))
+      return error.causes[0]?.field === 'spec.hosts'
+    })
+    assert.deepEqual((await client.get(Old, at('a').metadata))?.spec, { host: 'a added' })
+    const old = await client.create(Old, { ...at('old'), spec: { host: 'x' } })
+    assert.deepEqual(old.spec, { host: 'x added' })
+  }))
+
+test('the server listens before definitions are written, and these before the configurations', () =>
+  running(sites({ leaderElection: true }), async ({ events }) => {
+    const order = [
+      'Serving webhooks on 127.0.0.1',
+      'POST v1/customresourcedefinitions',
+      'Leading: acquired the lease "default/sites"',
+      'POST v1/mutatingwebhookconfigurations',
+      'POST v1/validatingwebhookconfigurations',
+    ]
+    assert.deepEqual(events.filter((event) => order.includes(event)), order)
+  }))
+
+test('a replica that does not lead serves, and writes neither configurations nor the CA', async () => {
+  const { handle } = new ApiServer()
+  await running(
+    sites({ leaderElection: true }),
+    async ({ client }) => {
+      const standby = new AbortController()
+      const writes: string[] = []
+      const served = new Latch<Parts>()
+      const ended = sites({ leaderElection: true }).start(standby.signal, {
+        webhooks: { port: 0 },
+        instance: 'standby',
+        log: { debug() {}, info() {}, warn() {}, error() {} },
+        transport: (request) => {
+          if (request.method !== 'GET') writes.push(request.path)
+          return handle(request)
+        },
+        onAssembled: (parts) => void parts.manager.ready(standby.signal).then(() => served.open(parts)),
+      })
+      const { webhooks } = await served.opened
+      await webhooks!.check()
+      assert.deepEqual(writes.filter((path) => !path.includes('/leases')), [])
+      assert.equal((await client.list(MutatingWebhookConfiguration)).length, 1)
+      standby.abort()
+      await ended
+    },
+    {},
+    handle,
+  )
+})
+
+test('the configurations name the paths, the URL and the CA, and are deleted with the last admission', async () => {
+  const { handle } = new ApiServer()
+  await running(
+    sites(),
+    async ({ client, api, parts }) => {
+      const port = parts.webhooks!.port
+      const [mutating] = await client.list(MutatingWebhookConfiguration)
+      const [validating] = await client.list(ValidatingWebhookConfiguration)
+      assert.equal(
+        mutating?.webhooks?.[0]?.clientConfig.url,
+        `https://127.0.0.1:${port}/mutate-web-example-dev-v1-site`,
+      )
+      assert.equal(
+        validating?.webhooks?.[0]?.clientConfig.url,
+        `https://127.0.0.1:${port}/validate-web-example-dev-v1-site`,
+      )
+      const { caBundle } = mutating.webhooks[0].clientConfig
+      assert.match(atob(String(caBundle)), /^-----BEGIN CERTIFICATE-----/)
+      const crd = await api.get({ resource: CRD, name: 'sites.web.example.dev' }) as unknown as CustomResourceDefinition
+      const { conversion, versions } = crd.spec
+      assert.deepEqual(conversion?.webhook.clientConfig, { url: `https://127.0.0.1:${port}/convert`, caBundle })
+      assert.deepEqual(versions.map(({ name, storage }) => [name, storage]), [['v1', true], ['v1alpha1', false]])
+    },
+    {},
+    handle,
+  )
+  const without = operator({ name: 'sites', crds: 'install', webhooks: {} })
+  await running(
+    without,
+    async ({ client }) => {
+      assert.deepEqual(await client.list(MutatingWebhookConfiguration), [])
+      assert.deepEqual(await client.list(ValidatingWebhookConfiguration), [])
+    },
+    {},
+    handle,
+  )
+})
+
+const PORT: StartOptions = { webhooks: 'stated' }
+
+test('a self-made certificate is kept in the Secret that is stated, and its CA is in the configurations', () =>
+  running(sites({ webhooks: { port: 0, certs: { secret: 'tls', namespace: 'default' } } }), async ({ client }) => {
+    const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
+    assert.deepEqual(Object.keys(secret?.data ?? {}).sort(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'])
+    const [mutating] = await client.list(MutatingWebhookConfiguration)
+    assert.equal(mutating?.webhooks?.[0]?.clientConfig.caBundle, secret?.data?.['ca.crt'])
+    assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
+  }, PORT))
+
+test('a certificate in a folder is served, and the ca.crt beside it is in the configurations', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
+  const authority = await createAuthority()
+  const { cert, key } = await authority.issue({
+    commonName: 'sites',
+    dnsNames: ['localhost'],
+    ipAddresses: ['127.0.0.1'],
+    usage: 'server',
+  })
+  writeFileSync(join(folder, 'tls.crt'), cert)
+  writeFileSync(join(folder, 'tls.key'), key)
+  writeFileSync(join(folder, 'ca.crt'), authority.ca)
+  try {
+    await running(sites({ webhooks: { port: 0, certs: folder } }), async ({ client }) => {
+      const [mutating] = await client.list(MutatingWebhookConfiguration)
+      assert.equal(atob(String(mutating?.webhooks?.[0]?.clientConfig.caBundle)), authority.ca)
+      assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
+    }, PORT)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a start without a certificate says what was looked for, and the two ways to get one', async () => {
+  const folder = join(tmpdir(), 'kubeloop-no-certs')
+  await assert.rejects(
+    running(sites({ webhooks: { port: 0, certs: folder } }), async () => {}, PORT),
+    (error: Error) =>
+      error.message.includes(`"${folder}"`) && error.message.includes('tls.crt') &&
+      error.message.includes("certs: { secret: 'NAME' }"),
+  )
+})
+
+test('a port in use fails the start', () =>
+  running(sites(), async ({ parts }) => {
+    const port = parts.webhooks!.port!
+    const other = sites({ webhooks: { port, host: '127.0.0.1', certs: { secret: 'tls' } } })
+    await assert.rejects(
+      running(other, async () => {}, PORT),
+      new RegExp(`on 127\\.0\\.0\\.1, port ${port}: another process uses the port`),
+    )
+  }))
+
+test('in a pod the configurations name a Service, and outside the URL that is stated', async () => {
+  const clientConfigs = async (webhooks: object): Promise<unknown> => {
+    let found: unknown
+    await running(
+      sites({ webhooks: { port: 0, host: '127.0.0.1', certs: { secret: 'tls' }, ...webhooks } }),
+      async ({ client }) => {
+        const { caBundle: _, ...clientConfig } =
+          (await client.list(MutatingWebhookConfiguration))[0]!.webhooks![0]!.clientConfig
+        found = clientConfig
+      },
+      PORT,
+    )
+    return found
+  }
+  const path = '/mutate-web-example-dev-v1-site'
+  assert.deepEqual(await clientConfigs({ url: 'https://dev.example.com:9443' }), {
+    url: `https://dev.example.com:9443${path}`,
+  })
+  assert.deepEqual(await clientConfigs({ service: { name: 'hooks', namespace: 'sys', port: 8443 } }), {
+    service: { namespace: 'sys', name: 'hooks', port: 8443, path },
+  })
+  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
+  try {
+    assert.deepEqual(await clientConfigs({}), { service: { namespace: 'default', name: 'sites', port: 443, path } })
+  } finally {
+    delete process.env['KUBERNETES_SERVICE_HOST']
+  }
+  await assert.rejects(clientConfigs({ url: 'https://a', service: 'b' }), /both webhooks\.url and webhooks\.service/)
+})
+
+test('an extension serves paths of its own, and readiness has a check of the server', () => {
+  const app = sites({ health: 0 })
+  let parts: Parts | undefined
+  app.extend((given) => {
+    parts = given
+    given.webhooks!.handleFetch('/authenticate', () => new Response('it was called'))
+  })
+  return running(app, async () => {
+    assert.ok(parts!.webhooks!.paths.includes('/authenticate'))
+    const answer = await parts!.health!.fetch(new Request('http://localhost/readyz/webhooks'))
+    assert.deepEqual([answer.status, await answer.text()], [200, 'ok'])
+  }, { serves: true })
+})
+
+test('without webhooks there is no server', async () => {
+  const app = operator({ name: 'plain' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  await running(app, async ({ parts, events }) => {
+    assert.equal(parts.webhooks, undefined)
+    assert.deepEqual(events.filter((event) => event.includes('webhook')), [])
+  })
+})
+
+test('a refinement that no admission checks is refused at the start', async () => {
+  const Limits = defineResource({
+    group: 'web.example.dev',
+    version: 'v1',
+    kind: 'Limits',
+    refinements: 'admission',
+    spec: z.object({ min: z.int32(), max: z.int32() }).refine(({ min, max }) => min <= max, 'max is below min'),
+  })
+  const app = operator({ name: 'limits', crds: 'install' })
+  app.controllerFor(Limits).reconcile(async () => {})
+  await assert.rejects(
+    running(app, async () => {}),
+    /nothing checks the refinements in the schema of Limits; add app\.admission/,
+  )
+  app.admission(Limits, { validate: Limits.definition.validate })
+  await running(app, async ({ client }) => {
+    await assert.rejects(client.create(Limits, { ...at('a'), spec: { min: 2, max: 1 } }), /max is below min/)
+  })
+})
+
+const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
+  [
+    'no function',
+    () => operator({ name: 'a' }).admission(Site, {}),
+    /Cannot admit Site: give default, validate, or both.*webhooks\.test\.ts:\d+/,
+  ],
+  [
+    'a misspelt function',
+    () => operator({ name: 'a' }).admission(Site, { validat: () => [] } as never),
+    /no option "validat"; did you mean "validate"\?.*webhooks\.test\.ts:\d+/,
+  ],
+  [
+    'what is no function',
+    () => operator({ name: 'a' }).admission(Site, { default: 'x' } as never),
+    /Cannot admit Site: default is not a function/,
+  ],
+  [
+    'a conversion to itself',
+    () => operator({ name: 'a' }).convert(Site, Site, {} as never),
+    /they are the same version.*webhooks\.test\.ts:\d+/,
+  ],
+  [
+    'a conversion declared twice',
+    () => sites().convert(Old, Site, { up: () => ({ spec: { hosts: [] } }), down: () => ({ spec: { host: '' } }) }),
+    /declared already/,
+  ],
+  [
+    'an unknown option of the server',
+    () => operator({ name: 'a', webhooks: { prot: 1 } as never }),
+    /no option "webhooks\.prot"; did you mean "webhooks\.port"\?/,
+  ],
+]
+
+for (const [what, describe, expected] of mistakes) {
+  test(`${what} is refused at the declaration`, () => void assert.throws(describe, expected))
+}
+
+test('invalid options of an admission are refused at the start, with their place', async () => {
+  const app = operator({ name: 'a', crds: 'install' })
+  app.admission(ConfigMap, { validate: () => [] }, { timeout: '31s' })
+  await assert.rejects(
+    running(app, async () => {}),
+    /timeout is "31s", and must be whole seconds.*webhooks\.test\.ts:\d+/,
+  )
+})
