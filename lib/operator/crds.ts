@@ -53,6 +53,9 @@ const ESTABLISH_MS = 30_000
 /** The time limit for the deletion of a CRD, as its objects may wait for this operator to remove a finalizer. */
 const DELETION_MS = 10_000
 
+/** The time limit for the server to use a new address of the conversion. */
+const CONVERTED_MS = 10_000
+
 /** The maximum number of tries to write a CRD after conflicts. */
 const MAX_TRIES = 5
 
@@ -138,7 +141,9 @@ export async function installCrds(
         }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
       )
     }
-    await checkStored(crd, before, withConverted(resources, dependencies.conversions ?? []), dependencies, signal)
+    before = await withOurAddress(crd, before, dependencies, signal)
+    const all = withConverted(resources, dependencies.conversions ?? [])
+    await untilConverted(() => checkStored(crd, before, all, dependencies, signal), dependencies.clock, signal)
     const { annotations } = crd.metadata
     const metadata = {
       ...before.metadata,
@@ -147,6 +152,36 @@ export async function installCrds(
     const conversion = conversionOf(crd, before)
     return { ...before, metadata, spec: { ...before.spec, ...crd.spec, ...(conversion && { conversion }) } }
   })
+}
+
+/**
+ * Writes the address of our webhooks into a CRD whose conversion has another one, which may not answer: the check of
+ * stored objects reads them in all versions.
+ */
+async function withOurAddress(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  { api, fieldManager }: Dependencies,
+  signal: AbortSignal,
+): Promise<Crd> {
+  const conversion = conversionOf(crd, before)
+  const there = before.spec.conversion
+  if (!conversion || there?.strategy !== 'Webhook' || jsonEqual(conversion, there)) return before
+  const next = { ...before, spec: { ...before.spec, conversion } }
+  return (await api.update({ resource: CRD, name: crd.metadata.name }, next, { fieldManager }, signal)).object as Crd
+}
+
+/** Calls `work` again for at most 10 s while the server cannot convert: it uses a new address after a moment. */
+async function untilConverted(work: () => Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
+  const deadline = clock.monotonic() + CONVERTED_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!messageOf(error).includes('conversion webhook') || clock.monotonic() >= deadline) throw error
+    }
+    await sleep(clock, 250, signal)
+  }
 }
 
 /** Returns our conversion. Without certificates it has those in the cluster, which another writer injects. */
@@ -412,8 +447,10 @@ async function isServed(
 ): Promise<'converted' | 'not converted' | undefined> {
   let answer: 'converted' | 'not converted' = 'converted'
   const { group, scope, names, versions } = crd.spec
-  for (const { name: version, served } of versions) {
-    if (!served) continue
+  const isPreferred = versions.some(({ served, deprecated }) => served && !deprecated)
+  for (const { name: version, served, deprecated } of versions) {
+    // The server would warn of the request for a deprecated version, as if it were the user's.
+    if (!served || (deprecated && isPreferred)) continue
     const resource = { group, version, kind: names.kind, plural: names.plural, scope }
     try {
       await api.listPage({ resource }, { limit: 1 }, signal)

@@ -1,9 +1,9 @@
 /** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
-import { messageOf } from '../core/errors.ts'
+import { LeadershipLost, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import { type AnyResource, resourceId } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
@@ -77,6 +77,12 @@ export function addInstallation(
     },
     ready: (signal) => untilAborted(installed.opened, signal),
   })
+  if (webhooks?.isServed) {
+    manager.add({
+      name: 'webhook configurations',
+      start: (signal) => keepInstalled(setup, manager, signal),
+    })
+  }
   for (const [cluster, latch] of late) {
     const { name } = cluster
     manager.add({
@@ -88,6 +94,28 @@ export function addInstallation(
         latch.open()
       },
     })
+  }
+}
+
+/** How often configurations that were deleted or changed by others are restored. */
+const RESTORE_MS = 60_000
+
+/** Without its configuration a webhook is not called, and nothing else reports that. */
+async function keepInstalled(
+  { clusters, clock, log, webhooks }: DefinitionSetup,
+  { fence }: Manager,
+  signal: AbortSignal,
+): Promise<void> {
+  const api = clusters.main.api.fenced(fence)
+  while (!signal.aborted) {
+    await sleep(clock, RESTORE_MS, signal).catch(() => {})
+    if (signal.aborted) return
+    try {
+      await webhooks!.install(api, signal)
+    } catch (error) {
+      if (signal.aborted || error instanceof LeadershipLost) throw error
+      log.warn(`Cannot restore the webhook configurations; trying again in ${RESTORE_MS / 1000} s: ${messageOf(error)}`)
+    }
   }
 }
 

@@ -112,8 +112,9 @@ export async function startOperator(
     if (webhooks) options.onWebhooks?.(webhooks)
     const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks }
     const prepare = preparationOf(definitions)
-    // The definitions of kinds with conversions name a server that must listen before, and the CA of its certificate.
-    const isLate = description.conversions.length > 0 && mode !== 'memory'
+    // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing is
+    // installed.
+    const isLate = webhooks?.isServed === true
     for (const cluster of [undefined, ...description.clusters]) {
       if (!isOptional(cluster) && !(isLate && cluster === undefined)) await prepare(cluster, signal)
     }

@@ -2,7 +2,9 @@
  * Serves the webhooks of an operator, and installs their configurations. Loaded only for operators that have webhooks.
  */
 import { type AnyResource, type CustomResourceConversion, groupResourceOf } from '../core/resource.ts'
+import { jsonEqual } from '../core/equal.ts'
 import { LeadershipLost, messageOf } from '../core/errors.ts'
+import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
 import { type Clock, sleep, type TurnBudget } from '../async/clock.ts'
@@ -41,7 +43,7 @@ const DEFAULT_PORT = 9443
 const DEFAULT_FOLDER = 'k8s-webhook-server/serving-certs'
 
 /** How often the CA beside a certificate in files is read. */
-const CA_REREAD_MS = 60_000
+const CA_REREAD_MS = 10_000
 
 /**
  * `stated`: as the operator's options state. `memory`: the server does not listen, and its handlers are called in this
@@ -81,6 +83,8 @@ interface Trust {
 /** The webhooks of one start of an operator. */
 export interface OperatorWebhooks {
   readonly server: WebhookParts & Runnable & Required<Pick<Runnable, 'ready'>>
+  /** Whether the server listens. */
+  readonly isServed: boolean
   /** The handlers by their paths, for calls without a network. */
   readonly handlers: ReadonlyMap<string, WebhookHandler>
   /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
@@ -149,6 +153,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
   return {
     server,
+    isServed: mode !== 'memory',
     handlers,
     async conversion(signal) {
       return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
@@ -249,6 +254,10 @@ function trustOf(
   }
   const { certs = resolvePath(temporaryFolder(), DEFAULT_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'object') {
+    if (!isDomainName(certs.secret)) {
+      const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
+      throw new TypeError(`Cannot keep certificates in a Secret "${certs.secret}": ${rule}`)
+    }
     const made = new SelfMadeCertificates({
       api,
       namespace,
@@ -265,21 +274,35 @@ function trustOf(
     }
   }
   const bundle = (): Promise<string | undefined> => readTextIfExists(resolvePath(certs, 'ca.crt'))
+  let isWarned = false
   return {
     source: new FileCertificates({ folder: certs, clock, log, meter }),
-    bundle,
+    async bundle() {
+      const ca = await bundle()
+      if (ca === undefined && !isWarned) {
+        isWarned = true
+        log.warn(
+          `There is no ca.crt in "${certs}", so kubeloop cannot tell the API server which CA to trust: add it, or annotate ` +
+            'the webhook configurations and definitions with cert-manager.io/inject-ca-from',
+        )
+      }
+      return ca
+    },
     async rotate({ inject }, signal) {
       let injected: string | undefined
       while (!signal.aborted) {
         try {
           const ca = await bundle()
           if (ca !== undefined && ca !== injected) {
-            await inject(ca, signal)
+            // Other replicas may serve a certificate of the earlier CA for a moment.
+            await inject(injected === undefined ? ca : `${ca.trimEnd()}\n${injected}`, signal)
             injected = ca
           }
         } catch (error) {
           if (signal.aborted || error instanceof LeadershipLost) throw error
-          log.warn(`Cannot update the CA of the webhooks; trying again in 60 s: ${messageOf(error)}`)
+          log.warn(
+            `Cannot update the CA of the webhooks; trying again in ${CA_REREAD_MS / 1000} s: ${messageOf(error)}`,
+          )
         }
         await sleep(clock, CA_REREAD_MS, signal).catch(() => {})
       }
@@ -301,8 +324,13 @@ function groupsOf(admissions: readonly AdmissionDescription[]): readonly Admissi
     const { resource, hooks, options, declaredAt } = admission
     for (const phase of ['mutate', 'validate'] as const) {
       if (!(phase === 'mutate' ? hooks.default : hooks.validate)) continue
-      const path = admissionPath(phase, resource)
-      at(declaredAt, () => checkAdmission({ resource, path, mutating: phase === 'mutate', options }))
+      const base = admissionPath(phase, resource)
+      at(declaredAt, () => checkAdmission({ resource, path: base, mutating: phase === 'mutate', options }))
+      // A webhook has one set of options, so other options need another webhook.
+      let path = base
+      for (let number = 2; groups.has(path) && !jsonEqual(groups.get(path)!.members[0]!.options, options); number++) {
+        path = `${base}-${number}`
+      }
       const group = groups.get(path) ?? { path, phase, resource, members: [] }
       groups.set(path, group)
       group.members.push(admission)

@@ -204,6 +204,12 @@ function differences(before: unknown, after: unknown, path = '', place = ''): re
     })
   }
   const [was, is] = [before, after].map((value) => JSON.stringify(value) ?? 'absent')
+  // The API server stores no empty labels and annotations.
+  if (
+    /^metadata\.(?:labels|annotations)$/.test(path) && [was, is].every((text) => text === '{}' || text === 'absent')
+  ) {
+    return []
+  }
   return [{ path, text: `${place} is ${is} after it, and was ${was}` }]
 }
 

@@ -53,7 +53,7 @@ export interface Admission<T extends KubeObject> {
    *
    * @throws TypeError (a 500 result) if it returns another object: what counts is the draft.
    */
-  default?(draft: Draft<T>, context: AdmissionContext<T>): void | Promise<void>
+  default?(draft: Draft<T>, context: AdmissionContext<T>): unknown
   /**
    * Returns the problems of an object that is created, updated or deleted. With at least one the write is denied:
    * `422 Invalid`, with a cause for each. Nothing, or an empty list, allows it. The object must not be changed. For
@@ -63,7 +63,7 @@ export interface Admission<T extends KubeObject> {
 }
 
 /** What {@link Admission.validate} returns. */
-export type AdmissionAnswer = readonly AdmissionProblem[] | undefined | void
+export type AdmissionAnswer = readonly AdmissionProblem[] | false | null | undefined | void
 
 /** A field and what is wrong with it. kubectl prints `spec.hosts[0]: the message`. */
 export interface AdmissionProblem extends Problem {

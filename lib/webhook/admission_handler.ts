@@ -197,10 +197,16 @@ class Call<T extends KubeObject> {
 
   #denialOf(error: unknown): Verdict {
     if (this.#signal.aborted) {
-      const why = 'the API server stopped waiting, or the webhook server stops'
-      return denied(504, 'Timeout', `Cannot ${this.#action}: ${why}`)
+      const why = `Cannot ${this.#action}: the API server stopped waiting, or the webhook server stops`
+      logRefusal(this.#shared, why)
+      return denied(504, 'Timeout', why)
     }
-    for (const at of causesOf(error)) if (isApiError(at)) return answerOf(at)
+    for (const at of causesOf(error)) {
+      if (!isApiError(at)) continue
+      // It may be a refusal of the function's own request, which is no fault of the user's.
+      logRefusal(this.#shared, `${this.#action} threw an ApiError, which is the answer: ${at.message}`)
+      return answerOf(at)
+    }
     return this.#failed(error)
   }
 
@@ -247,6 +253,8 @@ function subjectOf<T extends KubeObject>(
   const [given, before] = operation === 'DELETE' ? [request.oldObject] : [request.object, request.oldObject]
   const mismatch = mismatchOf(resource, given, operation === 'DELETE' ? 'oldObject' : 'object') ??
     (operation === 'UPDATE' ? mismatchOf(resource, before, 'oldObject') : undefined)
+  // With subresources: ['*'] the API server also sends objects of other kinds, such as a Scale.
+  if (mismatch && request.subResource) return ALLOWED
   if (mismatch) return badRequest(`Cannot admit ${resource.kind}: ${mismatch}`)
   const old = operation === 'UPDATE' ? before as Fields : undefined
   // The JSON Patch is made from the object of the request, so a draft is a copy.
@@ -307,7 +315,7 @@ function schemaOf({ version, definition }: ResourceOf<KubeObject>): DefaultsSche
 
 /** Checks what `validate` returned. */
 function problemsFrom(answer: unknown): readonly AdmissionProblem[] {
-  if (answer === undefined || answer === null) return []
+  if (answer === undefined || answer === null || answer === false) return []
   const expected = 'return a list of { field, message }, or nothing'
   if (!Array.isArray(answer)) throw new TypeError(`validate returned a value of type ${typeof answer}; ${expected}`)
   const isProblem = (each: unknown): boolean =>

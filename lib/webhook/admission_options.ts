@@ -21,7 +21,8 @@ export interface AdmissionOptions {
    */
   operations?: readonly AdmissionOperation[]
   /**
-   * Subresources that count besides the object itself, such as `status` or `scale`; `*` for all. Default: none. With
+   * Subresources that count besides the object itself, such as `status`; `*` for all. Those whose objects are of another
+   * kind, such as `scale`, cannot be admitted: they pass without a call. Default: none. With
    * `matchConditions` only the subresource counts: `request.subResource == "eviction"`.
    */
   subresources?: readonly string[]
@@ -100,6 +101,18 @@ const SHAPE: ShapeOf<AdmissionOptions> = {
 
 const OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] satisfies AdmissionOperation[]
 
+/** Subresources that take objects of another kind than that of their resource. */
+const OTHER_KINDS: readonly string[] = [
+  'scale',
+  'eviction',
+  'binding',
+  'token',
+  'exec',
+  'attach',
+  'portforward',
+  'proxy',
+]
+
 const MAX_CONDITIONS = 64
 
 /** @throws TypeError if an option is unknown or invalid, or the path is. */
@@ -121,13 +134,17 @@ export function checkAdmission({ resource, path, mutating, options = {} }: Admis
     }
   }
   for (const subresource of subresources) {
+    if (OTHER_KINDS.includes(subresource)) {
+      refuse(`subresources has "${subresource}", whose objects are of another kind, which this admission cannot get`)
+    }
     if (subresource === '*' || /^[a-z]+$/.test(subresource)) continue
     refuse(`subresources has ${JSON.stringify(subresource)}, and must have names such as "status"`)
   }
   if (timeout !== undefined) {
     const seconds = secondsOf(timeout, refuse)
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > 30) {
-      refuse(`timeout is ${JSON.stringify(timeout)}, and must be whole seconds from "1s" to "30s"`)
+      const given = typeof timeout === 'number' ? `${timeout} ms` : JSON.stringify(timeout)
+      refuse(`timeout is ${given}, and must be whole seconds from "1s" to "30s"`)
     }
   }
   if (matchConditions.length > MAX_CONDITIONS) {

@@ -34,7 +34,7 @@ const fails = (message: string) => (): never => {
   throw new Error(message)
 }
 
-test('passing checks give 200 and ok; with ?verbose a line per check', async () => {
+test('scenario 103: passing checks give 200 and ok; with ?verbose a line per check', async () => {
   const { health, get } = setup()
   health.addReadiness('b', async () => {})
   health.addReadiness('a', ping)
@@ -43,7 +43,7 @@ test('passing checks give 200 and ok; with ?verbose a line per check', async () 
   assert.equal(await get('/readyz?verbose'), '200 [+]a ok\n[+]b ok\nhealthz check passed\n')
 })
 
-test('a failing check gives 500 with a line per check, and without the reason', async () => {
+test('scenario 103: a failing check gives 500 with a line per check, and without the reason', async () => {
   const { health, get } = setup()
   health.addLiveness('well', ping)
   health.addLiveness('at once', fails('the password is 1234'))
@@ -55,7 +55,7 @@ test('a failing check gives 500 with a line per check, and without the reason', 
   assert.equal(await get('/readyz'), '200 ok') // the two have nothing to do with each other
 })
 
-test('an excluded check is not called; an exclude that matches nothing is reported without effect', async () => {
+test('scenario 103: an excluded check is not called; an exclude that matches nothing is reported without effect', async () => {
   const { health, get } = setup()
   let asked = 0
   health.addReadiness('a', ping)
@@ -73,7 +73,7 @@ test('an excluded check is not called; an exclude that matches nothing is report
   assert.match(await get('/readyz?exclude=c'), /^500 .*\[-\]b failed/s)
 })
 
-test('a check has its own path, with the reason of its failure', async () => {
+test('scenario 103: a check has its own path, with the reason of its failure', async () => {
   const { health, get } = setup()
   health.addReadiness('well', ping)
   health.addReadiness('ill', fails('no route'))
@@ -86,7 +86,7 @@ test('a check has its own path, with the reason of its failure', async () => {
   }
 })
 
-test('without checks there is ping', async () => {
+test('scenario 103: without checks there is ping', async () => {
   const { get } = setup()
   assert.equal(await get('/healthz'), '200 ok')
   assert.equal(await get('/healthz?verbose'), '200 [+]ping ok\nhealthz check passed\n')

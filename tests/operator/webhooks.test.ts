@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { Cluster, defineResource, isReason, type Log, type Operator, operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, MutatingWebhookConfiguration, Secret, ValidatingWebhookConfiguration } from 'kubeloop/kinds'
+import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
@@ -345,4 +346,116 @@ test('invalid options of an admission are refused at the start, with their place
     running(app, async () => {}),
     /timeout is "31s", and must be whole seconds.*webhooks\.test\.ts:\d+/,
   )
+})
+
+test('declarations of a kind with different options are webhooks of their own, each with its functions', () => {
+  const app = operator({ name: 'guard', crds: 'install' })
+  app.admission(ConfigMap, { validate: ({ data }) => data?.['bad'] ? [{ field: 'data.bad', message: 'no' }] : [] })
+  app.admission(
+    ConfigMap,
+    { validate: ({ data }) => data?.['keep'] ? [{ field: 'data.keep', message: 'kept' }] : [] },
+    {
+      operations: ['DELETE'],
+    },
+  )
+  return running(app, async ({ client, parts }) => {
+    assert.deepEqual(parts.webhooks!.paths, ['/validate--v1-configmap', '/validate--v1-configmap-2'])
+    const [configuration] = await client.list(ValidatingWebhookConfiguration)
+    assert.deepEqual(configuration?.webhooks?.map(({ name, rules }) => [name, rules?.[0]?.operations]), [
+      ['validate--v1-configmap.guard.kubeloop', ['CREATE', 'UPDATE']],
+      ['validate--v1-configmap-2.guard.kubeloop', ['DELETE']],
+    ])
+    await assert.rejects(client.create(ConfigMap, { ...at('a'), data: { bad: 'x' } }), /data\.bad/)
+    await client.create(ConfigMap, { ...at('a'), data: { keep: 'x' } })
+    await assert.rejects(client.delete(ConfigMap, at('a').metadata), /data\.keep/)
+  })
+})
+
+test('a configuration that was deleted is restored within a minute', async () => {
+  const clock = new FakeClock()
+  const { handle } = new ApiServer()
+  await running(
+    sites(),
+    async ({ client }) => {
+      const name = 'sites-validating-webhook-configuration'
+      await client.delete(ValidatingWebhookConfiguration, { name })
+      const restored = new Latch()
+      const [watch, end] = [new Cluster({ name: 'watch', transport: handle }), new AbortController()]
+      watch.cache.declare(ValidatingWebhookConfiguration)
+      for (const informer of watch.cache.informers()) informer.addHandler(() => restored.open())
+      const watching = watch.start(end.signal)
+      await clock.advance(60_000)
+      await restored.opened
+      end.abort()
+      await watching
+    },
+    { clock },
+    handle,
+  )
+})
+
+test('a version becomes narrower although the address of the last run does not answer any more', async () => {
+  const { handle } = new ApiServer()
+  await running(
+    sites(),
+    async ({ client }) => {
+      await client.create(Site, { ...at('a'), spec: { hosts: ['b.dev'] } })
+    },
+    {},
+    handle,
+  )
+  const Narrow = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string().max(100) }) })
+  const app = operator({ name: 'sites', crds: 'install' })
+  app.convert(Narrow, Site, {
+    up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
+    down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
+  })
+  await running(
+    app,
+    async ({ client }) => {
+      assert.deepEqual((await client.get(Narrow, at('a').metadata))?.spec, { host: 'b.dev added' })
+    },
+    {},
+    handle,
+  )
+})
+
+test('nothing is installed when the server of webhooks cannot start', async () => {
+  const { handle } = new ApiServer()
+  const app = operator({
+    name: 'sites',
+    crds: 'install',
+    webhooks: { port: 0, certs: join(tmpdir(), 'kubeloop-none') },
+  })
+  app.admission(Site, { validate: () => [] })
+  await assert.rejects(running(app, async () => {}, PORT, handle), /without a certificate/)
+  const { api } = new Cluster({ name: 'admin', transport: handle })
+  assert.deepEqual((await api.listPage({ resource: CRD }, { limit: 10 })).items, [])
+})
+
+test('a start causes no warning of a deprecated version', () => {
+  const Deprecated = defineResource({
+    ...names,
+    version: 'v1alpha1',
+    deprecated: true,
+    spec: z.object({ host: z.string() }),
+  })
+  const app = operator({ name: 'sites', crds: 'install' })
+  app.convert(Deprecated, Site, {
+    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
+    down: ({ spec }) => ({ spec: { host: spec.hosts[0] ?? '' } }),
+  })
+  const listed: string[] = []
+  const { handle } = new ApiServer()
+  return running(app, async () => assert.deepEqual(listed.filter((path) => path.includes('v1alpha1')), []), {
+    transport: (request) => {
+      listed.push(request.path)
+      return handle(request)
+    },
+  })
+})
+
+test('a name that no Secret can have is refused at the start', async () => {
+  const app = sites({ webhooks: { port: 0, certs: { secret: 'Bad_Name' } } })
+  await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
 })

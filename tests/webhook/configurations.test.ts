@@ -198,8 +198,8 @@ test('invalid options are refused with what to do', () => {
     [{ operations: [] }, 'operations is empty; leave it out for CREATE and UPDATE'],
     [{ subresources: ['sites/status'] }, 'subresources has "sites/status", and must have names such as "status"'],
     [{ timeout: '31s' }, 'timeout is "31s", and must be whole seconds from "1s" to "30s"'],
-    [{ timeout: 1500 }, 'timeout is 1500, and must be whole seconds from "1s" to "30s"'],
-    [{ timeout: 0 }, 'timeout is 0, and must be whole seconds from "1s" to "30s"'],
+    [{ timeout: 1500 }, 'timeout is 1500 ms, and must be whole seconds from "1s" to "30s"'],
+    [{ timeout: 0 }, 'timeout is 0 ms, and must be whole seconds from "1s" to "30s"'],
     [
       { timeout: '5 s' },
       'timeout: Cannot read duration "5 s": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',

@@ -1,7 +1,7 @@
 /** Tests the webhook server: paths, limits, certificates, client certificates, start, readiness and stop. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { Agent } from 'node:https'
+import { Agent, request as httpsRequest } from 'node:https'
 import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -135,13 +135,27 @@ test('a response other than 200 is plain text', () =>
     assert.deepEqual([status, text, headers['content-type']], [400, 'not JSON\n', 'text/plain; charset=utf-8'])
   }))
 
-test('a body above the limit is 413, over both protocols', () =>
+test('scenario 99: a body above the limit, also one without an end, is 413, over both protocols', () =>
   running({ maxBodyBytes: 100 }, (server) => server.handle('/validate', echo), async ({ call, port }) => {
     assert.equal((await call({ path: '/validate', body: 'x'.repeat(100) })).status, 200)
     const large = await call({ path: '/validate', body: 'x'.repeat(101) })
     assert.deepEqual([large.status, large.text], [413, 'The body has more than 100 bytes\n'])
     const one = await ask1(port, { ca: certs.authority.ca, path: '/validate', body: 'x'.repeat(101) })
     assert.equal(one.status, 413)
+    const target = { host: '127.0.0.1', port, path: '/validate', method: 'POST', agent: false, ca: certs.authority.ca }
+    const request = httpsRequest(target)
+    let status: number | undefined
+    request.on('error', () => {}) // The server ends the connection.
+    request.on('response', (response) => {
+      status = response.statusCode
+      response.resume()
+    })
+    while (status === undefined) {
+      request.write('x'.repeat(20))
+      await nextTurn()
+    }
+    request.destroy()
+    assert.equal(status, 413)
   }))
 
 test('the default limit of a body is 7 MiB', () =>
