@@ -1,5 +1,7 @@
 /** Returns the base64 of a text's UTF-8. */
 export function encodeBase64(text: string): string {
+  // The same bytes, ten times as fast: most texts are JSON or PEM.
+  if (!NOT_ASCII.test(text)) return btoa(text)
   const bytes = new TextEncoder().encode(text)
   let binary = ''
   // In parts: a call has a limited number of arguments.
@@ -8,3 +10,6 @@ export function encodeBase64(text: string): string {
 }
 
 const PART = 8192
+
+// deno-lint-ignore no-control-regex -- the range is the point
+const NOT_ASCII = /[^\x00-\x7f]/

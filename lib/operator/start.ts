@@ -112,8 +112,8 @@ export async function startOperator(
     if (webhooks) options.onWebhooks?.(webhooks)
     const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks }
     const prepare = preparationOf(definitions)
-    // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing is
-    // installed.
+    // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
+    // is installed.
     const isLate = webhooks?.isServed === true
     for (const cluster of [undefined, ...description.clusters]) {
       if (!isOptional(cluster) && !(isLate && cluster === undefined)) await prepare(cluster, signal)

@@ -21,8 +21,8 @@ export interface AdmissionOptions {
    */
   operations?: readonly AdmissionOperation[]
   /**
-   * Subresources that count besides the object itself, such as `status`; `*` for all. Those whose objects are of another
-   * kind, such as `scale`, cannot be admitted: they pass without a call. Default: none. With
+   * Subresources that count besides the object itself, such as `status`; `*` for all. Those whose objects are of
+   * another kind, such as `scale`, cannot be admitted: they pass without a call. Default: none. With
    * `matchConditions` only the subresource counts: `request.subResource == "eviction"`.
    */
   subresources?: readonly string[]

@@ -237,6 +237,8 @@ function keysOf(before: List, after: List): readonly [List, List] | undefined {
   }
   if (!all.every((list) => list.every((item) => isContainer(item) && !Array.isArray(item)))) return undefined
   for (const name of ITEM_KEYS) {
+    // Most names are missing from the first item already.
+    if (!isKey(own(before[0], name))) continue
     const keys = all.map((list) => (list as readonly Fields[]).map((item) => own(item, name)))
     if (keys.every((list) => list.every(isKey) && isUnique(list))) return [keys[0]!, keys[1]!]
   }

@@ -7,6 +7,7 @@ import { type Bundles, makeBundles } from './bundles.ts'
 import { openFeed } from './feed.ts'
 import { type FirstRequests, openFirstRequests } from './first_request.ts'
 import { openStage, type Stage } from './stage.ts'
+import { hasRealServer, openWebhookStage, type WebhookStage } from './webhooks.ts'
 
 /** The programs to compare with, if they exist beside this checkout. */
 export const SHARED: string = join(import.meta.dirname, '../../../shared')
@@ -28,6 +29,10 @@ export interface Lab {
   peer(): string | undefined
   /** Returns the path of the program for the Go queues under mixed priorities. Undefined without Go. */
   goQueues(): string | undefined
+  /** Returns the stage of webhooks, which measures `n` creates. Undefined without a real control plane. */
+  webhooks(n: number): Promise<WebhookStage | undefined>
+  /** Returns the path of controller-runtime's webhook server. Undefined without Go. */
+  goWebhooks(): string | undefined
   close(): Promise<void>
 }
 
@@ -40,11 +45,19 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     return thing
   }
   const bundles = once(() => makeBundles(folder))
+  const stage = once(() => made(openStage()))
+  const goProgram = (name: string, what: string) =>
+    once(() => {
+      if (!hasGo()) return skipped(what)
+      const program = join(folder, name)
+      execFileSync('go', ['build', '-o', program, '.'], { cwd: join(import.meta.dirname, name), stdio: 'inherit' })
+      return program
+    })
   return {
     runtimes,
     beside,
     bundles,
-    stage: once(() => made(openStage())),
+    stage,
     feedFile: once(async () => {
       const { server, ca } = await made(openFeed(FEED_OBJECTS))
       const path = join(folder, 'feed.json')
@@ -57,15 +70,12 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
       if (!existsSync(script) || !hasGo()) return skipped('controller-runtime')
       return execFileSync('bash', [script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
     }),
-    goQueues: once(() => {
-      if (!hasGo()) return skipped('the Go queues')
-      const program = join(folder, 'queue_go')
-      execFileSync('go', ['build', '-o', program, '.'], {
-        cwd: join(import.meta.dirname, 'queue_go'),
-        stdio: 'inherit',
-      })
-      return program
-    }),
+    goQueues: goProgram('queue_go', 'the Go queues'),
+    goWebhooks: goProgram('webhook_go', "controller-runtime's webhooks"),
+    async webhooks(n) {
+      if (hasRealServer()) return await made(openWebhookStage(await stage(), n))
+      return skipped('webhooks', 'KUBEBUILDER_ASSETS is not set, and only a real API server calls them')
+    },
     async close() {
       for (const close of closers.reverse()) await close()
       rmSync(folder, { recursive: true })
@@ -82,6 +92,6 @@ function hasGo(): boolean {
   return spawnSync('go', ['version']).error === undefined
 }
 
-function skipped(what: string): undefined {
-  console.log(`Skipping ${what}: Go or the program to compare with is missing`)
+function skipped(what: string, why = 'Go or the program to compare with is missing'): undefined {
+  console.log(`Skipping ${what}: ${why}`)
 }

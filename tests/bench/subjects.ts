@@ -79,6 +79,37 @@ export function goQueues(lab: Lab, workload: string, n: number): Subject[] {
   )
 }
 
+/** Returns creates with the webhooks of an operator on each runtime and of controller-runtime, and without any. */
+export async function webhooks(lab: Lab, n: number): Promise<Subject[]> {
+  const stage = await lab.webhooks(n)
+  if (!stage) return []
+  const { clusterFile } = await lab.stage()
+  const own = (name: string, folder: string): Subject[] =>
+    lab.runtimes.map((runtime) => ({
+      name,
+      runtime,
+      measure: stage.measure((port, certificates) => [
+        ...commandOf(runtime),
+        join(folder, 'webhooks.ts'),
+        clusterFile,
+        String(port),
+        certificates,
+      ]),
+    }))
+  const other = lab.beside === undefined ? undefined : join(lab.beside, 'tests/bench/works')
+  const peer = lab.goWebhooks()
+  return [
+    ...own('kubeloop', join(HERE, 'works')),
+    ...(other !== undefined && existsSync(join(other, 'webhooks.ts')) ? own('beside', other) : []),
+    { name: 'floor', runtime: 'none', measure: stage.measure() },
+    ...(peer === undefined ? [] : [{
+      name: 'controller-runtime',
+      runtime: 'go',
+      measure: stage.measure((port, certificates) => [peer, '-port', String(port), '-certs', certificates]),
+    }]),
+  ]
+}
+
 function goSubject(name: string, command: readonly string[]): Subject {
   return { name, runtime: 'go', measure: child(command) }
 }

@@ -1,6 +1,16 @@
 /** The works: the compared subjects, the rounds and the figures. */
 import { FEED_OBJECTS, type Lab } from './lab.ts'
-import { commandOf, floors, goQueues, managers, ours, type Printed, type Subject, syncFloors } from './subjects.ts'
+import {
+  commandOf,
+  floors,
+  goQueues,
+  managers,
+  ours,
+  type Printed,
+  type Subject,
+  syncFloors,
+  webhooks,
+} from './subjects.ts'
 
 export interface Work {
   readonly name: string
@@ -47,6 +57,7 @@ const WATCHES = 100
 const IDLE_SECONDS = 20
 const EVENTS = 200_000
 const APPLIED = 50_000
+const CREATES = 2000
 /** Number of controllers that start with the lease. */
 const LEADERS = 50
 const CHURN = { first: 100_000, all: 1_000_000 }
@@ -189,6 +200,24 @@ export function worksFor(n: number): readonly Work[] {
       figures: [
         { name: 'bundle-gzip', unit: 'KB', value: ({ modKb }) => modKb },
         { name: 'bundle-gzip-operator', unit: 'KB', value: ({ operatorKb }) => operatorKb },
+      ],
+    },
+    {
+      name: 'webhooks',
+      rounds: 5,
+      n: CREATES,
+      extra: true,
+      subjects: (lab) => webhooks(lab, CREATES),
+      figures: [
+        perSecond('webhooks', 'creates/s'),
+        { name: 'webhooks-p50', unit: 'ms', value: ({ p50 }) => p50 },
+        { name: 'webhooks-p99', unit: 'ms', value: ({ p99 }) => p99 },
+        // By one caller.
+        { name: 'webhooks-alone-p50', unit: 'ms', value: ({ aloneP50 }) => aloneP50 },
+        { name: 'webhooks-alone-p99', unit: 'ms', value: ({ aloneP99 }) => aloneP99 },
+        // Of the webhooks' process, for one create: two calls.
+        { name: 'webhooks-cpu', unit: 'µs', value: ({ cpuUs }) => cpuUs },
+        { name: 'webhooks-rss', unit: 'MiB', value: ({ rssMib }) => rssMib },
       ],
     },
     {
