@@ -3,7 +3,7 @@
  */
 import { type AnyResource, type CustomResourceConversion, groupResourceOf } from '../core/resource.ts'
 import { jsonEqual } from '../core/equal.ts'
-import { LeadershipLost, messageOf } from '../core/errors.ts'
+import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
@@ -107,8 +107,9 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const own = ownObjects(description, setup.namespace)
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
   const { port = DEFAULT_PORT, host, clientCa } = given
-  const reached = reachedBy(given, options.name, own.namespace, mode)
-  const trust = trustOf(description, setup, own.namespace, namesOf(reached === 'loopback' ? loopback(port) : reached))
+  const namespace = setup.namespace || 'default'
+  const reached = reachedBy(given, options.name, namespace, mode)
+  const trust = trustOf(description, setup, namespace, namesOf(reached === 'loopback' ? loopback(port) : reached))
   const server = new WebhookServer({
     host: host ?? (reached === 'loopback' ? '127.0.0.1' : undefined),
     port,
@@ -260,7 +261,7 @@ function trustOf(
     }
     const made = new SelfMadeCertificates({
       api,
-      namespace,
+      namespace: certs.namespace ?? namespace,
       secret: certs.secret,
       operator: options.name,
       names,
@@ -300,6 +301,11 @@ function trustOf(
           }
         } catch (error) {
           if (signal.aborted || error instanceof LeadershipLost) throw error
+          if (isReason(error, 'Forbidden')) {
+            // What installed the configurations without the operator cares for their CA, too.
+            log.warn(`${messageOf(error)}; the CA of the webhooks is left to what installed their configurations`)
+            return await aborted(signal)
+          }
           log.warn(
             `Cannot update the CA of the webhooks; trying again in ${CA_REREAD_MS / 1000} s: ${messageOf(error)}`,
           )

@@ -59,7 +59,12 @@ function start(file: string, env: Record<string, string>, own: readonly string[]
     kill: (signal) => void process.kill(child.pid!, signal),
     line: (pattern) =>
       Promise.race([
-        new Promise<Line>((resolve) => void waiting.push({ pattern, resolve })),
+        new Promise<Line>((resolve) => {
+          // It may have been written while the test waited for something else.
+          const there = lines().find(({ message }) => pattern.test(message))
+          if (there) resolve(there)
+          else waiting.push({ pattern, resolve })
+        }),
         ended.then(({ errors }) =>
           Promise.reject(new Error(`the process ended without a line like ${pattern}:\n${output}${errors}`))
         ),

@@ -7,7 +7,13 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { Cluster, defineResource, isReason, type Log, type Operator, operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, MutatingWebhookConfiguration, Secret, ValidatingWebhookConfiguration } from 'kubeloop/kinds'
+import {
+  ConfigMap,
+  MutatingWebhookConfiguration,
+  Namespace,
+  Secret,
+  ValidatingWebhookConfiguration,
+} from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
@@ -15,6 +21,7 @@ import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
+import { refusal } from '../client/transports.ts'
 
 const names = { group: 'web.example.dev', kind: 'Site' }
 const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
@@ -458,4 +465,64 @@ test('a start causes no warning of a deprecated version', () => {
 test('a name that no Secret can have is refused at the start', async () => {
   const app = sites({ webhooks: { port: 0, certs: { secret: 'Bad_Name' } } })
   await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
+})
+
+test('the Service is in the namespace of the operator, whatever that of its Lease and of its Secret is', async () => {
+  const app = sites({
+    leaderElection: { namespace: 'leases' },
+    webhooks: { port: 0, host: '127.0.0.1', service: 'hooks', certs: { secret: 'tls', namespace: 'certs' } },
+  })
+  const { handle } = new ApiServer()
+  const { client } = new Cluster({ name: 'admin', transport: handle })
+  for (const name of ['certs', 'leases']) await client.create(Namespace, { metadata: { name } })
+  await running(
+    app,
+    async () => {
+      const [mutating] = await client.list(MutatingWebhookConfiguration)
+      assert.deepEqual(mutating?.webhooks?.[0]?.clientConfig.service, {
+        namespace: 'default',
+        name: 'hooks',
+        port: 443,
+        path: '/mutate-web-example-dev-v1-site',
+      })
+      assert.ok(await client.get(Secret, { namespace: 'certs', name: 'tls' }))
+    },
+    PORT,
+    handle,
+  )
+})
+
+test('an operator that may not read the configurations leaves their CA alone, and says so once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
+  const authority = await createAuthority()
+  const { cert, key } = await authority.issue({ commonName: 'a', dnsNames: ['localhost'], usage: 'server' })
+  for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.ca })) {
+    writeFileSync(join(folder, name), text)
+  }
+  const clock = new FakeClock({ nowMs: Date.now() })
+  const { handle } = new ApiServer()
+  const app = operator({ name: 'guard', crds: 'ignore', webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
+  app.admission(ConfigMap, { validate: () => [] })
+  const said = new Latch()
+  const lines: string[] = []
+  const warn = (message: string): void => {
+    lines.push(message)
+    if (message.includes('is left to what installed')) said.open()
+  }
+  try {
+    await running(
+      app,
+      async () => {
+        await said.opened
+        await clock.advance(60_000)
+        assert.equal(lines.length, 1, lines.join('\n'))
+        assert.match(lines[0]!, /MutatingWebhookConfiguration/)
+      },
+      { ...PORT, clock, log: { debug() {}, info() {}, warn, error: warn } },
+      async (request) =>
+        request.path.includes('webhookconfigurations') ? refusal(403, 'Forbidden') : await handle(request),
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
